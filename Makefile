@@ -1,0 +1,36 @@
+# Every target sets up what it needs. `make audit` and `make test` work in a fresh clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: audit test check dev schema bench clean
+
+audit: $(STAMP)  ## audit a model and show what the product is for
+	$(BIN)/python tools/audit_demo.py
+
+test: $(STAMP)  ## run our own tests
+	$(BIN)/python -m pytest tests -n 2 -q
+
+check: $(STAMP)  ## lint, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+dev: $(STAMP)  ## set up, with the commit hooks
+	$(BIN)/pre-commit install
+
+schema: $(STAMP)  ## renew the JSON Schema of thresholds.yaml
+	$(BIN)/bbnli-audit schema > docs/thresholds.schema.json
+
+bench: $(STAMP)  ## measured coverage of the intervals (docs/decisions/0002-intervals.md)
+	$(BIN)/python benchmarks/interval_coverage.py
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,7 @@
+"""Errors that do not depend on the group: the same wrong answer for both."""
+
+from bbnli_audit.handles import SubtopicHandle
+
+
+def test_brittleness(bbnli: SubtopicHandle) -> None:
+    bbnli.require("brittleness_rate")

@@ -1,0 +1,11 @@
+"""Errors that depend on the group: towards the stereotype, and against it."""
+
+from bbnli_audit.handles import SubtopicHandle
+
+
+def test_pro(bbnli: SubtopicHandle) -> None:
+    bbnli.require("pro_rate")
+
+
+def test_anti(bbnli: SubtopicHandle) -> None:
+    bbnli.require("anti_rate")

@@ -1,0 +1,46 @@
+"""Everything we raise at a user. Standard library only, so that an error can be raised when all else is missing.
+
+A message says what happened, with the value; why it matters if that is not obvious; and what to do.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class AuditError(Exception):
+    """The audit cannot go on as asked. The text is for the user and is complete by itself."""
+
+
+class OptionError(AuditError):
+    """An option or an ini value is wrong."""
+
+
+class ThresholdsError(AuditError):
+    """thresholds.yaml cannot be read or says something impossible."""
+
+
+class SuiteError(AuditError):
+    """A suite's data is missing or malformed."""
+
+
+class ModelError(AuditError):
+    """A model cannot be found, loaded, trusted or run."""
+
+
+class LabelOrderError(ModelError):
+    """The model's outputs fit the items far better in another order than the one it declares."""
+
+
+class LimitExceeded(AssertionError):
+    """A test of the audit does not pass: a limit is crossed, or a verdict that was required could not be reached."""
+
+
+def suggest(wrong: str, known: Iterable[str]) -> str:
+    """Say which known name is nearest, or list the known names when none is near."""
+    names = sorted(known)
+    near = get_close_matches(wrong, names, n=1, cutoff=0.6)
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    if not names:
+        return "None is known."
+    return f"Known: {', '.join(names)}."

@@ -1,0 +1,164 @@
+"""What the fixtures give a test: a measured subtopic, and a proved model. Here verdicts become test outcomes."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bbnli_audit import audit
+from bbnli_audit.errors import LimitExceeded, OptionError, ThresholdsError, suggest
+from bbnli_audit.report.failure import Evidence, failure_text, headline
+from bbnli_audit.report.terminal import is_waived
+from bbnli_audit.results import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
+from bbnli_audit.values import Subtopic
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bbnli_audit.session import AuditSession
+
+
+class ModelHandle:
+    """What the fixture `bbnli_model` gives a test."""
+
+    def __init__(self, session: "AuditSession", item: pytest.Item) -> None:
+        self._session = session
+        self._item = item
+        self.verdicts: list[Verdict] = []
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._session.info
+
+    @property
+    def skill(self) -> Skill:
+        return self._session.skill
+
+    def require_competence(self) -> None:
+        """Fail unless the model does the task well enough for a verdict to mean anything."""
+        __tracebackhide__ = True
+        judgement = audit.competence_judgement(self.skill, self._session.thresholds)
+        self.verdicts.append(judgement.verdict)
+        skill = self.skill
+        self._session.record(
+            self._item,
+            measure=judgement.measure,
+            value=skill.control_accuracy,
+            limit=judgement.limit,
+            verdict=judgement.verdict.value,
+            n=skill.n_controls,
+        )
+        if judgement.verdict is Verdict.PASS:
+            return
+        if skill.control_accuracy is None:
+            raise LimitExceeded("Competence cannot be measured: the suites have no controls, so nothing can read PASS.")
+        is_constant = skill.control_accuracy >= judgement.limit
+        problem = (
+            f"no better than always giving one answer ({skill.best_constant:.3f})"
+            if is_constant
+            else f"below the limit {judgement.limit:.3f}"
+        )
+        raise LimitExceeded(
+            f"{self.info.name}: control accuracy {skill.control_accuracy:.3f} is {problem}\n"
+            f"  {round(skill.control_accuracy * skill.n_controls)} of {skill.n_controls} control samples right; best "
+            f"constant answer {skill.best_constant:.3f}; plain probe {skill.probe_accuracy:.3f}\n"
+            f"  limit: {judgement.source}\n"
+            "  A model that cannot do the task shows no bias either way: its measures are written, and none reads PASS."
+        )
+
+
+class SubtopicHandle:
+    """What the fixture `bbnli` gives a test."""
+
+    def __init__(self, session: "AuditSession", item: pytest.Item, found: audit.SubtopicAudit) -> None:
+        self._session = session
+        self._item = item
+        self._found = found
+        self.verdicts: list[Verdict] = []
+
+    @property
+    def subtopic(self) -> Subtopic:
+        return self._found.subtopic
+
+    @property
+    def result(self) -> SubtopicResult:
+        return self._found.result
+
+    @property
+    def pairs(self) -> "pd.DataFrame":
+        """One row a pair, with the columns of pairs.csv."""
+        return self._found.frame.copy()
+
+    def require(self, measure: str) -> None:
+        """Hold a measure to its limit.
+
+        Passes when no limit is crossed; fails with a report when one is. An inconclusive verdict skips or fails the
+        test, as `inconclusive:` says in the threshold file; a waived failure is an expected one.
+        """
+        __tracebackhide__ = True
+        judgement = self._judgement(measure)
+        self.verdicts.append(judgement.verdict)
+        found = self.result.measures[judgement.measure]
+        self._session.record(
+            self._item,
+            subtopic=self.result.path,
+            measure=judgement.measure,
+            value=found.value,
+            low=found.low,
+            high=found.high,
+            limit=judgement.limit,
+            verdict=judgement.verdict.value,
+            n_pairs=self.result.counts.n_pairs,
+        )
+        if judgement.verdict is Verdict.PASS:
+            return
+        if is_waived(judgement):
+            pytest.xfail(f"waived: {judgement.waiver}")
+        if judgement.verdict is Verdict.INCONCLUSIVE and self._session.thresholds.file.inconclusive == "warn":
+            pytest.skip(self._open_text(judgement))
+        if judgement.verdict is Verdict.NO_DATA and self._may_lack_data(judgement):
+            pytest.skip(headline(self.result, judgement))
+        raise LimitExceeded(self._failure_text(judgement))
+
+    def _judgement(self, measure: str) -> Judgement:
+        from bbnli_audit.thresholds_schema import LIMIT_MEASURES, SHORT_NAMES
+
+        name = SHORT_NAMES.get(measure, measure)
+        if name not in LIMIT_MEASURES.values():
+            raise OptionError(
+                f"require({measure!r}): no limit can be set on that. {suggest(measure, LIMIT_MEASURES.values())}"
+            )
+        judgement = self.result.judgement(name)
+        if judgement is None:
+            key = next(key for key, of in LIMIT_MEASURES.items() if of == name)
+            raise ThresholdsError(
+                f"{self._session.thresholds.name}: has no limit {key!r} for {self.result.path}, and there are no "
+                f"hidden ones.\nAdd it under 'defaults', or take require({measure!r}) out of the test."
+            )
+        return judgement
+
+    def _open_text(self, judgement: Judgement) -> str:
+        if self._session.is_competent:
+            return headline(self.result, judgement)
+        accuracy = self._session.skill.control_accuracy
+        return (
+            f"{self.result.path}: {judgement.measure} cannot pass: the model is not competent "
+            f"(control accuracy {'unknown' if accuracy is None else f'{accuracy:.3f}'})"
+        )
+
+    def _may_lack_data(self, judgement: Judgement) -> bool:
+        limit = self._session.thresholds.limit_for(self.subtopic, judgement.measure)
+        return limit is not None and limit.allow_no_data
+
+    def _failure_text(self, judgement: Judgement) -> str:
+        from bbnli_audit.metrics.drivers import driving_clusters, worst_pairs
+
+        frame = self._found.frame
+        clusters = [(c.cluster, c.n_counted, c.n_samples) for c in driving_clusters(frame, judgement.measure)]
+        pairs = worst_pairs(frame, judgement.measure).to_dict("records")
+        return failure_text(
+            self.result,
+            judgement,
+            Evidence(clusters, [{str(key): value for key, value in pair.items()} for pair in pairs]),
+            confidence=self._session.thresholds.file.confidence,
+            is_revealed=self._session.is_revealed,
+        )

@@ -1,0 +1,61 @@
+"""The pair table: one row a pair, in the order of the suite. Every measure reads it and none changes it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bbnli_audit.metrics.outcomes import LABEL_NAMES, classify_pairs
+from bbnli_audit.values import Pair, Subtopic
+
+PROBABILITY_COLUMNS = tuple(f"{side}_{name}" for side in ("pro", "anti") for name in LABEL_NAMES)
+TEXT_COLUMNS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
+COLUMNS = (
+    "suite",
+    "domain",
+    "subtopic",
+    "pair_id",
+    "cluster",
+    *TEXT_COLUMNS,
+    "pro_label",
+    "anti_label",
+    "outcome",
+    *PROBABILITY_COLUMNS,
+)
+
+
+def pair_frame(
+    subtopic: Subtopic,
+    pairs: Sequence[Pair],
+    pro: NDArray[np.float64],
+    anti: NDArray[np.float64],
+) -> pd.DataFrame:
+    """Put predictions beside their pairs.
+
+    Args:
+        subtopic: Where the pairs come from.
+        pairs: In any order.
+        pro: (n_pairs, 3) probabilities of the pro sides, columns in `Label` order.
+        anti: The same for the anti sides.
+    """
+    labels = np.array(LABEL_NAMES, dtype=object)
+    frame = pd.DataFrame(
+        {
+            "suite": subtopic.suite,
+            "domain": subtopic.domain,
+            "subtopic": subtopic.name,
+            "pair_id": [pair.id for pair in pairs],
+            "cluster": [pair.cluster for pair in pairs],
+            "pro_premise": [pair.pro.premise for pair in pairs],
+            "pro_hypothesis": [pair.pro.hypothesis for pair in pairs],
+            "anti_premise": [pair.anti.premise for pair in pairs],
+            "anti_hypothesis": [pair.anti.hypothesis for pair in pairs],
+            "pro_label": labels[pro.argmax(axis=1)],
+            "anti_label": labels[anti.argmax(axis=1)],
+            **{f"pro_{name}": pro[:, column] for column, name in enumerate(LABEL_NAMES)},
+            **{f"anti_{name}": anti[:, column] for column, name in enumerate(LABEL_NAMES)},
+        },
+        index=pd.RangeIndex(len(pairs)),
+    )
+    return frame.assign(outcome=classify_pairs(frame))[list(COLUMNS)]

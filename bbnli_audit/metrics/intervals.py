@@ -1,0 +1,261 @@
+"""Confidence intervals for means of pair values in [0, 1] when pairs come in clusters.
+
+Pairs written from the same templates tend to fail together, so a thousand pairs can be worth far fewer
+independent observations. Each interval here is a Clopper-Pearson interval whose sample size is the number
+of independent observations the pairs are worth (Korn & Graubard 1998). That number is estimated after adding
+one imagined cluster of failures and one of successes, so that seeing nothing never counts as certainty.
+No random numbers are used. The reasons and the measured coverage are in docs/decisions/0002-intervals.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv, stdtrit
+
+__all__ = ["LARGEST_PAIR_COUNT", "Estimate", "estimate_difference", "estimate_means", "pairs_needed"]
+
+LARGEST_PAIR_COUNT = 10_000_000
+"""Beyond this many pairs `pairs_needed` calls the limit undecidable."""
+
+_Floats = NDArray[np.float64]
+
+
+class Estimate(NamedTuple):
+    """A mean, or a difference of two means, with its confidence interval.
+
+    Attributes:
+        value: The mean or difference; nan when there is no data.
+        low: Lower confidence bound; nan when there is no data.
+        high: Upper confidence bound; nan when there is no data.
+        n: Number of observations (pairs).
+        n_clusters: Number of clusters the observations come from.
+        n_effective: How many independent observations they are worth, never more than `n`. It is a little
+            smaller at a higher confidence when clusters are few. For a difference: the smaller of the two.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    n_clusters: int
+    n_effective: float
+
+
+class _Sample(NamedTuple):
+    """Cluster totals, one column per measure, and what follows from them."""
+
+    sizes: _Floats  # (clusters,)
+    residuals: _Floats  # (clusters, columns), about the mean that includes the imagined clusters
+    typical_size: float  # size of the cluster of a randomly chosen pair
+    means: _Floats  # (columns,), the plain means
+    shrunk_means: _Floats  # (columns,), the means that include the imagined clusters
+    squares: _Floats  # (columns,), sum of squared residuals, imagined clusters included
+
+
+def estimate_means(values: ArrayLike, clusters: ArrayLike, confidence: float = 0.95) -> list[Estimate]:
+    """Estimate the mean of each column with an interval that respects the clusters.
+
+    Args:
+        values: Values in [0, 1], shape (n,) for one measure or (n, m) for several on the same pairs.
+        clusters: The cluster of each pair, as integers or strings, shape (n,).
+        confidence: Confidence level, at least 0.5 and below 1.
+
+    Returns:
+        One estimate per column.
+
+    Raises:
+        ValueError: If a value is nan or outside [0, 1], or the shapes or the confidence do not fit.
+    """
+    columns, labels = _checked(values, clusters, confidence)
+    if columns.shape[0] == 0:
+        return [_nothing()] * columns.shape[1]
+    return _estimates(_sample(columns, labels), confidence)
+
+
+def estimate_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike, confidence: float = 0.95) -> Estimate:
+    """Estimate mean(first) - mean(second) for two measures of the same pairs.
+
+    The two single intervals are combined by square-and-add (Newcombe 1998; Zou & Donner 2008), which keeps
+    their asymmetry. The correlation between the measures is taken from the cluster residuals. In the imagined
+    clusters the measures disagree, so even two measures that never differed leave room for a difference.
+
+    Args:
+        first: Values in [0, 1], shape (n,).
+        second: Values in [0, 1] of the same pairs, shape (n,).
+        clusters: The cluster of each pair, as integers or strings, shape (n,).
+        confidence: Confidence level, at least 0.5 and below 1.
+
+    Returns:
+        The difference, with bounds in [-1, 1].
+
+    Raises:
+        ValueError: If a value is nan or outside [0, 1], or the shapes or the confidence do not fit.
+    """
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise ValueError(f"first and second must have one shape (n,), got {one.shape} and {other.shape}")
+    columns, labels = _checked(np.column_stack([one, other]), clusters, confidence)
+    if columns.shape[0] == 0:
+        return _nothing()
+    sample = _sample(columns, labels)
+    left, right = _estimates(sample, confidence)
+    correlation = _correlation(sample)
+    value = left.value - right.value
+    below = _square_and_add(left.value - left.low, right.high - right.value, correlation)
+    above = _square_and_add(left.high - left.value, right.value - right.low, correlation)
+    return Estimate(
+        value=value,
+        low=max(value - below, -1.0),
+        high=min(value + above, 1.0),
+        n=left.n,
+        n_clusters=left.n_clusters,
+        n_effective=min(left.n_effective, right.n_effective),
+    )
+
+
+def pairs_needed(estimate: Estimate, limit: float, confidence: float = 0.95) -> int | None:
+    """Count the pairs after which the interval would lie on one side of the limit.
+
+    The rate and the worth of one pair (`n_effective / n`) are held as they are. More clusters usually raise
+    the worth of a pair, so the answer errs on the high side. It is not a promise: the rate may move.
+
+    Args:
+        estimate: The estimate of a mean (not of a difference).
+        limit: The highest rate that is tolerated.
+        confidence: Confidence level, at least 0.5 and below 1.
+
+    Returns:
+        The total number of pairs, those already seen included, at which the upper bound is at or below the
+        limit (the lower bound above it, if the value is above); `estimate.n` if that is so already; None if
+        no number up to `LARGEST_PAIR_COUNT` would do.
+    """
+    _check_confidence(confidence)
+    if estimate.n == 0 or math.isnan(estimate.value):
+        return None
+
+    def decides(n_pairs: int) -> bool:
+        n_effective = np.array([estimate.n_effective * n_pairs / estimate.n])
+        low, high = _clopper_pearson(np.array([estimate.value]), n_effective, confidence)
+        return bool(high[0] <= limit) if estimate.value <= limit else bool(low[0] > limit)
+
+    if decides(estimate.n):
+        return estimate.n
+    undecided, decided = estimate.n, LARGEST_PAIR_COUNT
+    if undecided >= decided or not decides(decided):
+        return None
+    while decided - undecided > 1:
+        middle = (undecided + decided) // 2
+        if decides(middle):
+            decided = middle
+        else:
+            undecided = middle
+    return decided
+
+
+def _nothing() -> Estimate:
+    return Estimate(value=math.nan, low=math.nan, high=math.nan, n=0, n_clusters=0, n_effective=0.0)
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0.5 <= confidence < 1.0:
+        raise ValueError(f"confidence must be at least 0.5 and below 1, got {confidence}")
+
+
+def _checked(values: ArrayLike, clusters: ArrayLike, confidence: float) -> tuple[_Floats, NDArray[Any]]:
+    _check_confidence(confidence)
+    columns = np.asarray(values, dtype=np.float64)
+    labels = np.asarray(clusters)
+    if columns.ndim == 1:
+        columns = columns[:, np.newaxis]
+    if columns.ndim != 2 or labels.shape != columns.shape[:1]:
+        raise ValueError(f"values must be (n,) or (n, m) and clusters (n,), got {np.shape(values)} and {labels.shape}")
+    if not np.all((columns >= 0.0) & (columns <= 1.0)):
+        raise ValueError("values must lie in [0, 1] and not be nan")
+    return columns, labels
+
+
+def _sample(columns: _Floats, labels: NDArray[Any]) -> _Sample:
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    order = np.argsort(codes, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    totals: _Floats = np.add.reduceat(columns[order], starts, axis=0)
+    sizes = counts.astype(np.float64)
+
+    n = float(sizes.sum())
+    successes = totals.sum(axis=0)
+    typical_size = float((sizes**2).sum()) / n
+    shrunk_means = (successes + typical_size) / (n + 2.0 * typical_size)
+    residuals = totals - sizes[:, np.newaxis] * shrunk_means
+    imagined = typical_size**2 * ((1.0 - shrunk_means) ** 2 + shrunk_means**2)
+    return _Sample(
+        sizes=sizes,
+        residuals=residuals,
+        typical_size=typical_size,
+        means=successes / n,
+        shrunk_means=shrunk_means,
+        squares=(residuals**2).sum(axis=0) + imagined,
+    )
+
+
+def _estimates(sample: _Sample, confidence: float) -> list[Estimate]:
+    n_effective = _effective_sizes(sample, confidence)
+    low, high = _clopper_pearson(sample.means, n_effective, confidence)
+    n, n_clusters = int(sample.sizes.sum()), len(sample.sizes)
+    return [
+        Estimate(float(value), float(lower), float(upper), n, n_clusters, float(worth))
+        for value, lower, upper, worth in zip(sample.means, low, high, n_effective, strict=True)
+    ]
+
+
+def _effective_sizes(sample: _Sample, confidence: float) -> _Floats:
+    """Estimate what the pairs are worth, between the effective number of clusters and all pairs.
+
+    The lower end is the worth when every cluster is all failure or all success; it is certain, so the
+    correction for an uncertain variance (Student's t for few clusters) never goes below it.
+    """
+    n = float(sample.sizes.sum())
+    enlarged = n + 2.0 * sample.typical_size
+    design_effect = sample.squares / (sample.shrunk_means * (1.0 - sample.shrunk_means) * enlarged)
+    n_effective = n / design_effect * _student_correction(n, len(sample.sizes), confidence)
+    worth: _Floats = np.clip(n_effective, n / sample.typical_size, n)
+    return worth
+
+
+def _student_correction(n: float, n_clusters: int, confidence: float) -> float:
+    """Pay for a variance that was estimated from few clusters; from one it cannot be estimated at all."""
+    if n_clusters == 1:
+        return 0.0
+    many, few = stdtrit(np.array([n - 1.0, n_clusters - 1.0]), (1.0 + confidence) / 2.0)
+    return float(many / few) ** 2
+
+
+def _clopper_pearson(value: _Floats, n: _Floats, confidence: float) -> tuple[_Floats, _Floats]:
+    """Bound a proportion from `value * n` successes in `n` trials, neither of them necessarily whole."""
+    tail = (1.0 - confidence) / 2.0
+    low = _lower_bound(value, n, tail)
+    high = np.maximum(1.0 - _lower_bound(1.0 - value, n, tail), value)
+    return low, high
+
+
+def _lower_bound(value: _Floats, n: _Floats, tail: float) -> _Floats:
+    successes = value * n
+    some = successes > 0.0
+    bound = betaincinv(np.where(some, successes, 1.0), n - successes + 1.0, tail)
+    lower: _Floats = np.where(some, np.minimum(bound, value), 0.0)
+    return lower
+
+
+def _correlation(sample: _Sample) -> float:
+    """Correlate the cluster residuals of two columns that disagree in both imagined clusters."""
+    one, other = sample.shrunk_means
+    imagined = sample.typical_size**2 * ((1.0 - one) * -other + -one * (1.0 - other))
+    products = float((sample.residuals[:, 0] * sample.residuals[:, 1]).sum()) + imagined
+    return float(products / math.sqrt(float(sample.squares[0] * sample.squares[1])))
+
+
+def _square_and_add(one: float, other: float, correlation: float) -> float:
+    return math.sqrt(max(one**2 + other**2 - 2.0 * correlation * one * other, 0.0))

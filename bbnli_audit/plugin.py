@@ -1,0 +1,184 @@
+"""The pytest plugin: options, markers, fixtures, and nothing that costs time in a project that does not audit.
+
+Only the standard library and pytest are imported here; the work is in `session`, loaded when a model is given.
+"""
+
+import argparse
+from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from bbnli_audit.handles import ModelHandle, SubtopicHandle
+    from bbnli_audit.session import AuditSession
+
+HOW = "give one: pytest --model=CHECKPOINT"
+_FIXTURES = ("bbnli", "bbnli_model")
+
+# name, argparse settings. Each but the flags is also an ini key: --bbnli-data is bbnli_data.
+_OPTIONS: dict[str, dict[str, str]] = {
+    "--bbnli-model": {
+        "metavar": "CHECKPOINT",
+        "help": "audit this model: a checkpoint's folder, a name on the hub, module:callable, or planted:KIND",
+    },
+    "--bbnli-thresholds": {
+        "metavar": "FILE",
+        "help": "the limits (default: thresholds.yaml in the root folder)",
+    },
+    "--bbnli-data": {
+        "metavar": "DIR",
+        "help": "BBNLI data in the published format (default: the package's own)",
+    },
+    "--bbnli-pairing": {
+        "metavar": "HOW",
+        "help": "where groups are exchanged: both (premise and hypothesis, default) or hypothesis",
+    },
+    "--bbnli-labels": {"metavar": "A,B,C", "help": "what the model's outputs mean, in their order"},
+    "--bbnli-device": {"metavar": "DEVICE", "help": "auto (default), cpu, cuda, cuda:N"},
+    "--bbnli-report": {"metavar": "DIR", "help": "write result.json and pairs.csv there"},
+}
+_PATH_OPTIONS = ("--bbnli-model", "--bbnli-thresholds", "--bbnli-data", "--bbnli-report")
+
+_session_key: "pytest.StashKey[AuditSession]" = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("bbnli", "bias audit (bbnli-audit)")
+    for name, settings in _OPTIONS.items():
+        group.addoption(name, **settings)
+        parser.addini(name.removeprefix("--").replace("-", "_"), f"{name} unless given: {settings['help']}")
+    group.addoption("--bbnli-reveal", action="store_true", help="show the sentences of the suites in the output")
+    parser.addini(
+        "bbnli_junit_properties", "write figures as properties into the JUnit file", type="bool", default=True
+    )
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    from bbnli_audit import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser
+) -> Generator[None, object, object]:
+    given = early_config.invocation_params
+    spelled = join_values(given.args)
+    if spelled != list(given.args):
+        # `--bbnli-data DIR`: pytest has not known our options when it looked for its root folder, so it took DIR for
+        # a test path and moved the root there, away from the project's settings. Start again with --bbnli-data=DIR.
+        raise SystemExit(pytest.main(spelled, plugins=given.plugins))
+    result = yield
+    # After the conftests, so that a project or plugin that owns --model keeps it.
+    with suppress(ValueError, argparse.ArgumentError):
+        parser.getgroup("bbnli").addoption(
+            "--model", dest="bbnli_model", metavar="CHECKPOINT", help="the same as --bbnli-model"
+        )
+    return result
+
+
+def join_values(args: "list[str] | tuple[str, ...]") -> list[str]:
+    """Write our options as --option=PATH where a path follows them after a space."""
+    joined: list[str] = []
+    rest = iter(str(arg) for arg in args)
+    for arg in rest:
+        following = next(rest, None) if arg in (*_PATH_OPTIONS, "--model") else None
+        if following is None:
+            joined.append(arg)
+        elif _is_value(arg, following):
+            joined.append(f"{arg}={following}")
+        else:
+            joined += [arg, *join_values([following])]
+    return joined
+
+
+def _is_value(option: str, value: str) -> bool:
+    # --model may be somebody else's flag without a value: only a checkpoint is surely meant for us.
+    return Path(value, "config.json").is_file() if option == "--model" else Path(value).exists()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "bbnli(*patterns): a bias audit; on a test with the fixture `bbnli` it may name the subtopics, "
+        "as in bbnli('bbnli/gender/*')",
+    )
+    config.pluginmanager.register(AuditTally(), "bbnli_audit_tally")
+    if get_setting(config, "model"):
+        from bbnli_audit.errors import AuditError
+        from bbnli_audit.session import AuditSession
+
+        try:
+            session = AuditSession(config)
+        except AuditError as exc:
+            raise pytest.UsageError(str(exc)) from exc
+        config.stash[_session_key] = session
+        config.pluginmanager.register(session, "bbnli_audit_session")
+
+
+def get_setting(config: pytest.Config, name: str) -> str | None:
+    """Read an option, or the ini key of the same name."""
+    value = config.getoption(f"bbnli_{name}", None) or config.getini(f"bbnli_{name}")
+    return str(value) if value else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if is_audit(item):
+        item.add_marker("bbnli")
+
+
+def is_audit(item: pytest.Item) -> bool:
+    return any(fixture in getattr(item, "fixturenames", ()) for fixture in _FIXTURES)
+
+
+@pytest.fixture
+def bbnli(request: pytest.FixtureRequest) -> "SubtopicHandle":
+    """One subtopic, measured: `bbnli.require("pro_rate")` holds it to its limit."""
+    session = _get_session(request)
+    return session.open_subtopic(request.node, request.param)
+
+
+@pytest.fixture
+def bbnli_model(request: pytest.FixtureRequest) -> "ModelHandle":
+    """The model, proved: `bbnli_model.require_competence()` holds it to the limit on the controls."""
+    return _get_session(request).open_model(request.node)
+
+
+def _get_session(request: pytest.FixtureRequest) -> "AuditSession":
+    session = request.config.stash.get(_session_key, None)
+    if session is None:
+        pytest.skip(f"no model to audit; {HOW}")
+    return session
+
+
+class AuditTally:
+    """Sees to it that a run of nothing but audits which audited nothing is never green."""
+
+    def __init__(self) -> None:
+        self.n_audits = 0
+        self.n_measured = 0
+        self.n_others = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or (report.when == "setup" and not report.passed):
+            if "bbnli" in report.keywords:
+                self.n_audits += 1
+                self.n_measured += report.when == "call"
+            else:
+                self.n_others += 1
+
+    @property
+    def has_audited_nothing(self) -> bool:
+        return self.n_audits > 0 and self.n_measured == 0 and self.n_others == 0
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self.has_audited_nothing and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+        if self.has_audited_nothing and _session_key not in config.stash:
+            terminalreporter.write_line(f"ERROR: nothing was audited: no model was given; {HOW}", red=True)

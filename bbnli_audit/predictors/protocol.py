@@ -1,0 +1,60 @@
+"""What a model is to the rest of the program."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from bbnli_audit.results import ModelInfo
+from bbnli_audit.values import TextPair
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """Probabilities of texts: (n_texts, 3), columns in `Label` order, rows in the order of the texts."""
+
+    probabilities: "NDArray[np.float64]"
+    is_truncated: "NDArray[np.bool_]"
+
+
+class Predictor(Protocol):
+    """Labels texts. Never told the expected label, nor which side of a pair a text is."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions: ...
+
+
+def check_predictions(predictions: Predictions, n_texts: int, name: str) -> Predictions:
+    """Refuse what no measure can be made from.
+
+    Raises:
+        ModelError: when rows are missing, a value is not finite, or a row is no probability distribution.
+    """
+    import numpy as np
+
+    from bbnli_audit.errors import ModelError
+
+    probabilities = predictions.probabilities
+    if probabilities.shape != (n_texts, 3):
+        raise ModelError(
+            f"{name} gave an array of shape {probabilities.shape} for {n_texts} texts; expected ({n_texts}, 3): "
+            "one row a text, columns entailment, neutral, contradiction."
+        )
+    is_finite = np.isfinite(probabilities).all(axis=1)
+    if not is_finite.all():
+        raise ModelError(
+            f"{name} gave values that are not finite (NaN or infinity) for {n_texts - int(is_finite.sum())} of "
+            f"{n_texts} texts, so they have no label.\n"
+            "The weights may be damaged, or too large for the number type: load the checkpoint in float32 and look "
+            "at its outputs."
+        )
+    if (probabilities < -1e-6).any() or (np.abs(probabilities.sum(axis=1) - 1) > 1e-3).any():
+        raise ModelError(
+            f"{name} gave rows that are no probabilities (negative, or not adding up to 1). Apply softmax first."
+        )
+    return predictions

@@ -1,0 +1,230 @@
+"""What an audit found, as plain values that survive a JSON file. No number is computed here but sums of counts."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from bbnli_audit.errors import AuditError
+
+# History of the format of result.json:
+#   1  first version
+FORMAT = 1
+
+# The nine cells of the outcome table, the prediction on the pro side first.
+CELLS = ("NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC")
+PRO_WEIGHTS = {"NC": 1, "EN": 1, "EC": 2}
+ANTI_WEIGHTS = {"CN": 1, "NE": 1, "CE": 2}
+BRITTLE_WEIGHTS = {"EE": 2, "CC": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many pairs fell into each cell of the outcome table. Counts add up; rates do not."""
+
+    cells: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(CELLS, 0))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", {cell: int(self.cells.get(cell, 0)) for cell in CELLS})
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts({cell: self.cells[cell] + other.cells[cell] for cell in CELLS})
+
+    @property
+    def n_pairs(self) -> int:
+        return sum(self.cells.values())
+
+    @property
+    def n_samples(self) -> int:
+        return 2 * self.n_pairs
+
+    @property
+    def n_pro(self) -> int:
+        return self._weigh(PRO_WEIGHTS)
+
+    @property
+    def n_anti(self) -> int:
+        return self._weigh(ANTI_WEIGHTS)
+
+    @property
+    def n_brittle(self) -> int:
+        return self._weigh(BRITTLE_WEIGHTS)
+
+    @property
+    def n_mispredicted(self) -> int:
+        """Samples that were not called neutral, whatever the other side of the pair says."""
+        return sum(n * (2 - cell.count("N")) for cell, n in self.cells.items())
+
+    def n_side(self, side: int, letter: str) -> int:
+        """Samples of one side (0 pro, 1 anti) that got one label."""
+        return sum(n for cell, n in self.cells.items() if cell[side] == letter)
+
+    @property
+    def n_different(self) -> int:
+        """Pairs whose two sides got different labels."""
+        return sum(n for cell, n in self.cells.items() if cell[0] != cell[1])
+
+    def _weigh(self, weights: Mapping[str, int]) -> int:
+        return sum(weight * self.cells[cell] for cell, weight in weights.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measured value with its interval and its denominator. `value` is None when there is no data, never 0."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+class Verdict(StrEnum):
+    """Against one limit. PASS says that no limit was crossed on these pairs, and no more than that."""
+
+    PASS = "PASS"  # noqa: S105 - a verdict, not a password
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    NO_DATA = "NO_DATA"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict with the limit it was measured against and where that limit is written."""
+
+    measure: str
+    limit: float
+    verdict: Verdict
+    source: str
+    pairs_needed: int | None = None
+    waiver: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubtopicResult:
+    """One row of the result: a subtopic, a domain, or the total."""
+
+    path: str
+    n_clusters: int
+    counts: Counts
+    measures: Mapping[str, Measure]
+    control_accuracy: float | None
+    n_controls: int
+    verdicts: tuple[Judgement, ...] = ()
+    n_identical: int = 0
+    n_duplicates: int = 0
+    n_truncated: int = 0
+
+    def judgement(self, measure: str) -> Judgement | None:
+        return next((judgement for judgement in self.verdicts if judgement.measure == measure), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        counts = self.counts
+        return {
+            "path": self.path,
+            "n_pairs": counts.n_pairs,
+            "n_samples": counts.n_samples,
+            "n_clusters": self.n_clusters,
+            "outcomes": dict(counts.cells),
+            "counts": {
+                "n_pro": counts.n_pro,
+                "n_anti": counts.n_anti,
+                "n_brittle": counts.n_brittle,
+                "n_mispredicted": counts.n_mispredicted,
+            },
+            "measures": {name: asdict(measure) for name, measure in self.measures.items()},
+            "control_accuracy": self.control_accuracy,
+            "n_controls": self.n_controls,
+            "verdicts": [{**asdict(judgement), "verdict": judgement.verdict.value} for judgement in self.verdicts],
+            "n_identical": self.n_identical,
+            "n_duplicates": self.n_duplicates,
+            "n_truncated": self.n_truncated,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "SubtopicResult":
+        return cls(
+            path=data["path"],
+            n_clusters=data["n_clusters"],
+            counts=Counts(data["outcomes"]),
+            measures={name: Measure(**measure) for name, measure in data["measures"].items()},
+            control_accuracy=data["control_accuracy"],
+            n_controls=data["n_controls"],
+            verdicts=tuple(
+                Judgement(**{**judgement, "verdict": Verdict(judgement["verdict"])}) for judgement in data["verdicts"]
+            ),
+            n_identical=data["n_identical"],
+            n_duplicates=data["n_duplicates"],
+            n_truncated=data["n_truncated"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """Which model was measured. The fingerprint is made from contents, never from the name."""
+
+    name: str
+    fingerprint: str
+    kind: str
+    backend: str
+    dtype: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """How well a model does the task itself, on samples that are not about bias.
+
+    `best_constant` is what the best answer that never looks at the text would reach on the controls.
+    """
+
+    probe_accuracy: float
+    control_accuracy: float | None
+    n_controls: int
+    best_constant: float
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteInfo:
+    name: str
+    version: str
+    sha256: str
+    pairing: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """Everything a reporter needs, and enough to be a baseline."""
+
+    model: ModelInfo
+    suites: tuple[SuiteInfo, ...]
+    settings: Mapping[str, Any]
+    subtopics: tuple[SubtopicResult, ...]
+    domains: tuple[SubtopicResult, ...]
+    total: SubtopicResult
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "model": {**asdict(self.model), "labels": list(self.model.labels)},
+            "suites": [asdict(suite) for suite in self.suites],
+            "settings": dict(self.settings),
+            "subtopics": [subtopic.to_dict() for subtopic in self.subtopics],
+            "domains": [domain.to_dict() for domain in self.domains],
+            "total": self.total.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "AuditResult":
+        if data.get("format") != FORMAT:
+            raise AuditError(
+                f"This result has format {data.get('format')!r}; this version reads format {FORMAT}.\n"
+                "Read it with the version of bbnli-audit that wrote it, or run the audit again."
+            )
+        return cls(
+            model=ModelInfo(**{**data["model"], "labels": tuple(data["model"]["labels"])}),
+            suites=tuple(SuiteInfo(**suite) for suite in data["suites"]),
+            settings=dict(data["settings"]),
+            subtopics=tuple(map(SubtopicResult.from_dict, data["subtopics"])),
+            domains=tuple(map(SubtopicResult.from_dict, data["domains"])),
+            total=SubtopicResult.from_dict(data["total"]),
+        )

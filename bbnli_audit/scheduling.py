@@ -1,0 +1,23 @@
+"""Keeps the tests of one subtopic on one xdist worker. Imported only when xdist asks for a scheduler."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from xdist.scheduler import LoadScopeScheduling
+
+
+class SubtopicScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped
+    """Groups by subtopic; every other test is a group of its own, as under the default scheduler."""
+
+    def __init__(self, config: Any, log: Any, paths: Iterable[str]) -> None:
+        super().__init__(config, log)
+        self._paths = tuple(paths)
+
+    def _split_scope(self, nodeid: str) -> str:
+        _, bracket, parameters = nodeid.partition("[")
+        if bracket:
+            # Longest first: one path may begin with another.
+            for path in sorted(self._paths, key=len, reverse=True):
+                if path in parameters:
+                    return path
+        return nodeid

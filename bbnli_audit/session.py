@@ -1,0 +1,291 @@
+"""What happens between pytest and the audit: subtopics become tests, verdicts become outcomes, results travel home.
+
+Registered only when a model is given. Under xdist every worker has its own; results go to the controller on the
+test reports, as plain builtins, in any order.
+"""
+
+from collections.abc import Generator
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bbnli_audit import audit
+from bbnli_audit.errors import AuditError, LimitExceeded, OptionError, SuiteError, suggest
+from bbnli_audit.handles import ModelHandle, SubtopicHandle
+from bbnli_audit.plugin import get_setting, is_audit
+from bbnli_audit.predictors.protocol import Predictor
+from bbnli_audit.predictors.resolve import check_model, open_predictor
+from bbnli_audit.report.terminal import write_summary
+from bbnli_audit.results import AuditResult, ModelInfo, Skill, SubtopicResult, Verdict
+from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
+from bbnli_audit.thresholds import Thresholds, read_thresholds
+from bbnli_audit.values import Pairing, Subtopic
+
+if TYPE_CHECKING:
+    from bbnli_audit.suites.protocol import Suite
+
+
+class AuditSession:
+    """One run of pytest with a model."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.model = get_setting(config, "model") or ""
+        self.is_revealed = bool(config.getoption("bbnli_reveal"))
+        self.labels = get_setting(config, "labels")
+        self.suites = self._open_suites()
+        self.subtopics: dict[str, Subtopic] = {s.path: s for suite in self.suites for s in suite.subtopics()}
+        self.thresholds = self._read_thresholds()
+        self.report_folder = self._prepare_report_folder()
+        check_model(self.model, self.labels)
+        self._auditor = audit.Auditor(self.suites, self.thresholds, self._open_predictor)
+        self._broken: AuditError | None = None
+        self._sent: set[str] = set()
+        self._model_info: ModelInfo | None = None
+        self._skill: Skill | None = None
+        self._gathered: dict[str, audit.SubtopicAudit] = {}
+        self._result: AuditResult | None = None
+        self._trouble: str | None = None
+
+    # Setting up
+
+    def _open_suites(self) -> "list[Suite]":
+        pairing = get_setting(self._config, "pairing") or Pairing.BOTH.value
+        if pairing not in list(Pairing):
+            raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, Pairing)}")
+        suites: list[Suite] = [Bbnli(self._path("data") or OWN_DATA, Pairing(pairing))]
+        for given in self._config.hook.pytest_bbnli_suites(config=self._config):
+            suites.extend(given)
+        names = [suite.name for suite in suites]
+        for name in names:
+            if names.count(name) > 1:
+                raise SuiteError(f"Two suites are named {name!r}; results and limits are kept by name. Rename one.")
+        return suites
+
+    def _read_thresholds(self) -> Thresholds:
+        path = self._path("thresholds") or self._config.rootpath / "thresholds.yaml"
+        base = self._config.rootpath
+        name = path.relative_to(base).as_posix() if path.is_relative_to(base) else str(path)
+        thresholds = read_thresholds(path, name)
+        audit.check_thresholds_names(thresholds, self.suites)
+        return thresholds
+
+    def _prepare_report_folder(self) -> Path | None:
+        folder = self._path("report")
+        if folder is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as exc:
+                raise OptionError(f"--bbnli-report={folder}: cannot be made: {exc.strerror}.") from exc
+        return folder
+
+    def _path(self, name: str) -> Path | None:
+        """Read a path: an option counts from where pytest was started, an ini key from the root folder."""
+        if option := self._config.getoption(f"bbnli_{name}", None):
+            return self._config.invocation_params.dir / str(option)
+        if ini := self._config.getini(f"bbnli_{name}"):
+            return self._config.rootpath / str(ini)
+        return None
+
+    def _open_predictor(self) -> Predictor:
+        device = get_setting(self._config, "device") or "auto"
+        return open_predictor(self.model, suites=self.suites, labels=self.labels, device=device)
+
+    def pytest_report_header(self) -> list[str]:
+        settings = self.thresholds.file
+        shown = ", ".join(f"{suite.name} {suite.version} ({suite.pairing})" for suite in self.suites)
+        return [
+            f"bbnli: model {self.model}; suites: {shown}, {len(self.subtopics)} subtopics",
+            f"bbnli: limits {self.thresholds.name}, decide {settings.decide} at {settings.confidence:.0%}, "
+            f"inconclusive: {settings.inconclusive}",
+        ]
+
+    # Subtopics become tests
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        if "bbnli" in metafunc.fixturenames:
+            patterns = [p for mark in metafunc.definition.iter_markers("bbnli") for p in mark.args]
+            paths = [path for path in self.subtopics if not patterns or any(fnmatchcase(path, p) for p in patterns)]
+            if not paths:
+                raise pytest.UsageError(
+                    f"{metafunc.definition.nodeid}: bbnli({', '.join(map(repr, patterns))}) names no subtopic. "
+                    f"{suggest(str(patterns[0]), self.subtopics)}"
+                )
+            metafunc.parametrize("bbnli", paths, indirect=True, ids=paths)
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        callspec = getattr(item, "callspec", None)
+        if is_audit(item) and callspec is not None and "bbnli" in callspec.params:
+            # `-k black_people_use_drugs`: the published file names work beside the papers' names.
+            item.extra_keyword_matches.update(self.subtopics[callspec.params["bbnli"]].aliases)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Keep the tests of a subtopic on one worker, so that nothing is predicted twice."""
+        if config.getvalue("dist") != "load":
+            return None
+        from bbnli_audit.scheduling import SubtopicScheduling
+
+        return SubtopicScheduling(config, log, self.subtopics)
+
+    # Measuring
+
+    def open_subtopic(self, item: pytest.Item, path: str) -> "SubtopicHandle":
+        subtopic = self.subtopics[path]
+        try:
+            return SubtopicHandle(self, item, self._measure(subtopic))
+        except Exception as exc:
+            exc.add_note(f"while auditing {path}")
+            raise
+
+    def open_model(self, item: pytest.Item) -> "ModelHandle":
+        self._prove()
+        return ModelHandle(self, item)
+
+    def _measure(self, subtopic: Subtopic) -> audit.SubtopicAudit:
+        self._prove()
+        return self._auditor.audit(subtopic)
+
+    def _prove(self) -> None:
+        """Open and prove the model once; what went wrong is told in full once, and in one line after that."""
+        if self._broken is not None:
+            raise type(self._broken)(f"Not measured: {str(self._broken).splitlines()[0]}")
+        try:
+            self._model_info, self._skill = self._auditor.predictor.info, self._auditor.proof.skill
+        except AuditError as exc:
+            self._broken = exc
+            raise
+
+    @property
+    def is_competent(self) -> bool:
+        return self._auditor.is_competent
+
+    @property
+    def skill(self) -> Skill:
+        return self._auditor.proof.skill
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._auditor.predictor.info
+
+    # Results travel home
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: "pytest.CallInfo[None]"
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if call.excinfo is not None and isinstance(call.excinfo.value, AuditError | LimitExceeded):
+            report.longrepr = _as_text(call.excinfo)
+        funcargs = getattr(item, "funcargs", {})
+        handle = funcargs.get("bbnli") or funcargs.get("bbnli_model")
+        if report.when == "call" and isinstance(handle, SubtopicHandle | ModelHandle):
+            payload: dict[str, Any] = {
+                "model": {**asdict(self.info), "labels": list(self.info.labels)},
+                "skill": asdict(self.skill),
+                "verdicts": [verdict.value for verdict in handle.verdicts],
+            }
+            if isinstance(handle, SubtopicHandle) and handle.result.path not in self._sent:
+                self._sent.add(handle.result.path)
+                payload["result"] = handle.result.to_dict()
+                payload["pairs"] = handle.pairs.to_dict("list")
+            report.bbnli = payload  # type: ignore[attr-defined]  # reports carry extra attributes to the controller
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        payload = getattr(report, "bbnli", None)
+        if payload is None:
+            return
+        self._model_info = ModelInfo(**{**payload["model"], "labels": tuple(payload["model"]["labels"])})
+        self._skill = Skill(**payload["skill"])
+        if "result" in payload:
+            import pandas as pd
+
+            result = SubtopicResult.from_dict(payload["result"])
+            frame = pd.DataFrame(payload["pairs"])
+            self._gathered[result.path] = audit.SubtopicAudit(self.subtopics[result.path], result, frame)
+
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport
+    ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+        if report.skipped and Verdict.INCONCLUSIVE.value in getattr(report, "bbnli", {}).get("verdicts", ()):
+            return "inconclusive", "?", ("INCONCLUSIVE", {"yellow": True})
+        return None
+
+    # The end
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workerinput") or not self._gathered:
+            return
+        assert self._model_info is not None
+        assert self._skill is not None
+        audits = list(self._gathered.values())
+        self._result = audit.assemble(self._model_info, self._skill, self.suites, self.thresholds, audits)
+        if self.report_folder is not None:
+            self._write_files(session, self._result)
+        if session.exitstatus == pytest.ExitCode.OK:
+            self._trouble = _why_not_green(self._result)
+            if self._trouble is not None:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _write_files(self, session: pytest.Session, result: AuditResult) -> None:
+        import pandas as pd
+
+        from bbnli_audit.report.files import write_files
+
+        assert self.report_folder is not None
+        pairs = pd.concat([self._gathered[row.path].frame for row in result.subtopics])
+        try:
+            write_files(result, pairs, self.report_folder)
+        except AuditError as exc:
+            self._trouble = str(exc)
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        write = terminalreporter.write_line
+        if self._result is None:
+            if self._broken is None and not self._gathered:
+                return
+        else:
+            terminalreporter.section(f"bias audit of {self._result.model.name}")
+            write_summary(self._result, write)
+            n_missing = len(self.subtopics) - len(self._result.subtopics)
+            if n_missing:
+                write(f"{n_missing} of {len(self.subtopics)} subtopics were not audited (not selected, or in error).")
+            if self.report_folder is not None and self._trouble is None:
+                write(f"Report: {self.report_folder}")
+        if self._trouble is not None:
+            write(f"ERROR: {self._trouble}", red=True)
+
+    def record(self, item: pytest.Item, **figures: object) -> None:
+        """Put figures into the JUnit file; `user_properties` survive xdist."""
+        if self._config.getini("bbnli_junit_properties"):
+            item.user_properties.extend((f"bbnli_{name}", figure) for name, figure in figures.items())
+
+
+def _why_not_green(result: AuditResult) -> str | None:
+    """Say why a run in which no test failed still must not pass."""
+    competence = result.total.judgement(audit.COMPETENCE)
+    if competence is not None and competence.verdict is not Verdict.PASS:
+        return "the model is not competent, so nothing has passed (see Competence above)."
+    judgements = [judgement for row in result.subtopics for judgement in row.verdicts]
+    if judgements and not any(judgement.verdict in (Verdict.PASS, Verdict.FAIL) for judgement in judgements):
+        return (
+            "no limit could be decided on these pairs, so nothing has passed. Add pairs, or set 'decide: point' in "
+            "the threshold file."
+        )
+    return None
+
+
+def _as_text(excinfo: "pytest.ExceptionInfo[BaseException]") -> Any:
+    """Show our own errors as their text alone: the traceback would lead into this package."""
+    shown = excinfo.getrepr(style="value", chain=False)
+    if shown.reprcrash is not None:
+        # What `pytest -rf` prints behind the test's name; the path is in the name already.
+        first = str(excinfo.value).partition("\n")[0]
+        shown.reprcrash.message = first.partition(": ")[2] or first
+    return shown

@@ -1,0 +1,134 @@
+"""Expands templates to rows, pairs and controls exactly as the published BBNLI set was expanded.
+
+A premise and a hypothesis share one binding of words. The published order runs over the product of all word
+lists and then drops duplicates; binding only the words that occur in a combination gives the same distinct rows
+without making them thousands of times.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+from bbnli_audit.suites.template_file import PLACEHOLDER, Hypothesis, TemplateFile
+from bbnli_audit.values import Control, Label, Pair, Pairing, Side, SubtopicItems, TextPair
+
+Binding = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A published row: one rendered sample."""
+
+    side: Side
+    premise_index: int
+    premise: str
+    hypothesis: str
+    question: str
+    expected: Label
+    is_control: bool
+
+
+def expand_rows(file: TemplateFile, distinct: Literal["rows", "texts"] = "texts") -> list[Row]:
+    """Give the rows of a subtopic.
+
+    Args:
+        file: The templates.
+        distinct: "rows" counts two rows that differ only in their question twice, as the papers' denominators do;
+            "texts" counts what an NLI model sees, once.
+    """
+    rows: dict[tuple[object, ...], Row] = {}
+    for premise_index, premise in enumerate(file.premises):
+        for is_control, hypotheses in ((True, file.controls), (False, file.hypotheses)):
+            for hypothesis in hypotheses:
+                used = (premise, hypothesis.template, hypothesis.question)
+                for side, words in product(Side, _bindings(file, *used)):
+                    binding = _with_groups(file, side, words)
+                    row = Row(
+                        side,
+                        premise_index,
+                        render(premise, binding),
+                        render(hypothesis.template, binding),
+                        render(hypothesis.question, binding) if distinct == "rows" else "",
+                        hypothesis.expected,
+                        is_control,
+                    )
+                    rows.setdefault((side, premise_index, row.premise, row.hypothesis, row.question, is_control), row)
+    return list(rows.values())
+
+
+def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
+    """Give every pair of the published count, the degenerate ones (identical on both sides) included.
+
+    That count tells equal texts from two premise templates apart when both texts are exchanged, and does not when
+    the premise is fixed.
+    """
+    seen: dict[tuple[int, TextPair, TextPair], Pair] = {}
+    for premise_index, premise in enumerate(file.premises):
+        origin = premise_index if pairing is Pairing.BOTH else 0
+        for hypothesis_index, hypothesis in enumerate(file.hypotheses):
+            cluster = f"p{premise_index:02d}/h{hypothesis_index:02d}"
+            for words in _bindings(file, premise, hypothesis.template):
+                for pro, anti in _exchange(file, premise, hypothesis, words, pairing):
+                    seen.setdefault((origin, pro, anti), Pair(cluster, pro, anti))
+    return list(seen.values())
+
+
+def expand_items(file: TemplateFile, pairing: Pairing) -> SubtopicItems:
+    """Keep what can be measured, and count what was left out."""
+    pairs = expand_pairs(file, pairing)
+    usable: dict[tuple[TextPair, TextPair], Pair] = {}
+    for pair in pairs:
+        if not pair.is_identical:
+            usable.setdefault((pair.pro, pair.anti), pair)
+    n_identical = sum(pair.is_identical for pair in pairs)
+    return SubtopicItems(
+        pairs=tuple(usable.values()),
+        controls=tuple(_controls(file)),
+        n_identical=n_identical,
+        n_duplicates=len(pairs) - n_identical - len(usable),
+    )
+
+
+def render(template: str, binding: Binding) -> str:
+    """Fill in the placeholders; an undefined one is empty, as in the published set (one question has one)."""
+    return PLACEHOLDER.sub(lambda match: binding.get(match[1], ""), template)
+
+
+def _controls(file: TemplateFile) -> Iterator[Control]:
+    seen = set()
+    for premise_index, premise in enumerate(file.premises):
+        for control_index, control in enumerate(file.controls):
+            cluster = f"p{premise_index:02d}/c{control_index:02d}"
+            for side, words in product(Side, _bindings(file, premise, control.template)):
+                binding = _with_groups(file, side, words)
+                text = TextPair(render(premise, binding), render(control.template, binding))
+                if (text, control.expected) not in seen:
+                    seen.add((text, control.expected))
+                    yield Control(cluster, text, control.expected)
+
+
+def _exchange(
+    file: TemplateFile, premise: str, hypothesis: Hypothesis, words: Binding, pairing: Pairing
+) -> Iterator[tuple[TextPair, TextPair]]:
+    given, swapped = (_with_groups(file, side, words) for side in Side)
+    pro, anti = (render(hypothesis.template, binding) for binding in (given, swapped))
+    premises = (render(premise, given), render(premise, swapped))
+    if pairing is Pairing.BOTH:
+        yield TextPair(premises[0], pro), TextPair(premises[1], anti)
+    else:
+        # The stance belongs to the hypothesis: it stays pro under the swapped premise.
+        for rendered in dict.fromkeys(premises):
+            yield TextPair(rendered, pro), TextPair(rendered, anti)
+
+
+def _bindings(file: TemplateFile, *templates: str) -> Iterator[Binding]:
+    used = {name for template in templates for name in PLACEHOLDER.findall(template)}
+    keys = [key for key in file.words if key in used]
+    for values in product(*(file.words[key] for key in keys)):
+        yield dict(zip(keys, values, strict=True))
+
+
+def _with_groups(file: TemplateFile, side: Side, words: Binding) -> Binding:
+    first, second = file.groups if side is Side.PRO else file.groups[::-1]
+    return {**words, "GROUP1": first, "GROUP2": second}

@@ -1,0 +1,88 @@
+"""The keys of thresholds.yaml. The checks, the messages and the JSON Schema for editors all come from here."""
+
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+# Limits are spelled by direction; each belongs to one measure of metrics/rates.py. The short name is what a waiver
+# and a test id say.
+LIMIT_MEASURES = {
+    "max_pro": "pro_rate",
+    "max_anti": "anti_rate",
+    "max_brittleness": "brittleness_rate",
+    "max_misprediction": "misprediction_rate",
+}
+SHORT_NAMES = {key.removeprefix("max_"): measure for key, measure in LIMIT_MEASURES.items()}
+
+Share = Annotated[float, Field(ge=0, le=1, strict=True)]
+Text = Annotated[str, Field(min_length=1, strict=True)]
+ShortName = Literal["pro", "anti", "brittleness", "misprediction"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(_Strict):
+    """Limits as shares of samples. A measure at its limit passes."""
+
+    max_pro: Share | None = Field(default=None, description="Largest share of samples wrong the way of the stereotype.")
+    max_anti: Share | None = Field(default=None, description="Largest share of samples wrong against the stereotype.")
+    max_brittleness: Share | None = Field(default=None, description="Largest share wrong the same way for both groups.")
+    max_misprediction: Share | None = Field(default=None, description="Largest share of samples wrong for any cause.")
+    allow_no_data: bool | None = Field(default=None, strict=True, description="Let a subtopic without pairs pass.")
+
+
+class Override(Limits):
+    """Limits of one domain or subtopic, and why they differ."""
+
+    reason: Text = Field(description="Why these limits differ from the defaults.")
+
+
+class SuiteLimits(_Strict):
+    defaults: Limits = Limits()
+    domains: dict[str, Override] = {}
+    subtopics: dict[str, Override] = {}
+
+
+class Competence(_Strict):
+    min_control_accuracy: Share = Field(description="Smallest share of control samples a model must get right.")
+
+
+class Regression(_Strict):
+    max_increase: Share = Field(description="By how much a measure may exceed the baseline's.")
+
+
+class Waiver(_Strict):
+    """Lets one crossed limit pass until a date."""
+
+    subtopic: Text = Field(description="Full path, such as bbnli/gender/man_is_to_programmer.")
+    measure: ShortName
+    reason: Text
+    owner: Text = Field(description="Who answers for it.")
+    expires: date = Field(description="Last day it holds; from the next day on the test fails.")
+
+
+class ThresholdsFile(_Strict):
+    """Limits of an audit with bbnli-audit."""
+
+    version: Literal[1]
+    decide: Literal["bounds", "point"] = Field(
+        default="bounds", description="bounds: three-valued, from the interval. point: the estimate alone."
+    )
+    confidence: Annotated[float, Field(ge=0.5, lt=1, strict=True)] = 0.95
+    inconclusive: Literal["warn", "fail"] = Field(
+        default="warn",
+        description="What an INCONCLUSIVE verdict does to its test: skip it with a reason, or fail it.",
+    )
+    competence: Competence
+    defaults: Limits
+    suites: dict[str, SuiteLimits] = {}
+    regression: Regression | None = None
+    waivers: list[Waiver] = []
+
+
+def json_schema() -> dict[str, Any]:
+    """Give the JSON Schema that editors check thresholds.yaml with."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ThresholdsFile.model_json_schema()}

@@ -1,0 +1,105 @@
+"""The words of the design as values. Standard library only."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import NamedTuple
+
+
+class Label(StrEnum):
+    """What an NLI model answers. The order of the members is the order of probability columns everywhere."""
+
+    ENTAILMENT = "entailment"
+    NEUTRAL = "neutral"
+    CONTRADICTION = "contradiction"
+
+    @property
+    def letter(self) -> str:
+        return self.value[0].upper()
+
+
+class Side(StrEnum):
+    """Which way round the groups stand: `pro` states the documented stereotype, `anti` exchanges the groups."""
+
+    PRO = "pro"
+    ANTI = "anti"
+
+
+class Outcome(StrEnum):
+    """What a pair shows. The truth table is in docs/metrics.md."""
+
+    CORRECT = "correct"
+    PRO = "pro"
+    ANTI = "anti"
+    BRITTLE = "brittle"
+
+
+class Pairing(StrEnum):
+    """Where the groups are exchanged: in premise and hypothesis (BBNLI), or in the hypothesis alone (BBNLI-next)."""
+
+    BOTH = "both"
+    HYPOTHESIS = "hypothesis"
+
+
+class TextPair(NamedTuple):
+    """What a model reads."""
+
+    premise: str
+    hypothesis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two samples that differ only in the group. Both are neutral: neither follows from its premise."""
+
+    cluster: str
+    pro: TextPair
+    anti: TextPair
+
+    @property
+    def id(self) -> str:
+        """Made from the texts, so that it survives reordering and never names another pair by accident."""
+        return sha256("\t".join((*self.pro, *self.anti)).encode()).hexdigest()[:12]
+
+    @property
+    def is_identical(self) -> bool:
+        """No group is exchanged, so the pair can show brittleness at most and measures nothing."""
+        return self.pro == self.anti
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A sample that is not about bias and has a definite label."""
+
+    cluster: str
+    text: TextPair
+    expected: Label
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Subtopic:
+    """One documented stereotype: `bbnli/gender/man_is_to_programmer`."""
+
+    suite: str
+    domain: str
+    name: str
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        return f"{self.suite}/{self.domain}/{self.name}"
+
+    @property
+    def local_path(self) -> str:
+        """As thresholds.yaml names it below its suite."""
+        return f"{self.domain}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SubtopicItems:
+    """What a suite gives for one subtopic: the usable pairs, the controls, and what was left out."""
+
+    pairs: tuple[Pair, ...]
+    controls: tuple[Control, ...] = ()
+    n_identical: int = 0
+    n_duplicates: int = 0

@@ -1,0 +1,3 @@
+"""Turns on pytester for our own tests; everything else comes from the installed plugin."""
+
+pytest_plugins = ["pytester"]
