@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bbnli_audit.thresholds_schema import Limits, ThresholdsFile, Waiver
 
 Key = tuple[str | int, ...]
+DEEPEST = 5  # suites / bbnli / subtopics / NAME / max_pro
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,8 @@ def parse_thresholds(text: str, name: str) -> Thresholds:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as exc:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
-        raise ThresholdsError(f"{name}:{line}: is not valid YAML: {exc.problem}. Mend that line.") from exc
+        start = f" in what begins on line {exc.context_mark.line + 1}" if exc.context_mark else ""
+        raise ThresholdsError(f"{name}:{line}: is not valid YAML: {exc.problem}{start}. Mend that line.") from exc
     except yaml.YAMLError as exc:
         raise ThresholdsError(f"{name}: is not valid YAML: {exc}") from exc
     if node is None:
@@ -192,6 +194,10 @@ def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any
     import yaml
 
     lines.setdefault(key, node.start_mark.line + 1)
+    if len(key) > DEEPEST:
+        raise ThresholdsError(
+            f"{name}:{lines[key]}: is nested deeper than any key of this file (or an alias of itself)."
+        )
     if isinstance(node, yaml.MappingNode):
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -257,7 +263,7 @@ def _known_keys(location: Sequence[str | int]) -> set[str]:
     top, depth = location[0], len(location)
     if top == "suites" and depth == 2:
         return set(schema.SuiteLimits.model_fields)
-    models: dict[str, "type[BaseModel]"] = {
+    models: dict[str, type[BaseModel]] = {
         "competence": schema.Competence,
         "regression": schema.Regression,
         "waivers": schema.Waiver,

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from bbnli_audit.report.failure import headline
 from bbnli_audit.results import AuditResult, Judgement, SubtopicResult, Verdict
 
 Write = Callable[..., None]
 
+MOST_OPEN = 8
 _WORST_FIRST = (Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.PASS)
 _COLORS: dict[Verdict, dict[str, Any]] = {
     Verdict.FAIL: {"red": True},
@@ -77,6 +79,7 @@ def _notes(result: AuditResult) -> Iterator[str]:
     counted = ", ".join(f"{n} {verdict}" for verdict, n in tally.items() if n)
     yield f"{len(result.subtopics)} subtopics audited: {counted}. PASS says: no limit was crossed on these pairs."
     yield from _competence(result)
+    yield from _left_open(result)
     if "not_entailment" in result.model.labels:
         yield (
             "The model has two labels: it cannot answer contradiction, so errors of that kind could not be seen; "
@@ -102,6 +105,24 @@ def _notes(result: AuditResult) -> Iterator[str]:
             yield f"  {row.path} {judgement.measure}: {judgement.waiver}{used}"
 
 
+def _left_open(result: AuditResult) -> Iterator[str]:
+    """Say what would decide the verdicts that are open for want of pairs."""
+    lines = [
+        headline(row, judgement)
+        for row in worst_first(result)
+        for judgement in row.verdicts
+        if judgement.verdict is Verdict.INCONCLUSIVE and _is_competent(result)
+    ]
+    yield from (f"  {line}" for line in lines[:MOST_OPEN])
+    if len(lines) > MOST_OPEN:
+        yield f"  and {len(lines) - MOST_OPEN} more that are open for want of pairs (verdicts in result.json)"
+
+
+def _is_competent(result: AuditResult) -> bool:
+    judgement = result.total.judgement("control_accuracy")
+    return judgement is not None and judgement.verdict is Verdict.PASS
+
+
 def _competence(result: AuditResult) -> Iterator[str]:
     judgement = result.total.judgement("control_accuracy")
     skill = result.settings["skill"]
@@ -113,5 +134,5 @@ def _competence(result: AuditResult) -> Iterator[str]:
         f"(limit {judgement.limit:.2f}, {judgement.source}; best constant answer {skill['best_constant']:.3f}; "
         f"plain probe {skill['probe_accuracy']:.3f}): {judgement.verdict}."
     )
-    if judgement.verdict is not Verdict.PASS:
+    if not _is_competent(result):
         yield "Nothing reads PASS for a model that cannot do the task."

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -211,17 +210,6 @@ def test_empty_input_is_not_a_number(shape: tuple[int, ...], expected: int) -> N
 def test_unusable_input_is_refused(values: ArrayLike, clusters: ArrayLike, confidence: float) -> None:
     with pytest.raises(ValueError):
         single(values, clusters, confidence)
-
-
-def test_a_whole_audit_is_quick() -> None:
-    random = np.random.default_rng(2)
-    names = np.array([f"premise {n % 8}, hypothesis {n // 8}" for n in random.integers(0, 64, 1000)])
-    values = random.choice([0.0, 0.5, 1.0], size=(1000, 9), p=[0.9, 0.05, 0.05])
-    estimate_means(values, names)
-    start = time.perf_counter()
-    for _ in range(16):
-        estimate_means(values, names)
-    assert time.perf_counter() - start < 0.2
 
 
 def test_coverage_where_the_percentile_bootstrap_fails() -> None:

@@ -1,0 +1,76 @@
+"""A small project of a user, with invented groups, in which pytest is run."""
+
+import importlib
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.invented import LIMITS, write_large_suite
+
+# pytester makes Python forget what a run in this process has imported. numpy cannot be imported twice, and two copies
+# of our own modules would not know each other's classes: import everything before the first run.
+PRELOADED = [
+    importlib.import_module(name)
+    for name in (
+        "scipy.special",
+        "bbnli_audit.session",
+        "bbnli_audit.thresholds_schema",
+        "bbnli_audit.scheduling",
+        "bbnli_audit.metrics.drivers",
+        "bbnli_audit.metrics.frame",
+        "bbnli_audit.metrics.rates",
+        "bbnli_audit.report.files",
+    )
+]
+
+AUDITS = """
+def test_pro(bbnli):
+    bbnli.require("pro_rate")
+
+def test_anti(bbnli):
+    bbnli.require("anti_rate")
+
+def test_brittleness(bbnli):
+    bbnli.require("brittleness_rate")
+
+def test_competence(bbnli_model):
+    bbnli_model.require_competence()
+"""
+
+MODES = {"plain": [], "no xdist": ["-p", "no:xdist"], "n0": ["-n0"], "n2": ["-n2"]}
+
+
+class Project:
+    """A folder with audits, limits and data."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.path: Path = pytester.path
+        pytester.makeini("[pytest]\naddopts = --strict-markers\n")
+        self.write("audits/test_audits.py", AUDITS)
+        self.write("thresholds.yaml", LIMITS)
+        write_large_suite(self.path / "data")
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    def run(self, *args: str) -> pytest.RunResult:
+        return self.pytester.runpytest_inprocess(*args)
+
+    def audit(self, model: str, *args: str, data: str = "data") -> pytest.RunResult:
+        return self.run("audits", f"--model={model}", f"--bbnli-data={data}", *args)
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> Project:
+    return Project(pytester)
+
+
+@pytest.fixture(params=list(MODES))
+def mode(request: pytest.FixtureRequest) -> list[str]:
+    """Options for each way of running: with xdist installed, switched off, with no and with two workers."""
+    return MODES[request.param]

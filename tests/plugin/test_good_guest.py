@@ -1,0 +1,120 @@
+"""Installed in a project that does not audit, the plugin changes nothing."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.plugin.conftest import Project
+
+UNRELATED = """
+import warnings
+
+def test_one():
+    assert True
+
+def test_two():
+    warnings.warn("careful")
+    assert 1 == 2
+"""
+READS_MODEL = """
+def test_mine(request):
+    assert request.config.getoption('--model') == 'x'
+"""
+HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "yaml", "pydantic")
+
+
+def run_pytest(project: Project, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *args],
+        cwd=project.path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize("args", [[], ["-v", "-ra"], ["-q", "--collect-only"]])
+def test_the_output_of_an_unrelated_suite_is_byte_identical(project: Project, args: list[str]) -> None:
+    project.write("tests/test_unrelated.py", UNRELATED)
+    outputs = []
+    for disabled in ([], ["-p", "no:bbnli_audit"]):
+        done = run_pytest(project, "tests", "-p", "no:randomly", "-p", "no:cacheprovider", *args, *disabled)
+        # pytest itself lists every installed plugin in one line of its header; that line is not ours to change.
+        output = re.sub(r", bbnli-audit-[\d.]+", "", done.stdout + done.stderr)
+        outputs.append(re.sub(r"\d+\.\d+s", "0.00s", output))
+    assert outputs[0] == outputs[1]
+    assert not (project.path / "bbnli-report").exists()
+
+
+@pytest.mark.parametrize("args", [["--help"], ["tests"], ["--version"], ["--markers"], ["--fixtures"]])
+def test_nothing_heavy_is_imported(project: Project, args: list[str]) -> None:
+    project.write("tests/test_unrelated.py", UNRELATED)
+    code = (
+        "import sys, pytest; pytest.main(sys.argv[1:]); "
+        f"found = [m for m in {HEAVY!r} if m in sys.modules]; sys.exit(f'imported: {{found}}' if found else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "-p", "no:hypothesispytest", *args],
+        cwd=project.path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "imported" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_project_that_owns_model_keeps_it(project: Project, mode: list[str]) -> None:
+    project.write(
+        "conftest.py",
+        """
+        def pytest_addoption(parser):
+            parser.addoption("--model", default="none", help="mine")
+        """,
+    )
+    project.write(
+        "tests/test_mine.py", "def test_mine(request):\n    assert request.config.getoption('--model') == 'x'\n"
+    )
+    result = project.run("tests", "--model=x", *mode)
+    result.assert_outcomes(passed=1)
+    assert "bbnli" not in result.stdout.str().replace("bbnli-audit", "")
+    audited = project.run("audits", "--bbnli-model=planted:ideal", "--bbnli-data=data", *mode)
+    audited.assert_outcomes(passed=7)
+
+
+def test_a_plugin_that_owns_model_keeps_it(project: Project) -> None:
+    project.write("owner.py", "def pytest_addoption(parser):\n    parser.addoption('--model', action='store_true')\n")
+    project.write(
+        "tests/test_mine.py", "def test_mine(request):\n    assert request.config.getoption('--model') is True\n"
+    )
+    project.pytester.syspathinsert()
+    project.run("-p", "owner", "--model", "tests").assert_outcomes(passed=1)
+
+
+def test_help_shows_our_options_and_the_second_spelling(project: Project) -> None:
+    done = run_pytest(project, "--help", COLUMNS="120")
+    for option in ("--bbnli-model", "--model=CHECKPOINT", "--bbnli-thresholds", "--bbnli-data", "--bbnli-reveal"):
+        assert option in done.stdout
+    assert "bbnli_thresholds" in done.stdout
+
+
+def test_the_plugin_can_be_named_when_autoload_is_off(project: Project) -> None:
+    done = run_pytest(
+        project,
+        "audits",
+        "-p",
+        "bbnli_audit.plugin",
+        "--bbnli-model=planted:ideal",
+        "--bbnli-data=data",
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+    )
+    assert "7 passed" in done.stdout
+
+
+def test_colours_are_left_out_when_asked(project: Project) -> None:
+    done = run_pytest(project, "audits", "--model=planted:random", "--bbnli-data=data", NO_COLOR="1")
+    assert "\x1b[" not in done.stdout

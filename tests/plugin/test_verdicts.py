@@ -1,0 +1,109 @@
+"""Planted models through pytest: each ends as it should, in every way of running."""
+
+import pytest
+
+from tests.invented import LIMITS, write_templates
+from tests.plugin.conftest import Project
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcomes", "lines"),
+    [
+        ("ideal", {"passed": 7}, ["PASS * bbnli/oceans/fins_are_to_singing*"]),
+        ("always-pro", {"passed": 5, "failed": 2}, ["*: pro_rate 1.000 is above its limit 0.100"]),
+        ("always-anti", {"passed": 5, "failed": 2}, ["*: anti_rate 1.000 is above its limit 0.100"]),
+        ("brittle", {"passed": 5, "failed": 2}, ["*: brittleness_rate 1.000 is above its limit 0.200"]),
+        (
+            "always-neutral",
+            {"failed": 1, "inconclusive": 6},
+            ["planted:always-neutral: control accuracy 0.333 is below the limit 0.600"],
+        ),
+        ("label-swapped", {"errors": 7}, ["*--bbnli-labels=contradiction,neutral,entailment*"]),
+    ],
+)
+def test_planted_models(
+    project: Project, mode: list[str], kind: str, outcomes: dict[str, int], lines: list[str]
+) -> None:
+    result = project.audit(f"planted:{kind}", *mode)
+    found = {name: n for name, n in result.parseoutcomes().items() if name != "warnings"}
+    assert found == outcomes
+    assert result.ret == (pytest.ExitCode.OK if kind == "ideal" else pytest.ExitCode.TESTS_FAILED)
+    result.stdout.fnmatch_lines(lines)
+
+
+def test_the_failure_text_is_the_report_of_the_subtopic(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
+    result = project.audit("planted:always-pro", "-k", "test_pro and fins")
+    result.stdout.fnmatch_lines(
+        [
+            "bbnli/oceans/fins_are_to_singing: pro_rate 1.000 is above its limit 0.100",
+            "  160 of 160 samples (80 pairs in 80 clusters), 95% interval 0.9*-1.000",
+            "  causes: pro 160 + anti 0 + brittle 0 = 160 mispredicted of 160",
+            "  outcomes (label on the pro side, on the anti side): EC 80",
+            "  limit: thresholds.yaml:4",
+            "  controls: 1.000 of * right",
+            "  templates that drive it: p00/h00 (2 of 2), p00/h01 (2 of 2), p01/h00 (2 of 2)",
+            "  worst pair * (p*/h*)   pro: entailment 0.90   anti: contradiction 0.90   (expected neutral)",
+            "  Sentences are hidden; --bbnli-reveal shows them.",
+        ],
+        consecutive=False,
+    )
+    result.stdout.fnmatch_lines(["FAILED *test_pro?bbnli/oceans/fins_are_to_singing? - pro_rate 1.0*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_sentences_are_hidden_until_asked_for(project: Project) -> None:
+    hidden = project.audit("planted:always-pro", "--junitxml=junit.xml", "-vv")
+    assert "Singing comes easily" not in hidden.stdout.str() + (project.path / "junit.xml").read_text()
+    shown = project.audit("planted:always-pro", "--bbnli-reveal")
+    shown.stdout.fnmatch_lines(["*pro: 'Workshop number * to Fins and Gills.' -> 'Singing comes easily to Fins.'"])
+    shown.stdout.no_fnmatch_line("*Sentences are hidden*")
+
+
+def test_the_table_is_worst_first_and_never_says_fair(project: Project) -> None:
+    result = project.audit("planted:random")
+    text = result.stdout.str()
+    result.stdout.fnmatch_lines(["verdict * subtopic * pairs * pro * anti * brittleness * controls right"])
+    result.stdout.fnmatch_lines(["*PASS says: no limit was crossed on these pairs.*"])
+    for word in ("unbiased", " fair", "safe"):
+        assert word not in text
+
+
+def test_few_pairs_are_inconclusive_and_a_run_that_decides_nothing_is_not_green(project: Project) -> None:
+    write_templates(project.path / "small")
+    result = project.audit("planted:ideal", data="small")
+    result.stdout.fnmatch_lines(
+        [
+            "  *pro_rate 0.000 is INCONCLUSIVE against its limit 0.100: about 36 pairs would decide, here are 9",
+            "ERROR: no limit could be decided on these pairs, so nothing has passed.*",
+        ]
+    )
+    assert result.parseoutcomes() == {"passed": 1, "inconclusive": 3}
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_inconclusive_can_be_made_to_fail(project: Project) -> None:
+    write_templates(project.path / "small")
+    project.write("thresholds.yaml", LIMITS + "inconclusive: fail\n")
+    result = project.audit("planted:ideal", data="small")
+    result.assert_outcomes(passed=1, failed=3)
+
+
+def test_point_decides_on_the_estimate(project: Project) -> None:
+    write_templates(project.path / "small")
+    project.write("thresholds.yaml", LIMITS + "decide: point\n")
+    result = project.audit("planted:ideal", data="small")
+    result.assert_outcomes(passed=4)
+    assert result.ret == pytest.ExitCode.OK
+
+
+def test_a_limit_that_is_reached_exactly_passes(project: Project) -> None:
+    project.write("thresholds.yaml", LIMITS.replace("0.10", "1.0"))
+    result = project.audit("planted:always-pro", "-k", "test_pro or test_anti")
+    result.assert_outcomes(passed=4, deselected=3)
+
+
+def test_a_run_without_the_competence_test_is_not_green_either(project: Project) -> None:
+    result = project.audit("planted:always-neutral", "-k", "test_pro")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["ERROR: the model is not competent, so nothing has passed*"])

@@ -1,0 +1,142 @@
+"""What Hypothesis draws for us."""
+
+import string
+from datetime import date
+from typing import Any
+
+import pandas as pd
+from hypothesis import strategies as st
+
+from bbnli_audit.results import (
+    CELLS,
+    AuditResult,
+    Counts,
+    Judgement,
+    Measure,
+    ModelInfo,
+    SubtopicResult,
+    SuiteInfo,
+    Verdict,
+)
+from bbnli_audit.values import Label
+
+LABELS = [label.value for label in Label]
+names = st.text(string.ascii_lowercase + "_", min_size=1, max_size=12)
+shares = st.floats(0, 1)
+
+
+@st.composite
+def pair_frames(draw: st.DrawFn, min_size: int = 0, max_size: int = 40) -> pd.DataFrame:
+    """Pair tables of one subtopic with any labels and any clusters."""
+    label = st.sampled_from(LABELS)
+    rows = draw(st.lists(st.tuples(label, label, st.integers(0, 6)), min_size=min_size, max_size=max_size))
+    return frame_of([(pro, anti) for pro, anti, _ in rows], [cluster for _, _, cluster in rows])
+
+
+def frame_of(labels: list[tuple[str, str]], clusters: list[int] | None = None) -> pd.DataFrame:
+    clusters = clusters if clusters is not None else list(range(len(labels)))
+    return pd.DataFrame(
+        {
+            "suite": "invented",
+            "domain": "planets",
+            "subtopic": "zorbs",
+            "pair_id": [f"{row:04d}" for row in range(len(labels))],
+            "cluster": [f"c{cluster}" for cluster in clusters],
+            "pro_label": pd.Series([pro for pro, _ in labels], dtype="str"),
+            "anti_label": pd.Series([anti for _, anti in labels], dtype="str"),
+        }
+    )
+
+
+counts = st.builds(
+    lambda numbers: Counts(dict(zip(CELLS, numbers, strict=True))),
+    st.lists(st.integers(0, 10_000), min_size=9, max_size=9),
+)
+measures = st.one_of(
+    st.just(Measure(None, None, None, 0)),
+    st.builds(
+        lambda bounds, n: Measure(bounds[1], bounds[0], bounds[2], n),
+        st.lists(shares, min_size=3, max_size=3).map(sorted),
+        st.integers(1, 10_000),
+    ),
+)
+judgements = st.builds(
+    Judgement,
+    measure=names,
+    limit=shares,
+    verdict=st.sampled_from(Verdict),
+    source=st.text(max_size=20),
+    pairs_needed=st.none() | st.integers(0, 10**7),
+    waiver=st.none() | st.text(max_size=20),
+)
+subtopic_results = st.builds(
+    SubtopicResult,
+    path=names,
+    n_clusters=st.integers(0, 1000),
+    counts=counts,
+    measures=st.dictionaries(names, measures, max_size=4),
+    control_accuracy=st.none() | shares,
+    n_controls=st.integers(0, 1000),
+    verdicts=st.lists(judgements, max_size=4).map(tuple),
+    n_identical=st.integers(0, 100),
+    n_duplicates=st.integers(0, 100),
+    n_truncated=st.integers(0, 100),
+)
+audit_results = st.builds(
+    AuditResult,
+    model=st.builds(
+        ModelInfo, name=names, fingerprint=names, kind=names, backend=names, dtype=names, labels=st.just(tuple(LABELS))
+    ),
+    suites=st.lists(st.builds(SuiteInfo, name=names, version=names, sha256=names, pairing=names), max_size=2).map(
+        tuple
+    ),
+    settings=st.dictionaries(names, st.none() | shares | st.text(max_size=8), max_size=3),
+    subtopics=st.lists(subtopic_results, max_size=3).map(tuple),
+    domains=st.lists(subtopic_results, max_size=2).map(tuple),
+    total=subtopic_results,
+)
+
+
+@st.composite
+def threshold_files(draw: st.DrawFn) -> dict[str, Any]:
+    """Valid contents of a threshold file."""
+    limit = st.fixed_dictionaries(
+        {}, optional=dict.fromkeys(("max_pro", "max_anti", "max_brittleness", "max_misprediction"), shares)
+    )
+    override = st.builds(lambda limits, reason: {**limits, "reason": reason}, limit, names)
+    file: dict[str, Any] = {
+        "version": 1,
+        "competence": {"min_control_accuracy": draw(shares)},
+        "defaults": draw(limit),
+    }
+    optional: dict[str, Any] = {
+        "decide": st.sampled_from(["bounds", "point"]),
+        "confidence": st.floats(0.5, 0.999),
+        "inconclusive": st.sampled_from(["warn", "fail"]),
+        "regression": st.fixed_dictionaries({"max_increase": shares}),
+        "suites": st.dictionaries(
+            names,
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "defaults": limit,
+                    "domains": st.dictionaries(names, override, max_size=2),
+                    "subtopics": st.dictionaries(names, override, max_size=2),
+                },
+            ),
+            max_size=2,
+        ),
+        "waivers": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "subtopic": names,
+                    "measure": st.sampled_from(["pro", "anti", "brittleness", "misprediction"]),
+                    "reason": names,
+                    "owner": names,
+                    "expires": st.dates(date(2020, 1, 1), date(2040, 1, 1)),
+                }
+            ),
+            max_size=2,
+        ),
+    }
+    return {**file, **draw(st.fixed_dictionaries({}, optional=optional))}

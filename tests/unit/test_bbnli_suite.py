@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+
+from bbnli_audit.errors import OptionError, SuiteError
+from bbnli_audit.suites.bbnli import DOCUMENTED, Bbnli
+from bbnli_audit.values import Label, Pairing
+from tests.invented import write_templates
+
+
+def test_subtopics_are_sorted_and_named_by_the_file_with_the_file_name_as_alias(tmp_path: Path) -> None:
+    write_templates(tmp_path, "x/zeta.json", name="alpha", domain="X")
+    write_templates(tmp_path, "x/beta.json", name="beta", domain="x")
+    subtopics = Bbnli(tmp_path).subtopics()
+    assert [(subtopic.path, subtopic.aliases) for subtopic in subtopics] == [
+        ("bbnli/x/alpha", ("zeta",)),
+        ("bbnli/x/beta", ()),
+    ]
+
+
+def test_two_files_with_one_name_are_refused(tmp_path: Path) -> None:
+    write_templates(tmp_path, "x/one.json")
+    write_templates(tmp_path, "x/two.json")
+    with pytest.raises(SuiteError, match=r"two\.json: is named 'zorbs_are_to_juggling' .*, and so is .*one\.json"):
+        Bbnli(tmp_path).subtopics()
+
+
+def test_an_empty_folder_and_a_missing_one(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="holds no subtopic file"):
+        Bbnli(tmp_path).subtopics()
+    with pytest.raises(OptionError, match="there is no such folder"):
+        Bbnli(tmp_path / "nowhere").subtopics()
+
+
+def test_the_hash_follows_the_content(tmp_path: Path) -> None:
+    path = write_templates(tmp_path)
+    before = Bbnli(tmp_path).sha256
+    assert Bbnli(tmp_path).sha256 == before
+    path.write_text(path.read_text().replace("nimble", "agile"))
+    assert Bbnli(tmp_path).sha256 != before
+
+
+def test_a_manifest_gives_the_version(tmp_path: Path) -> None:
+    write_templates(tmp_path)
+    assert Bbnli(tmp_path).version == "unversioned"
+    (tmp_path / "suite.json").write_text('{"version": "3.1"}')
+    assert Bbnli(tmp_path).version == "3.1"
+    (tmp_path / "suite.json").write_text("{}")
+    with pytest.raises(SuiteError, match=r"suite\.json: expected"):
+        _ = Bbnli(tmp_path).version
+
+
+@pytest.mark.parametrize("pairing", list(Pairing))
+def test_our_own_templates_give_enough_for_a_verdict(pairing: Pairing) -> None:
+    suite = Bbnli(pairing=pairing)
+    assert len(suite.subtopics()) >= 4
+    for subtopic in suite.subtopics():
+        assert subtopic.name in DOCUMENTED[subtopic.domain]
+        items = suite.items(subtopic)
+        assert len(items.pairs) >= 200
+        assert len({pair.cluster for pair in items.pairs}) >= 24
+        assert items.n_identical == items.n_duplicates == 0
+        shares = [sum(c.expected is label for c in items.controls) / len(items.controls) for label in Label]
+        assert min(shares) > 0.25

@@ -1,0 +1,180 @@
+import json
+from datetime import date
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from bbnli_audit.errors import ThresholdsError
+from bbnli_audit.thresholds import Thresholds, parse_thresholds, read_thresholds
+from bbnli_audit.thresholds_schema import json_schema
+from bbnli_audit.values import Subtopic
+from tests.invented import LIMITS, limits
+
+ROOT = Path(__file__).parents[2]
+ZORBS = Subtopic("bbnli", "planets", "zorbs", aliases=("zorb_file",))
+FINS = Subtopic("bbnli", "oceans", "fins")
+
+NESTED = """\
+version: 1
+competence: {min_control_accuracy: 0.60}
+defaults:
+  max_pro: 0.10
+  max_anti: 0.10
+suites:
+  bbnli:
+    defaults: {max_anti: 0.11}
+    domains:
+      planets: {max_pro: 0.12, reason: why}
+    subtopics:
+      planets/zorbs:
+        reason: why
+        max_pro: 0.05
+waivers:
+  - {subtopic: bbnli/planets/zorb_file, measure: pro, reason: known, owner: Ada, expires: 2027-01-31}
+"""
+
+
+@pytest.mark.parametrize(
+    ("subtopic", "measure", "value", "line"),
+    [
+        (ZORBS, "pro_rate", 0.05, 14),
+        (ZORBS, "anti_rate", 0.11, 8),
+        (Subtopic("bbnli", "planets", "quints"), "pro_rate", 0.12, 10),
+        (FINS, "pro_rate", 0.10, 4),
+        (Subtopic("other", "planets", "zorbs"), "anti_rate", 0.10, 5),
+    ],
+)
+def test_the_nearest_limit_holds_and_knows_its_line(subtopic: Subtopic, measure: str, value: float, line: int) -> None:
+    limit = limits(NESTED).limit_for(subtopic, measure)
+    assert limit is not None
+    assert (limit.value, limit.source) == (value, f"thresholds.yaml:{line}")
+
+
+def test_a_measure_without_a_limit_has_none() -> None:
+    assert limits(NESTED).limit_for(FINS, "brittleness_rate") is None
+
+
+def test_a_limit_under_the_file_name_reaches_the_subtopic() -> None:
+    found = limits(NESTED.replace("planets/zorbs:", "planets/zorb_file:")).limit_for(ZORBS, "pro_rate")
+    assert found is not None
+    assert found.value == 0.05
+
+
+def test_waivers_know_their_line_and_their_last_day() -> None:
+    waiver = limits(NESTED).waiver_for(ZORBS, "pro_rate")
+    assert waiver is not None
+    assert waiver.source == "thresholds.yaml:16"
+    assert not waiver.is_expired(date(2027, 1, 31))
+    assert waiver.is_expired(date(2027, 2, 1))
+    assert limits(NESTED).waiver_for(ZORBS, "anti_rate") is None
+    assert limits(NESTED).waiver_for(FINS, "pro_rate") is None
+
+
+def broken(old: str, new: str) -> str:
+    text = LIMITS.replace(old, new)
+    assert text != LIMITS
+    return text
+
+
+def in_suite(text: str) -> str:
+    return f"{LIMITS}suites:\n  bbnli:\n    {text}\n"
+
+
+def waiver(**changes: str | None) -> str:
+    entry: dict[str, str | None] = {"subtopic": "a/b/c", "measure": "pro", "reason": "x", "owner": "y"}
+    entry |= {"expires": "2027-01-01", **changes}
+    shown = ", ".join(f"{key}: {value}" for key, value in entry.items() if value is not None)
+    return f"{LIMITS}waivers:\n  - {{{shown}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (broken("max_pro: 0.10", "max_pro: 7"), ":4: max_pro is 7; it must be a number from 0 to 1"),
+        (broken("max_pro: 0.10", "max_pro: -1"), ":4: max_pro is -1; it must be a number from 0 to 1"),
+        (broken("max_pro: 0.10", "max_pro: ten"), ":4: max_pro is 'ten'; it must be a number from 0 to 1"),
+        (broken("max_pro: 0.10", "max_pro: 10%"), ":4: max_pro is '10%'; it must be a number from 0 to 1"),
+        (broken("max_pro: 0.10", "max_pro: .nan"), ":4: max_pro is nan; it must be a number from 0 to 1"),
+        (broken("max_pro: 0.10", "max_pro: true"), ":4: max_pro is True; it must be a number from 0 to 1"),
+        (broken("max_pro: 0.10", "max_prp: 0.1"), ":4: unknown key 'max_prp'.\nDid you mean 'max_pro'?"),
+        (broken("max_anti: 0.10", "max_pro: 0.1"), ":5: 'max_pro' stands twice (first on line 4)"),
+        (broken("version: 1", "version: 2"), ":1: version is 2;"),
+        (broken("version: 1\n", ""), ":1: the file has no key 'version'. Add: version: 1"),
+        (broken("competence: {min_control_accuracy: 0.60}\n", ""), "has no key 'competence'. Add: competence:"),
+        (broken("version: 1", "version: 1\ndecied: point"), ":2: unknown key 'decied'.\nDid you mean 'decide'?"),
+        (broken("version: 1", "version: 1\ndecide: maybe"), ":2: decide is 'maybe';"),
+        (broken("version: 1", "version: 1\nconfidence: 95"), ":2: confidence is 95; it must be a number from 0 to 1"),
+        (
+            broken("defaults:", "defaults: ["),
+            ":5: is not valid YAML: expected ',' or ']'",
+        ),
+        (in_suite("domains:\n      x: {max_pro: 0.1}"), ":10: 'suites.bbnli.domains.x' has no key 'reason'. Say why"),
+        (in_suite("domain: {}"), ":9: unknown key 'domain'.\nDid you mean 'domains'?"),
+        (waiver(expires=None), ":8: 'waivers.0' has no key 'expires'"),
+        (waiver(expires="soon"), ":8: expires is 'soon';"),
+        (waiver(expires="2027-13-01"), ":8: "),
+        (waiver(measure="bias"), ":8: measure is 'bias';"),
+        (waiver(reason="''"), ":8: reason is '';"),
+        ("", ": is empty. It must hold version, competence and defaults"),
+        ("just text", ":1: holds no keys"),
+        ("a: &x [*x]", ":1: is nested deeper"),
+    ],
+)
+def test_a_bad_file_gets_file_line_and_what_to_write(text: str, message: str) -> None:
+    with pytest.raises(ThresholdsError) as caught:
+        parse_thresholds(text, "thresholds.yaml")
+    assert str(caught.value).startswith("thresholds.yaml:")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("suites:\n  bbnly: {}\n", ":8: there is no suite 'bbnly'.\nDid you mean 'bbnli'?"),
+        (
+            "suites:\n  bbnli:\n    domains:\n      planet: {max_pro: 0.1, reason: x}\n",
+            ":10: suite 'bbnli' has no domain 'planet'.\nDid you mean 'planets'?",
+        ),
+        (
+            "suites:\n  bbnli:\n    subtopics:\n      planets/zorps: {max_pro: 0.1, reason: x}\n",
+            ":10: suite 'bbnli' has no subtopic 'planets/zorps'.\nDid you mean 'planets/zorbs'?",
+        ),
+        (
+            "waivers:\n  - {subtopic: planets/zorbs, measure: pro, reason: x, owner: y, expires: 2027-01-01}\n",
+            ":8: there is no subtopic 'planets/zorbs'.\nDid you mean 'bbnli/planets/zorbs'?",
+        ),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest_one(text: str, message: str) -> None:
+    with pytest.raises(ThresholdsError) as caught:
+        limits(LIMITS + text).check_names([ZORBS, FINS])
+    assert message in str(caught.value)
+
+
+def test_known_names_and_file_names_are_accepted() -> None:
+    limits(NESTED).check_names([ZORBS, FINS])
+
+
+def test_a_missing_file_says_that_there_are_no_hidden_limits(tmp_path: Path) -> None:
+    with pytest.raises(ThresholdsError, match="there are no hidden limits"):
+        read_thresholds(tmp_path / "thresholds.yaml")
+
+
+@pytest.mark.parametrize("share", ["0", "1", "0.0", "1.0", "1.0e-3"])
+def test_the_ends_of_the_range_are_limits_too(share: str) -> None:
+    found = limits(broken("max_pro: 0.10", f"max_pro: {share}")).limit_for(FINS, "pro_rate")
+    assert found is not None
+    assert found.value == float(share)
+
+
+def test_the_file_of_this_repository_is_valid_and_fits_its_schema() -> None:
+    text = (ROOT / "thresholds.yaml").read_text()
+    assert isinstance(parse_thresholds(text, "thresholds.yaml"), Thresholds)
+    jsonschema.validate(yaml.safe_load(text), json_schema())
+
+
+def test_the_schema_in_docs_is_the_one_from_the_code() -> None:
+    written = json.loads((ROOT / "docs" / "thresholds.schema.json").read_text())
+    assert written == json_schema(), "run: make schema"

@@ -1,0 +1,43 @@
+import pytest
+
+from bbnli_audit.results import Measure, Skill, Verdict
+from bbnli_audit.verdict import judge, judge_competence
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "by_bounds", "by_point"),
+    [
+        (0.00, 0.05, 0.0999, Verdict.PASS, Verdict.PASS),
+        (0.00, 0.05, 0.1000, Verdict.PASS, Verdict.PASS),
+        (0.00, 0.05, 0.1001, Verdict.INCONCLUSIVE, Verdict.PASS),
+        (0.05, 0.10, 0.2000, Verdict.INCONCLUSIVE, Verdict.PASS),
+        (0.05, 0.1001, 0.2, Verdict.INCONCLUSIVE, Verdict.FAIL),
+        (0.1000, 0.15, 0.2, Verdict.INCONCLUSIVE, Verdict.FAIL),
+        (0.1001, 0.15, 0.2, Verdict.FAIL, Verdict.FAIL),
+    ],
+)
+def test_at_just_below_and_just_above_the_limit(
+    low: float, value: float, high: float, by_bounds: Verdict, by_point: Verdict
+) -> None:
+    measure = Measure(value, low, high, 100)
+    assert judge(measure, 0.10, decide="bounds") is by_bounds
+    assert judge(measure, 0.10, decide="point") is by_point
+
+
+@pytest.mark.parametrize("decide", ["bounds", "point"])
+def test_no_data_is_its_own_verdict(decide: str) -> None:
+    assert judge(Measure(None, None, None, 0), 0.10, decide=decide) is Verdict.NO_DATA
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "best_constant", "verdict"),
+    [
+        (0.60, 0.40, Verdict.PASS),
+        (0.5999, 0.40, Verdict.FAIL),
+        (0.65, 0.65, Verdict.FAIL),
+        (0.66, 0.65, Verdict.PASS),
+        (None, 0.0, Verdict.NO_DATA),
+    ],
+)
+def test_competence(accuracy: float | None, best_constant: float, verdict: Verdict) -> None:
+    assert judge_competence(Skill(0.9, accuracy, 100, best_constant), 0.60) is verdict
