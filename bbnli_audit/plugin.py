@@ -84,15 +84,12 @@ def pytest_load_initial_conftests(
 def join_values(args: "list[str] | tuple[str, ...]") -> list[str]:
     """Write our options as --option=PATH where a path follows them after a space."""
     joined: list[str] = []
-    rest = iter(str(arg) for arg in args)
-    for arg in rest:
-        following = next(rest, None) if arg in (*_PATH_OPTIONS, "--model") else None
-        if following is None:
-            joined.append(arg)
-        elif _is_value(arg, following):
-            joined.append(f"{arg}={following}")
-        else:
-            joined += [arg, *join_values([following])]
+    rest = [str(arg) for arg in args]
+    while rest:
+        arg = rest.pop(0)
+        if rest and arg in (*_PATH_OPTIONS, "--model") and _is_value(arg, rest[0]):
+            arg = f"{arg}={rest.pop(0)}"
+        joined.append(arg)
     return joined
 
 

@@ -61,7 +61,7 @@ class CallablePredictor:
         except ImportError as exc:
             raise ModelError(
                 f"--model={name}: the module {module_name!r} cannot be imported: {exc}.\n"
-                "Install it, or run pytest from the folder that holds it (python -m pytest)."
+                "Install it, or name its folder under 'pythonpath' in pytest's settings."
             ) from exc
         function = getattr(module, attribute, None)
         if not callable(function):

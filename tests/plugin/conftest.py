@@ -47,7 +47,7 @@ class Project:
     def __init__(self, pytester: pytest.Pytester) -> None:
         self.pytester = pytester
         self.path: Path = pytester.path
-        pytester.makeini("[pytest]\naddopts = --strict-markers\n")
+        pytester.makeini("[pytest]\naddopts = --strict-markers\npythonpath = .\n")
         self.write("audits/test_audits.py", AUDITS)
         self.write("thresholds.yaml", LIMITS)
         write_large_suite(self.path / "data")
@@ -60,6 +60,9 @@ class Project:
 
     def run(self, *args: str) -> pytest.RunResult:
         return self.pytester.runpytest_inprocess(*args)
+
+    def run_in_a_process(self, *args: str) -> pytest.RunResult:
+        return self.pytester.runpytest_subprocess(*args)
 
     def audit(self, model: str, *args: str, data: str = "data") -> pytest.RunResult:
         return self.run("audits", f"--model={model}", f"--bbnli-data={data}", *args)

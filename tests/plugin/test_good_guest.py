@@ -91,7 +91,6 @@ def test_a_plugin_that_owns_model_keeps_it(project: Project) -> None:
     project.write(
         "tests/test_mine.py", "def test_mine(request):\n    assert request.config.getoption('--model') is True\n"
     )
-    project.pytester.syspathinsert()
     project.run("-p", "owner", "--model", "tests").assert_outcomes(passed=1)
 
 

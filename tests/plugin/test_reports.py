@@ -1,0 +1,113 @@
+"""result.json and pairs.csv, the same from every way of running."""
+
+import csv
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbnli_audit.results import CELLS, AuditResult
+from tests.plugin.conftest import Project
+
+PAIR_COLUMNS = [
+    *("suite", "domain", "subtopic", "pair_id", "cluster"),
+    *("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis", "pro_label", "anti_label", "outcome"),
+    *("pro_entailment", "pro_neutral", "pro_contradiction"),
+    *("anti_entailment", "anti_neutral", "anti_contradiction"),
+]
+
+
+def audit(project: Project, *args: str) -> tuple[dict[str, Any], str]:
+    project.audit("planted:random", "--bbnli-report=out", *args)
+    folder = project.path / "out"
+    return json.loads((folder / "result.json").read_text()), (folder / "pairs.csv").read_text()
+
+
+def test_every_way_of_running_gives_the_same_files(project: Project, mode: list[str]) -> None:
+    reference = audit(project, "-p", "no:xdist")
+    assert audit(project, *mode) == reference
+
+
+def test_a_selection_gives_the_same_figures(project: Project) -> None:
+    whole, pairs = audit(project)
+    part, some_pairs = audit(project, "-k", "singing")
+    assert part["subtopics"] == [row for row in whole["subtopics"] if "singing" in row["path"]]
+    assert part["total"]["verdicts"] == whole["total"]["verdicts"]
+    assert set(some_pairs.splitlines()) < set(pairs.splitlines())
+
+
+def test_the_keys_of_the_result(project: Project) -> None:
+    result, _ = audit(project)
+    assert list(result) == ["format", "model", "suites", "settings", "subtopics", "domains", "total"]
+    assert result["format"] == 1
+    assert set(result["model"]) == {"name", "fingerprint", "kind", "backend", "dtype", "labels"}
+    assert set(result["suites"][0]) == {"name", "version", "sha256", "pairing"}
+    for row in (*result["subtopics"], *result["domains"], result["total"]):
+        assert set(row) >= {"path", "n_pairs", "n_samples", "n_clusters", "outcomes", "counts", "measures",
+                            "control_accuracy", "n_controls", "verdicts"}  # fmt: skip
+        assert tuple(row["outcomes"]) == CELLS
+        assert sum(row["outcomes"].values()) == row["n_pairs"] == row["n_samples"] / 2
+        assert set(row["counts"]) == {"n_pro", "n_anti", "n_brittle", "n_mispredicted"}
+        for measure in row["measures"].values():
+            assert set(measure) == {"value", "low", "high", "n"}
+        for verdict in row["verdicts"]:
+            assert set(verdict) == {"measure", "limit", "verdict", "source", "pairs_needed", "waiver"}
+    assert [row["path"] for row in result["domains"]] == ["bbnli/oceans", "bbnli/planets"]
+    assert result["total"]["n_pairs"] == sum(row["n_pairs"] for row in result["subtopics"])
+    assert AuditResult.from_dict(result).to_dict() == result
+
+
+def test_pairs_have_the_columns_of_the_contract_and_give_the_counts(project: Project) -> None:
+    result, text = audit(project)
+    rows = list(csv.DictReader(text.splitlines()))
+    assert list(rows[0]) == PAIR_COLUMNS
+    for subtopic in result["subtopics"]:
+        mine = [row for row in rows if f"{row['suite']}/{row['domain']}/{row['subtopic']}" == subtopic["path"]]
+        assert len({row["pair_id"] for row in mine}) == len(mine) == subtopic["n_pairs"]
+        # Counted again from the file, label by label.
+        wrong = sum((row["pro_label"] != "neutral") + (row["anti_label"] != "neutral") for row in mine)
+        assert wrong == subtopic["counts"]["n_mispredicted"]
+        for row in mine:
+            for side in ("pro", "anti"):
+                shares = {name: float(row[f"{side}_{name}"]) for name in ("entailment", "neutral", "contradiction")}
+                assert max(shares, key=lambda name: shares[name]) == row[f"{side}_label"]
+
+
+def test_a_folder_that_cannot_be_made(project: Project) -> None:
+    project.write("file", "")
+    result = project.audit("planted:ideal", "--bbnli-report=file")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --bbnli-report=*file: cannot be made: File exists."])
+
+
+@pytest.mark.parametrize("args", [[], ["-n2"]], ids=["plain", "n2"])
+def test_junit_properties(project: Project, args: list[str]) -> None:
+    project.audit("planted:always-pro", "--junitxml=junit.xml", *args)
+    cases = ElementTree.parse(project.path / "junit.xml").getroot().iter("testcase")
+    case = next(case for case in cases if case.attrib["name"] == "test_pro[bbnli/oceans/fins_are_to_singing]")
+    found = {item.attrib["name"]: item.attrib["value"] for item in case.iter("property")}
+    assert found["bbnli_subtopic"] == "bbnli/oceans/fins_are_to_singing"
+    assert (found["bbnli_measure"], found["bbnli_value"], found["bbnli_limit"]) == ("pro_rate", "1.0", "0.1")
+    assert found["bbnli_verdict"] == "FAIL"
+    assert case.find("failure") is not None
+
+
+def test_junit_properties_can_be_switched_off(project: Project) -> None:
+    project.pytester.makeini("[pytest]\nbbnli_junit_properties = false\n")
+    project.audit("planted:ideal", "--junitxml=junit.xml")
+    assert "bbnli_verdict" not in (project.path / "junit.xml").read_text()
+
+
+def test_a_report_is_replaced_whole(project: Project) -> None:
+    folder = project.path / "out"
+    audit(project)
+    before = sorted(path.name for path in folder.iterdir())
+    audit(project)
+    assert sorted(path.name for path in folder.iterdir()) == before == ["pairs.csv", "result.json"]
+
+
+def test_results_do_not_name_this_machine(project: Project) -> None:
+    result, _ = audit(project)
+    assert str(Path.home()) not in json.dumps(result)
