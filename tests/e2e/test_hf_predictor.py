@@ -1,0 +1,198 @@
+"""The Hugging Face predictor on small checkpoints made here: what it gives, and what it refuses."""
+
+from collections.abc import Callable
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bbnli_audit.errors import AuditError, ModelError
+from bbnli_audit.predictors.hf import HFPredictor
+from bbnli_audit.predictors.protocol import check_predictions
+from bbnli_audit.values import TextPair
+from tests.tiny_checkpoint import LABELS, WORDS, edit_config, edit_weights, save_checkpoint
+
+TEXTS = [
+    TextPair("the red moon", "zorbs juggle"),
+    TextPair("a workshop on the red moon is busy .", "most zorbs juggle better than quints ."),
+    TextPair("many quints walk past", "it is usual for zorbs to be nimble"),
+    TextPair("there is a workshop", "the workshop was built last year"),
+]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_checkpoint(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def predictor(checkpoint: Path) -> HFPredictor:
+    return HFPredictor(str(checkpoint), device="cpu")
+
+
+def test_it_gives_what_transformers_gives(checkpoint: Path, predictor: HFPredictor) -> None:
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(checkpoint).eval()
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    found = predictor.predict(TEXTS).probabilities
+    for text, row in zip(TEXTS, found, strict=True):
+        with torch.no_grad():
+            logits = model(**tokenizer(*text, return_tensors="pt")).logits[0]
+        assert row == pytest.approx(logits.softmax(-1).tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_permuting_columns_together_with_id2label_changes_nothing(
+    tmp_path: Path, predictor: HFPredictor, order: tuple[int, ...]
+) -> None:
+    folder = save_checkpoint(tmp_path)
+
+    def permute(tensors: dict[str, Any]) -> None:
+        for name in ("classifier.weight", "classifier.bias"):
+            tensors[name] = tensors[name][list(order)].contiguous()
+
+    edit_weights(folder, permute)
+    edit_config(folder, id2label={str(row): LABELS[column] for row, column in enumerate(order)}, label2id=None)
+    permuted = HFPredictor(str(folder), device="cpu")
+    assert permuted.info.labels == tuple(LABELS[column] for column in order)
+    assert permuted.predict(TEXTS).probabilities == pytest.approx(predictor.predict(TEXTS).probabilities, abs=1e-12)
+    if order != (0, 1, 2):
+        assert permuted.info.fingerprint != predictor.info.fingerprint
+
+
+texts = st.builds(
+    TextPair,
+    *(st.lists(st.sampled_from(WORDS), min_size=1, max_size=20).map(" ".join) for _ in range(2)),
+)
+
+
+@settings(max_examples=20)
+@given(st.lists(texts, min_size=1, max_size=60))
+def test_a_text_does_not_depend_on_its_batch(predictor: HFPredictor, drawn: list[TextPair]) -> None:
+    together = predictor.predict(drawn).probabilities
+    backwards = predictor.predict(drawn[::-1]).probabilities[::-1]
+    alone = np.concatenate([predictor.predict([text]).probabilities for text in drawn])
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert together == pytest.approx(backwards, abs=1e-5)
+    assert (predictor.predict(drawn).probabilities == together).all()
+
+
+def test_no_texts_give_no_rows(predictor: HFPredictor) -> None:
+    assert predictor.predict([]).probabilities.shape == (0, 3)
+
+
+def test_long_texts_are_cut_and_counted(predictor: HFPredictor) -> None:
+    long = TextPair("the red moon " * 50, "zorbs juggle")
+    predictions = predictor.predict([TEXTS[0], long])
+    assert list(predictions.is_truncated) == [False, True]
+    # The premise is what is cut: another hypothesis still gives another answer.
+    other = predictor.predict([TextPair(long.premise, "quints walk")])
+    assert not np.allclose(predictions.probabilities[1], other.probabilities[0], atol=1e-6)
+
+
+def test_two_labels_are_read_as_entailed_or_not(tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path, ("not_entailment", "entailment"))
+    predictor = HFPredictor(str(folder), device="cpu")
+    probabilities = predictor.predict(TEXTS).probabilities
+    assert (probabilities[:, 2] == 0).all()
+    assert probabilities.sum(axis=1) == pytest.approx(1)
+    assert predictor.info.labels == ("not_entailment", "entailment")
+
+
+def test_nan_weights_are_refused(tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path)
+    edit_weights(folder, lambda tensors: tensors["classifier.bias"].fill_(float("nan")))
+    predictor = HFPredictor(str(folder), device="cpu")
+    with pytest.raises(ModelError, match=r"not finite \(NaN or infinity\) for 4 of 4 texts"):
+        check_predictions(predictor.predict(TEXTS), 4, "model")
+
+
+def cut_off(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+def drop_head(folder: Path) -> None:
+    edit_weights(folder, lambda tensors: [tensors.pop(name) for name in list(tensors) if "classifier" in name])
+
+
+def other_size(folder: Path) -> None:
+    edit_config(folder, hidden_size=32)
+
+
+def generic_labels(folder: Path) -> None:
+    edit_config(folder, id2label={str(index): f"LABEL_{index}" for index in range(3)}, label2id=None)
+
+
+def pickled(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+def no_tokenizer(folder: Path) -> None:
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+
+
+def no_config(folder: Path) -> None:
+    (folder / "config.json").unlink()
+
+
+def broken_config(folder: Path) -> None:
+    (folder / "config.json").write_text("{")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (cut_off, "its weights cannot be loaded"),
+        (drop_head, "its weights lack 2 of the model's tensors (classifier.bias, classifier.weight…)"),
+        (other_size, "its weights cannot be loaded"),
+        (generic_labels, "names its outputs LABEL_0, LABEL_1, LABEL_2, so we cannot tell which one is neutral"),
+        (pickled, "no weights in safetensors format (pytorch_model.bin)"),
+        (no_tokenizer, "the folder has no tokenizer (tokenizer.json, vocab.txt"),
+        (no_config, "the folder has no config.json"),
+        (broken_config, "its config.json cannot be read"),
+    ],
+)
+def test_a_damaged_checkpoint_gets_a_message(tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
+    folder = save_checkpoint(tmp_path)
+    damage(folder)
+    with pytest.raises(AuditError) as caught:
+        HFPredictor(str(folder), device="cpu")
+    assert str(folder) in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" in str(caught.value) or damage is broken_config  # a second line: what to do
+
+
+@pytest.mark.parametrize("head", ["BertForMaskedLM", "BertModel", "BertForTokenClassification"])
+def test_another_head_is_refused(tmp_path: Path, head: str) -> None:
+    folder = save_checkpoint(tmp_path, head=head)
+    with pytest.raises(ModelError, match=f"its head is {head}; this audit needs a sequence-classification head"):
+        HFPredictor(str(folder))
+
+
+def test_a_device_that_is_not_here(checkpoint: Path) -> None:
+    for device in ("cuda:99", "abacus"):
+        with pytest.raises(AuditError, match=f"--bbnli-device={device}: cannot be used here: "):
+            HFPredictor(str(checkpoint), device=device)
+
+
+def test_a_hub_name_without_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(
+        ModelError, match="--model=nobody/nothing-here: is no folder here, and cannot be had from the hub"
+    ):
+        HFPredictor("nobody/nothing-here")
+
+
+def test_the_fingerprint_follows_the_content_and_not_the_name(tmp_path: Path, predictor: HFPredictor) -> None:
+    same = HFPredictor(str(save_checkpoint(tmp_path / "copy")), device="cpu")
+    other = HFPredictor(str(save_checkpoint(tmp_path / "other", seed=1)), device="cpu")
+    assert same.info.fingerprint == predictor.info.fingerprint
+    assert other.info.fingerprint != predictor.info.fingerprint

@@ -1,0 +1,121 @@
+"""Whole audits of real checkpoints, as a user runs them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.shared_data import shared_path
+from tests.tiny_checkpoint import edit_config, save_checkpoint
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_pytest(*args: str) -> subprocess.CompletedProcess[str]:
+    # One thread each: the runs share two cores with other tests.
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+
+
+def read(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    return json.loads((folder / "result.json").read_text()), (folder / "pairs.csv").read_text().splitlines()
+
+
+def test_all_sixteen_subtopics_alike_in_plain_selected_and_parallel_runs(tmp_path: Path) -> None:
+    model, data = shared_path("models", "tiny-nli"), shared_path("data", "bbnli")
+    given = [f"--model={model}", "--bbnli-data", str(data)]
+    plain = run_pytest(*given, "--bbnli-report", str(tmp_path / "plain"))
+    assert plain.returncode == pytest.ExitCode.TESTS_FAILED, plain.stdout
+    whole, pairs = read(tmp_path / "plain")
+    assert len(whole["subtopics"]) == 16
+    assert whole["total"]["n_pairs"] == 1138 - 47
+    assert whole["total"]["n_identical"] == 47
+    assert "Left out of the measures: 47 pairs with the same text on both sides, 0 duplicates." in plain.stdout
+
+    parallel = run_pytest(*given, f"--bbnli-report={tmp_path / 'parallel'}", "-n", "2")
+    assert parallel.returncode == plain.returncode
+    assert read(tmp_path / "parallel") == (whole, pairs)
+
+    run_pytest(*given, f"--bbnli-report={tmp_path / 'part'}", "-k", "programmer")
+    part, some_pairs = read(tmp_path / "part")
+    assert part["subtopics"] == [row for row in whole["subtopics"] if "programmer" in row["path"]]
+    assert some_pairs == [pairs[0], *(line for line in pairs if ",man_is_to_programmer," in line)]
+    assert part["total"]["verdicts"] == whole["total"]["verdicts"]
+
+
+def test_a_checkpoint_with_permuted_labels_is_refused_with_the_right_order(tmp_path: Path) -> None:
+    folder = tmp_path / "swapped"
+    shutil.copytree(shared_path("models", "tiny-nli"), folder, copy_function=shutil.copyfile)
+    edit_config(folder, id2label={"0": "contradiction", "1": "neutral", "2": "entailment"}, label2id=None)
+    refused = run_pytest(f"--model={folder}", "-k", "programmer")
+    assert refused.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "says its outputs are contradiction,neutral,entailment" in refused.stdout
+    assert "--bbnli-labels=entailment,neutral,contradiction" in refused.stdout
+    assert "3 errors" in refused.stdout
+    mended = run_pytest(f"--model={folder}", "-k", "programmer", "--bbnli-labels=entailment,neutral,contradiction")
+    assert "bbnli/gender/man_is_to_programmer" in mended.stdout
+    assert "error" not in mended.stdout.splitlines()[-1]
+
+
+def test_a_two_label_head_says_what_it_cannot_measure(tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path / "two", ("entailment", "not_entailment"), max_length=128)
+    done = run_pytest(f"--model={folder}", "-k", "programmer or competence")
+    # Random weights: it may be refused for its order of labels or fail for want of competence, but never pass.
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    if "says its outputs are" not in done.stdout:
+        assert "The model has two labels: it cannot answer contradiction" in done.stdout
+
+
+def test_long_premises_are_counted_in_the_report(tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path / "short", max_length=16)
+    done = run_pytest(f"--model={folder}", "-k", "programmer", f"--bbnli-report={tmp_path / 'out'}")
+    if "says its outputs are" not in done.stdout:
+        result, _ = read(tmp_path / "out")
+        assert result["total"]["n_truncated"] > 0
+        assert f"Cut off: {result['total']['n_truncated']} of" in done.stdout
+
+
+def test_a_corrupt_checkpoint_is_an_error_and_never_green(tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path / "cut")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:500])
+    done = run_pytest(f"--model={folder}", "-k", "programmer")
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "its weights cannot be loaded" in done.stdout
+    assert "3 errors" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_sockets_are_not_needed(tmp_path: Path) -> None:
+    """A local checkpoint is audited without any network access."""
+    blocker = tmp_path / "no_network.py"
+    blocker.write_text(
+        "import socket\n"
+        "def refuse(*args, **kwargs):\n    raise AssertionError('network access')\n"
+        "socket.socket.connect = refuse\nsocket.getaddrinfo = refuse\n"
+    )
+    model = shared_path("models", "tiny-nli")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no_network", f"--model={model}", "-k", "programmer", "-p", "no:xdist"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
+    )
+    assert "bbnli/gender/man_is_to_programmer" in done.stdout
+    assert "network access" not in done.stdout + done.stderr

@@ -1,0 +1,83 @@
+"""Makes a very small BERT checkpoint with random weights, for tests of loading and of what can go wrong with it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+WORDS = [
+    *("a", "the", "on", "red", "moon", "workshop", "is", "are", "zorbs", "quints", "juggle", "better", "than", "most"),
+    *("it", "usual", "for", "to", "be", "nimble", "quick", "and", "share", "many", "walk", "past", "there", "has"),
+    *("no", "was", "built", "last", "year", "busy", "jugglers", ".", ",", "not"),
+]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+def save_checkpoint(
+    folder: Path,
+    labels: tuple[str, ...] = LABELS,
+    *,
+    head: str = "BertForSequenceClassification",
+    max_length: int = 64,
+    seed: int = 0,
+) -> Path:
+    """Write a checkpoint as save_pretrained does."""
+    import torch
+    import transformers
+
+    torch.manual_seed(seed)
+    config = transformers.BertConfig(
+        vocab_size=len(SPECIAL) + len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=max_length,
+        id2label=dict(enumerate(labels)),
+        label2id={label: index for index, label in enumerate(labels)},
+        initializer_range=0.5,
+    )
+    getattr(transformers, head)(config).save_pretrained(folder)
+    _tokenizer(max_length).save_pretrained(folder)
+    return folder
+
+
+def _tokenizer(max_length: int) -> Any:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {word: index for index, word in enumerate([*SPECIAL, *WORDS])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])],
+    )
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=max_length,
+    )
+
+
+def edit_config(folder: Path, **changes: Any) -> None:
+    """Change keys of config.json; None removes one."""
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps({key: value for key, value in config.items() if value is not None}))
+
+
+def edit_weights(folder: Path, edit: Any) -> None:
+    """Load the tensors, let `edit(tensors)` change them, and save them again."""
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    edit(tensors)
+    save_file(tensors, path, metadata={"format": "pt"})
