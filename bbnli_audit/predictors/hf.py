@@ -69,8 +69,8 @@ def check_folder(name: str, labels: str | None = None) -> None:
         )
     if not any(path for pattern in _TOKENIZER_FILES for path in folder.glob(pattern)):
         raise ModelError(
-            f"--model={name}: the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)}); transformers would make up an "
-            "empty one, and every word would be unknown.\nSave it there with tokenizer.save_pretrained(folder)."
+            f"--model={name}: the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)}); transformers would make up "
+            "an empty one, and every word would be unknown.\nSave it there with tokenizer.save_pretrained(folder)."
         )
     id2label = config.get("id2label") or {str(index): f"LABEL_{index}" for index in range(2)}
     label_order({int(index): str(label) for index, label in id2label.items()}, labels, name)
