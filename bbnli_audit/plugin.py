@@ -22,7 +22,7 @@ _FIXTURES = ("bbnli", "bbnli_model")
 _OPTIONS: dict[str, dict[str, str]] = {
     "--bbnli-model": {
         "metavar": "CHECKPOINT",
-        "help": "audit this model: a checkpoint's folder, a name on the hub, module:callable, or planted:KIND",
+        "help": "audit this model: a checkpoint's folder, a name on the hub, demo, module:callable, or planted:KIND",
     },
     "--bbnli-thresholds": {
         "metavar": "FILE",
@@ -36,6 +36,7 @@ _OPTIONS: dict[str, dict[str, str]] = {
         "metavar": "HOW",
         "help": "where groups are exchanged: both (premise and hypothesis, default) or hypothesis",
     },
+    "--bbnli-exclude": {"metavar": "PATHS", "help": "leave out subtopics: paths or patterns, with commas between"},
     "--bbnli-labels": {"metavar": "A,B,C", "help": "what the model's outputs mean, in their order"},
     "--bbnli-device": {"metavar": "DEVICE", "help": "auto (default), cpu, cuda, cuda:N"},
     "--bbnli-report": {"metavar": "DIR", "help": "write result.json and pairs.csv there"},

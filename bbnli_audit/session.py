@@ -37,7 +37,8 @@ class AuditSession:
         self.is_revealed = bool(config.getoption("bbnli_reveal"))
         self.labels = get_setting(config, "labels")
         self.suites = self._open_suites()
-        self.subtopics: dict[str, Subtopic] = {s.path: s for suite in self.suites for s in suite.subtopics()}
+        self.excluded: list[str] = []
+        self.subtopics = self._choose_subtopics()
         self.thresholds = self._read_thresholds()
         self.report_folder = self._prepare_report_folder()
         check_model(self.model, self.labels)
@@ -64,6 +65,18 @@ class AuditSession:
             if names.count(name) > 1:
                 raise SuiteError(f"Two suites are named {name!r}; results and limits are kept by name. Rename one.")
         return suites
+
+    def _choose_subtopics(self) -> dict[str, Subtopic]:
+        known = {subtopic.path: subtopic for suite in self.suites for subtopic in suite.subtopics()}
+        patterns = [p.strip() for p in (get_setting(self._config, "exclude") or "").split(",") if p.strip()]
+        for pattern in patterns:
+            matching = [path for path in known if fnmatchcase(path, pattern)]
+            if not matching:
+                raise OptionError(f"--bbnli-exclude={pattern}: names no subtopic. {suggest(pattern, known)}")
+            self.excluded.extend(path for path in matching if path not in self.excluded)
+        if known and len(self.excluded) == len(known):
+            raise OptionError("--bbnli-exclude leaves out every subtopic, so there is nothing to audit.")
+        return {path: subtopic for path, subtopic in known.items() if path not in self.excluded}
 
     def _read_thresholds(self) -> Thresholds:
         path = self._path("thresholds") or self._config.rootpath / "thresholds.yaml"
@@ -253,6 +266,8 @@ class AuditSession:
         else:
             terminalreporter.section(f"bias audit of {self._result.model.name}")
             write_summary(self._result, write)
+            if self.excluded:
+                write(f"Left out by --bbnli-exclude: {', '.join(self.excluded)}.")
             n_missing = len(self.subtopics) - len(self._result.subtopics)
             if n_missing:
                 write(f"{n_missing} of {len(self.subtopics)} subtopics were not audited (not selected, or in error).")

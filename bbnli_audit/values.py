@@ -84,6 +84,7 @@ class Subtopic:
     domain: str
     name: str
     aliases: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()  # what a reader must know of it, such as doubts in the papers
 
     @property
     def path(self) -> str:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from bbnli_audit import __version__
-from bbnli_audit.cli import schema, selftest
+from bbnli_audit.cli import schema, selftest, suites
 from bbnli_audit.errors import AuditError
 
 
@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"bbnli-audit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (selftest, schema):
+    for module in (selftest, suites, schema):
         module.add_parser(commands)
     arguments = parser.parse_args(argv)
     try:

@@ -88,11 +88,20 @@ def check_head(name: str, architectures: Sequence[str]) -> None:
 class HFPredictor:
     """A sequence classifier, loaded once."""
 
-    def __init__(self, name: str, labels: str | None = None, device: str = "auto") -> None:
-        check_folder(name, labels)
+    def __init__(self, name: str, labels: str | None = None, device: str = "auto", folder: Path | None = None) -> None:
+        """Load a checkpoint.
+
+        Args:
+            name: A folder or a name on the hub; what messages and results call the model.
+            labels: The value of --bbnli-labels.
+            device: The value of --bbnli-device.
+            folder: Where the checkpoint lies, if not at `name`.
+        """
+        place = str(folder or name)
+        check_folder(place, labels)
         self._torch = _import_torch()
         with _quiet_transformers():
-            self._model, self._tokenizer = _load(name)
+            self._model, self._tokenizer = _load(place)
         config = self._model.config
         check_head(name, config.architectures or [])
         order = label_order(config.id2label, labels, name)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PLANTED = "planted:"
+# The small checkpoint inside the package. A folder of that name is reached as ./demo.
+DEMO = "demo"
+DEMO_FOLDER = Path(__file__).parent.parent / "models" / "demo"
 
 
 def check_model(name: str, labels: str | None) -> None:
@@ -34,7 +37,7 @@ def check_model(name: str, labels: str | None) -> None:
                 f"--model={name}: this version knows no models of the kind {scheme!r}.\n"
                 "Give a checkpoint's folder, a name on the hub, planted:KIND or module:callable."
             )
-        check_folder(name, labels)
+        check_folder(str(DEMO_FOLDER) if name == DEMO else name, labels)
 
 
 def open_predictor(name: str, *, suites: Sequence[Suite], labels: str | None = None, device: str = "auto") -> Predictor:
@@ -43,7 +46,7 @@ def open_predictor(name: str, *, suites: Sequence[Suite], labels: str | None = N
         return PlantedPredictor(name.removeprefix(PLANTED), suites)
     if _is_callable(name):
         return CallablePredictor(name)
-    return HFPredictor(name, labels, device)
+    return HFPredictor(name, labels, device, folder=DEMO_FOLDER if name == DEMO else None)
 
 
 def _is_callable(name: str) -> bool:

@@ -74,6 +74,10 @@ class Bbnli:
     def documented(self) -> Sequence[Subtopic]:
         return [Subtopic(self.name, domain, name) for domain, names in DOCUMENTED.items() for name in names]
 
+    def files(self) -> Sequence[TemplateFile]:
+        """Give the templates, for checks of the data itself."""
+        return tuple(self._files.values())
+
     def items(self, subtopic: Subtopic) -> SubtopicItems:
         return expand_items(self._files[subtopic], self.pairing)
 
@@ -96,7 +100,7 @@ class Bbnli:
             file = read_template_file(path)
             alias = path.stem.lower()
             aliases = () if alias == file.name else (alias,)
-            subtopic = Subtopic(self.name, file.domain, file.name, aliases)
+            subtopic = Subtopic(self.name, file.domain, file.name, aliases, file.annotations)
             for other, other_file in files.items():
                 if other.path == subtopic.path:
                     raise SuiteError(

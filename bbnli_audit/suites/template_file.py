@@ -40,6 +40,7 @@ class TemplateFile:
     hypotheses: tuple[Hypothesis, ...]
     words: Mapping[str, tuple[str, ...]]
     groups: tuple[str, str]
+    annotations: tuple[str, ...] = ()
 
 
 def read_template_file(path: Path) -> TemplateFile:
@@ -69,6 +70,7 @@ def read_template_file(path: Path) -> TemplateFile:
         hypotheses=hypotheses,
         words=words,
         groups=(_group(path, data, "GROUP1"), _group(path, data, "GROUP2")),
+        annotations=tuple(_strings(path, data, "annotations")) if "annotations" in data else (),
     )
 
 

@@ -138,3 +138,20 @@ def test_a_test_may_ask_for_more_than_limits(project: Project) -> None:
         """,
     )
     project.audit("planted:ideal").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("pattern", ["bbnli/oceans/fins_are_to_singing", "*singing", "*/oceans/*, *singing"])
+def test_subtopics_can_be_left_out(project: Project, pattern: str) -> None:
+    result = project.audit("planted:ideal", f"--bbnli-exclude={pattern}")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["Left out by --bbnli-exclude: bbnli/oceans/fins_are_to_singing."])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [("bbnli/ocean/*", "--bbnli-exclude=bbnli/ocean/?: names no subtopic.*"), ("*", "*leaves out every subtopic*")],
+)
+def test_leaving_out_nothing_or_everything_is_refused(project: Project, pattern: str, message: str) -> None:
+    result = project.audit("planted:ideal", f"--bbnli-exclude={pattern}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])

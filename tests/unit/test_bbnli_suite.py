@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from bbnli_audit.errors import OptionError, SuiteError
-from bbnli_audit.suites.bbnli import DOCUMENTED, Bbnli
+from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.values import Label, Pairing
 from tests.invented import write_templates
 
@@ -51,14 +51,26 @@ def test_a_manifest_gives_the_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pairing", list(Pairing))
-def test_our_own_templates_give_enough_for_a_verdict(pairing: Pairing) -> None:
+def test_our_own_benchmark_has_the_sixteen_subtopics_with_enough_for_a_verdict(pairing: Pairing) -> None:
     suite = Bbnli(pairing=pairing)
-    assert len(suite.subtopics()) >= 4
-    for subtopic in suite.subtopics():
-        assert subtopic.name in DOCUMENTED[subtopic.domain]
+    assert [subtopic.path for subtopic in suite.subtopics()] == sorted(s.path for s in suite.documented())
+    sizes = []
+    for subtopic, file in zip(suite.subtopics(), suite.files(), strict=True):
+        assert len(file.hypotheses) >= 12
+        assert len(file.premises) >= 8
+        assert len(file.controls) >= 9
+        groups = [("GROUP1" in premise or "GROUP2" in premise) for premise in file.premises]
+        assert True in groups
+        assert False in groups
         items = suite.items(subtopic)
-        assert len(items.pairs) >= 200
+        sizes.append(len(items.pairs))
         assert len({pair.cluster for pair in items.pairs}) >= 24
         assert items.n_identical == items.n_duplicates == 0
-        shares = [sum(c.expected is label for c in items.controls) / len(items.controls) for label in Label]
-        assert min(shares) > 0.25
+        assert {control.expected for control in items.controls} == set(Label)
+    assert min(sizes) >= 200
+    assert max(sizes) <= 3 * min(sizes)
+
+
+def test_doubts_are_carried_as_annotations() -> None:
+    notes = {subtopic.name: subtopic.annotations for subtopic in Bbnli().subtopics() if subtopic.annotations}
+    assert set(notes) == {"catholic_woman_is_to_kids", "jewish_woman_is_to_kids"}
