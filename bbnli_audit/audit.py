@@ -3,6 +3,7 @@
 The plugin asks the same `Auditor` subtopic by subtopic; `run_audit` asks for all of them.
 """
 
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -10,12 +11,12 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from bbnli_audit.errors import AuditError
+from bbnli_audit.errors import AuditError, ModelError, OptionError, suggest
 from bbnli_audit.predictors.proof import Proof, prove
 from bbnli_audit.predictors.protocol import Predictor, check_predictions
-from bbnli_audit.predictors.resolve import open_predictor
+from bbnli_audit.predictors.resolve import check_model, open_predictor
 from bbnli_audit.results import (
     AuditResult,
     Judgement,
@@ -27,7 +28,7 @@ from bbnli_audit.results import (
     Verdict,
 )
 from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
-from bbnli_audit.suites.protocol import Suite
+from bbnli_audit.suites.protocol import Suite, check_suite, get_items
 from bbnli_audit.thresholds import Limit, Thresholds, read_thresholds
 from bbnli_audit.values import Pairing, Subtopic, TextPair
 from bbnli_audit.verdict import judge, judge_competence
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from bbnli_audit.metrics.rates import Measured
 
 COMPETENCE = "control_accuracy"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,15 @@ class Auditor:
         suites: Sequence[Suite],
         thresholds: Thresholds,
         open_model: Callable[[], Predictor],
+        *,
         today: date | None = None,
+        is_revealed: bool = False,
     ) -> None:
         self.suites = suites
         self.thresholds = thresholds
         self._open_model = open_model
         self._today = today or date.today()
+        self._is_revealed = is_revealed
         self._audits: dict[Subtopic, SubtopicAudit] = {}
 
     @cached_property
@@ -76,9 +81,9 @@ class Auditor:
             control
             for suite in self.suites
             for subtopic in suite.subtopics()
-            for control in suite.items(subtopic).controls
+            for control in get_items(suite, subtopic).controls
         ]
-        return prove(self.predictor, controls)
+        return self._guard("the controls", lambda: prove(self.predictor, controls))
 
     @property
     def is_competent(self) -> bool:
@@ -95,16 +100,18 @@ class Auditor:
 
         proof = self.proof  # before any score
         suite = next(suite for suite in self.suites if suite.name == subtopic.suite)
-        items = suite.items(subtopic)
+        items = get_items(suite, subtopic)
+        pairs = items.usable
         # Distinct texts of this subtopic alone: the batches, and with them every digit, are the same whichever
         # other tests run.
-        texts = list(dict.fromkeys(text for pair in items.pairs for text in (pair.pro, pair.anti)))
-        predictions = check_predictions(self.predictor.predict(texts), len(texts), self.predictor.info.name)
+        texts = list(dict.fromkeys(text for pair in pairs for text in (pair.pro, pair.anti)))
+        predictions = self._guard(subtopic.path, lambda: self.predictor.predict(texts))
+        check_predictions(predictions, len(texts), self.predictor.info.name)
         row_of: dict[TextPair, int] = {text: row for row, text in enumerate(texts)}
-        pro_rows = [row_of[pair.pro] for pair in items.pairs]
-        anti_rows = [row_of[pair.anti] for pair in items.pairs]
+        pro_rows = [row_of[pair.pro] for pair in pairs]
+        anti_rows = [row_of[pair.anti] for pair in pairs]
         probabilities = predictions.probabilities
-        frame = pair_frame(subtopic, items.pairs, probabilities[pro_rows], probabilities[anti_rows])
+        frame = pair_frame(subtopic, pairs, probabilities[pro_rows], probabilities[anti_rows])
         measured = measure_pairs(frame, self.thresholds.file.confidence)
         result = SubtopicResult(
             path=subtopic.path,
@@ -138,9 +145,22 @@ class Auditor:
         waiver = self.thresholds.waiver_for(subtopic, limit.measure)
         if waiver is None:
             return judgement
-        if waiver.is_expired(self._today):
-            return replace(judgement, verdict=Verdict.FAIL, waiver=f"expired: {waiver}")
-        return replace(judgement, waiver=str(waiver))
+        told = waiver.on(self._today)
+        return replace(judgement, waiver=told, verdict=Verdict.FAIL if told.is_expired else verdict)
+
+    def _guard(self, what: str, predict: Callable[[], T]) -> T:
+        """Call the model, and tell its own exceptions without the sentences they may quote."""
+        try:
+            return predict()
+        except AuditError:
+            raise
+        except Exception as exc:
+            frame = traceback.extract_tb(exc.__traceback__)[-1]
+            told = f": {exc}" if self._is_revealed else " (--bbnli-reveal shows its message, which may quote texts)"
+            raise ModelError(
+                f"{self.predictor.info.name} broke on {what}: {type(exc).__name__} at {Path(frame.filename).name}:"
+                f"{frame.lineno}, in {frame.name}{told}"
+            ) from exc
 
 
 def find_limit(thresholds: Thresholds, subtopic: Subtopic, measure: str) -> Limit | None:
@@ -185,7 +205,13 @@ def assemble(
     return AuditResult(
         model=model,
         suites=tuple(SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value) for suite in suites),
-        settings=_settings(skill, thresholds),
+        settings={
+            **_settings(skill, thresholds),
+            "not_audited": sorted(
+                {subtopic.path for suite in suites for subtopic in suite.subtopics()}
+                - {audit.subtopic.path for audit in found}
+            ),
+        },
         subtopics=tuple(audit.result for audit in found),
         domains=tuple(domains),
         total=total,
@@ -260,8 +286,14 @@ def run_audit(
     Raises:
         AuditError: when the audit cannot be made as asked. A crossed limit is no error: it is a verdict.
     """
+    if pairing not in list(Pairing):
+        raise OptionError(f"pairing={pairing!r}: there is no such pairing. {suggest(str(pairing), Pairing)}")
     if suites is None:
         suites = [Bbnli(Path(data), Pairing(pairing))]
+    for suite in suites:
+        check_suite(suite)
+    if isinstance(model, str):
+        check_model(model, labels)
     if not isinstance(thresholds, Thresholds):
         thresholds = read_thresholds(Path(thresholds))
     check_thresholds_names(thresholds, suites)
@@ -281,12 +313,10 @@ def check_thresholds_names(thresholds: Thresholds, suites: Sequence[Suite]) -> N
 
 
 def choose_subtopics(suites: Sequence[Suite], paths: Sequence[str] | None) -> list[Subtopic]:
-    from bbnli_audit.errors import OptionError, suggest
-
     by_path = {subtopic.path: subtopic for suite in suites for subtopic in suite.subtopics()}
     if paths is None:
         return list(by_path.values())
     for path in paths:
         if path not in by_path:
             raise OptionError(f"There is no subtopic {path!r}. {suggest(path, by_path)}")
-    return [by_path[path] for path in paths]
+    return [by_path[path] for path in dict.fromkeys(paths)]

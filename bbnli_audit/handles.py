@@ -7,7 +7,6 @@ import pytest
 from bbnli_audit import audit
 from bbnli_audit.errors import LimitExceeded, OptionError, ThresholdsError, suggest
 from bbnli_audit.report.failure import Evidence, failure_text, headline
-from bbnli_audit.report.terminal import is_waived
 from bbnli_audit.results import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
 from bbnli_audit.values import Subtopic
 
@@ -23,7 +22,7 @@ class ModelHandle:
     def __init__(self, session: "AuditSession", item: pytest.Item) -> None:
         self._session = session
         self._item = item
-        self.verdicts: list[Verdict] = []
+        self.required: list[tuple[str, str, str]] = []  # never a limit of a subtopic
 
     @property
     def info(self) -> ModelInfo:
@@ -37,7 +36,6 @@ class ModelHandle:
         """Fail unless the model does the task well enough for a verdict to mean anything."""
         __tracebackhide__ = True
         judgement = audit.competence_judgement(self.skill, self._session.thresholds)
-        self.verdicts.append(judgement.verdict)
         skill = self.skill
         self._session.record(
             self._item,
@@ -73,7 +71,7 @@ class SubtopicHandle:
         self._session = session
         self._item = item
         self._found = found
-        self.verdicts: list[Verdict] = []
+        self.required: list[tuple[str, str, str]] = []  # path, measure, verdict
 
     @property
     def subtopic(self) -> Subtopic:
@@ -96,7 +94,7 @@ class SubtopicHandle:
         """
         __tracebackhide__ = True
         judgement = self._judgement(measure)
-        self.verdicts.append(judgement.verdict)
+        self.required.append((self.result.path, judgement.measure, judgement.verdict.value))
         found = self.result.measures[judgement.measure]
         self._session.record(
             self._item,
@@ -111,7 +109,7 @@ class SubtopicHandle:
         )
         if judgement.verdict is Verdict.PASS:
             return
-        if is_waived(judgement):
+        if judgement.is_waived:
             pytest.xfail(f"waived: {judgement.waiver}")
         if judgement.verdict is Verdict.INCONCLUSIVE and self._session.thresholds.file.inconclusive == "warn":
             pytest.skip(self._open_text(judgement))

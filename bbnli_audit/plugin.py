@@ -43,6 +43,8 @@ _OPTIONS: dict[str, dict[str, str]] = {
 }
 _PATH_OPTIONS = ("--bbnli-model", "--bbnli-thresholds", "--bbnli-data", "--bbnli-report")
 
+# Tells audits from other tests on their reports; no folder, test or marker of a project bears that name.
+_AUDIT_KEYWORD = "bbnli_audit:is_audit"
 _session_key: "pytest.StashKey[AuditSession]" = pytest.StashKey()
 
 
@@ -65,27 +67,29 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(
-    early_config: pytest.Config, parser: pytest.Parser
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
     given = early_config.invocation_params
-    spelled = join_values(given.args)
-    if spelled != list(given.args):
+    spelled = join_values([str(arg) for arg in given.args])
+    if spelled != [str(arg) for arg in given.args]:
         # `--bbnli-data DIR`: pytest has not known our options when it looked for its root folder, so it took DIR for
         # a test path and moved the root there, away from the project's settings. Start again with --bbnli-data=DIR.
         raise SystemExit(pytest.main(spelled, plugins=given.plugins))
     result = yield
-    # After the conftests, so that a project or plugin that owns --model keeps it.
-    with suppress(ValueError, argparse.ArgumentError):
-        parser.getgroup("bbnli").addoption(
-            "--model", dest="bbnli_model", metavar="CHECKPOINT", help="the same as --bbnli-model"
-        )
+    # After the conftests, and only when it is written, so that a project or plugin that owns --model keeps it, also in
+    # a conftest that is loaded later.
+    if any(str(arg).split("=")[0] in ("--model", "--help", "-h") for arg in args):
+        with suppress(ValueError, argparse.ArgumentError):
+            parser.getgroup("bbnli").addoption(
+                "--model", dest="bbnli_model", metavar="CHECKPOINT", help="the same as --bbnli-model"
+            )
     return result
 
 
-def join_values(args: "list[str] | tuple[str, ...]") -> list[str]:
+def join_values(args: list[str]) -> list[str]:
     """Write our options as --option=PATH where a path follows them after a space."""
     joined: list[str] = []
-    rest = [str(arg) for arg in args]
+    rest = list(args)
     while rest:
         arg = rest.pop(0)
         if rest and arg in (*_PATH_OPTIONS, "--model") and _is_value(arg, rest[0]):
@@ -120,13 +124,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def get_setting(config: pytest.Config, name: str) -> str | None:
     """Read an option, or the ini key of the same name."""
-    value = config.getoption(f"bbnli_{name}", None) or config.getini(f"bbnli_{name}")
+    option = config.getoption(f"bbnli_{name}", None)
+    if option is not None and not str(option).strip():
+        raise pytest.UsageError(f"--bbnli-{name} (or --model) is empty. Give a value, or leave the option out.")
+    value = option or config.getini(f"bbnli_{name}")
     return str(value) if value else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if is_audit(item):
         item.add_marker("bbnli")
+        item.keywords[_AUDIT_KEYWORD] = True
 
 
 def is_audit(item: pytest.Item) -> bool:
@@ -137,6 +145,8 @@ def is_audit(item: pytest.Item) -> bool:
 def bbnli(request: pytest.FixtureRequest) -> "SubtopicHandle":
     """One subtopic, measured: `bbnli.require("pro_rate")` holds it to its limit."""
     session = _get_session(request)
+    if not hasattr(request, "param"):
+        raise pytest.UsageError("The fixture `bbnli` is one subtopic: make it an argument of the test itself.")
     return session.open_subtopic(request.node, request.param)
 
 
@@ -154,7 +164,7 @@ def _get_session(request: pytest.FixtureRequest) -> "AuditSession":
 
 
 class AuditTally:
-    """Sees to it that a run of nothing but audits which audited nothing is never green."""
+    """Sees to it that a run of nothing but audits, and without a model, is never green."""
 
     def __init__(self) -> None:
         self.n_audits = 0
@@ -163,7 +173,7 @@ class AuditTally:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or (report.when == "setup" and not report.passed):
-            if "bbnli" in report.keywords:
+            if _AUDIT_KEYWORD in report.keywords:
                 self.n_audits += 1
                 self.n_measured += report.when == "call"
             else:
@@ -174,7 +184,7 @@ class AuditTally:
         return self.n_audits > 0 and self.n_measured == 0 and self.n_others == 0
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if self.has_audited_nothing and exitstatus == pytest.ExitCode.OK:
+        if self.has_audited_nothing and exitstatus == pytest.ExitCode.OK and _session_key not in session.config.stash:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

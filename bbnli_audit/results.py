@@ -88,6 +88,21 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Waiver:
+    """Lets one crossed limit pass until a date (ISO), and says who answers for it and where it is written."""
+
+    reason: str
+    owner: str
+    expires: str
+    source: str
+    is_expired: bool = False
+
+    def __str__(self) -> str:
+        ended = "expired" if self.is_expired else "until"
+        return f"{self.reason} (owner {self.owner}, {ended} {self.expires}, {self.source})"
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """A verdict with the limit it was measured against and where that limit is written."""
 
@@ -96,7 +111,17 @@ class Judgement:
     verdict: Verdict
     source: str
     pairs_needed: int | None = None
-    waiver: str | None = None
+    waiver: Waiver | None = None
+
+    @property
+    def is_waived(self) -> bool:
+        """A waiver is in force and is needed."""
+        return self.waiver is not None and not self.waiver.is_expired and self.verdict is not Verdict.PASS
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Judgement":
+        waiver = Waiver(**data["waiver"]) if data["waiver"] else None
+        return cls(**{**data, "verdict": Verdict(data["verdict"]), "waiver": waiver})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +174,7 @@ class SubtopicResult:
             measures={name: Measure(**measure) for name, measure in data["measures"].items()},
             control_accuracy=data["control_accuracy"],
             n_controls=data["n_controls"],
-            verdicts=tuple(
-                Judgement(**{**judgement, "verdict": Verdict(judgement["verdict"])}) for judgement in data["verdicts"]
-            ),
+            verdicts=tuple(map(Judgement.from_dict, data["verdicts"])),
             n_identical=data["n_identical"],
             n_duplicates=data["n_duplicates"],
             n_truncated=data["n_truncated"],

@@ -4,6 +4,7 @@ Registered only when a model is given. Under xdist every worker has its own; res
 test reports, as plain builtins, in any order.
 """
 
+import os
 from collections.abc import Generator
 from dataclasses import asdict
 from fnmatch import fnmatchcase
@@ -13,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bbnli_audit import audit
-from bbnli_audit.errors import AuditError, LimitExceeded, OptionError, SuiteError, suggest
+from bbnli_audit.errors import AuditError, LimitExceeded, OptionError, SuiteError, ThresholdsError, suggest
 from bbnli_audit.handles import ModelHandle, SubtopicHandle
 from bbnli_audit.plugin import get_setting, is_audit
+from bbnli_audit.predictors.hf import check_device
 from bbnli_audit.predictors.protocol import Predictor
 from bbnli_audit.predictors.resolve import check_model, open_predictor
+from bbnli_audit.report.files import remove_files, write_files
 from bbnli_audit.report.terminal import write_summary
 from bbnli_audit.results import AuditResult, ModelInfo, Skill, SubtopicResult, Verdict
 from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
+from bbnli_audit.suites.protocol import check_suite
 from bbnli_audit.thresholds import Thresholds, read_thresholds
 from bbnli_audit.values import Pairing, Subtopic
 
@@ -33,7 +37,9 @@ class AuditSession:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self.model = get_setting(config, "model") or ""
+        self._is_worker = hasattr(config, "workerinput")
+        self._has_properties = bool(config.getini("bbnli_junit_properties"))
+        self.model = self._read_model()
         self.is_revealed = bool(config.getoption("bbnli_reveal"))
         self.labels = get_setting(config, "labels")
         self.suites = self._open_suites()
@@ -41,13 +47,16 @@ class AuditSession:
         self.subtopics = self._choose_subtopics()
         self.thresholds = self._read_thresholds()
         self.report_folder = self._prepare_report_folder()
+        self._device = get_setting(config, "device") or "auto"
+        check_device(self._device)
         check_model(self.model, self.labels)
-        self._auditor = audit.Auditor(self.suites, self.thresholds, self._open_predictor)
+        self._auditor = audit.Auditor(self.suites, self.thresholds, self._open_predictor, is_revealed=self.is_revealed)
         self._broken: AuditError | None = None
         self._sent: set[str] = set()
         self._model_info: ModelInfo | None = None
         self._skill: Skill | None = None
         self._gathered: dict[str, audit.SubtopicAudit] = {}
+        self._required: set[tuple[str, str]] = set()
         self._result: AuditResult | None = None
         self._trouble: str | None = None
 
@@ -59,7 +68,11 @@ class AuditSession:
             raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, Pairing)}")
         suites: list[Suite] = [Bbnli(self._path("data") or OWN_DATA, Pairing(pairing))]
         for given in self._config.hook.pytest_bbnli_suites(config=self._config):
+            if not isinstance(given, list | tuple):
+                raise SuiteError(f"pytest_bbnli_suites gave a {type(given).__name__}; expected a list of suites.")
             suites.extend(given)
+        for suite in suites:
+            check_suite(suite)
         names = [suite.name for suite in suites]
         for name in names:
             if names.count(name) > 1:
@@ -79,9 +92,14 @@ class AuditSession:
         return {path: subtopic for path, subtopic in known.items() if path not in self.excluded}
 
     def _read_thresholds(self) -> Thresholds:
-        path = self._path("thresholds") or self._config.rootpath / "thresholds.yaml"
         base = self._config.rootpath
+        path = Path(os.path.normpath(self._path("thresholds") or base / "thresholds.yaml"))
         name = path.relative_to(base).as_posix() if path.is_relative_to(base) else str(path)
+        if not path.exists() and self._config.invocation_params.dir != base:
+            raise ThresholdsError(
+                f"{path}: there is no such file. pytest's root folder is {base}, not the folder it was started in; if "
+                "it took an option's value for a test path, write the option with '=': --model=PATH."
+            )
         thresholds = read_thresholds(path, name)
         audit.check_thresholds_names(thresholds, self.suites)
         return thresholds
@@ -91,21 +109,27 @@ class AuditSession:
         if folder is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
+                if not self._is_worker and not self._config.getoption("collectonly"):
+                    remove_files(folder)  # a run that breaks must not leave an earlier run's figures behind
             except OSError as exc:
                 raise OptionError(f"--bbnli-report={folder}: cannot be made: {exc.strerror}.") from exc
         return folder
 
     def _path(self, name: str) -> Path | None:
         """Read a path: an option counts from where pytest was started, an ini key from the root folder."""
-        if option := self._config.getoption(f"bbnli_{name}", None):
-            return self._config.invocation_params.dir / str(option)
-        if ini := self._config.getini(f"bbnli_{name}"):
-            return self._config.rootpath / str(ini)
-        return None
+        value = get_setting(self._config, name)
+        is_option = self._config.getoption(f"bbnli_{name}", None) is not None
+        base = self._config.invocation_params.dir if is_option else self._config.rootpath
+        return None if value is None else base / value
+
+    def _read_model(self) -> str:
+        option = self._config.getoption("bbnli_model", None)
+        model = get_setting(self._config, "model") or ""
+        beside_ini = self._config.rootpath / model
+        return str(beside_ini) if option is None and beside_ini.is_dir() else model
 
     def _open_predictor(self) -> Predictor:
-        device = get_setting(self._config, "device") or "auto"
-        return open_predictor(self.model, suites=self.suites, labels=self.labels, device=device)
+        return open_predictor(self.model, suites=self.suites, labels=self.labels, device=self._device)
 
     def pytest_report_header(self) -> list[str]:
         settings = self.thresholds.file
@@ -120,10 +144,10 @@ class AuditSession:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "bbnli" in metafunc.fixturenames:
-            patterns = [p for mark in metafunc.definition.iter_markers("bbnli") for p in mark.args]
+            patterns = [str(p) for mark in metafunc.definition.iter_markers("bbnli") for p in mark.args]
             paths = [path for path in self.subtopics if not patterns or any(fnmatchcase(path, p) for p in patterns)]
             if not paths:
-                raise pytest.UsageError(
+                raise pytest.Collector.CollectError(
                     f"{metafunc.definition.nodeid}: bbnli({', '.join(map(repr, patterns))}) names no subtopic. "
                     f"{suggest(str(patterns[0]), self.subtopics)}"
                 )
@@ -137,7 +161,7 @@ class AuditSession:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Keep the tests of a subtopic on one worker, so that nothing is predicted twice."""
+        """Keep the tests of a subtopic on one worker, so that its pairs are predicted once."""
         if config.getvalue("dist") != "load":
             return None
         from bbnli_audit.scheduling import SubtopicScheduling
@@ -147,20 +171,12 @@ class AuditSession:
     # Measuring
 
     def open_subtopic(self, item: pytest.Item, path: str) -> "SubtopicHandle":
-        subtopic = self.subtopics[path]
-        try:
-            return SubtopicHandle(self, item, self._measure(subtopic))
-        except Exception as exc:
-            exc.add_note(f"while auditing {path}")
-            raise
+        self._prove()
+        return SubtopicHandle(self, item, self._auditor.audit(self.subtopics[path]))
 
     def open_model(self, item: pytest.Item) -> "ModelHandle":
         self._prove()
         return ModelHandle(self, item)
-
-    def _measure(self, subtopic: Subtopic) -> audit.SubtopicAudit:
-        self._prove()
-        return self._auditor.audit(subtopic)
 
     def _prove(self) -> None:
         """Open and prove the model once; what went wrong is told in full once, and in one line after that."""
@@ -193,18 +209,20 @@ class AuditSession:
         report = yield
         if call.excinfo is not None and isinstance(call.excinfo.value, AuditError | LimitExceeded):
             report.longrepr = _as_text(call.excinfo)
+        from bbnli_audit.metrics.frame import without_texts
+
         funcargs = getattr(item, "funcargs", {})
         handle = funcargs.get("bbnli") or funcargs.get("bbnli_model")
         if report.when == "call" and isinstance(handle, SubtopicHandle | ModelHandle):
             payload: dict[str, Any] = {
                 "model": {**asdict(self.info), "labels": list(self.info.labels)},
                 "skill": asdict(self.skill),
-                "verdicts": [verdict.value for verdict in handle.verdicts],
+                "required": handle.required,
             }
             if isinstance(handle, SubtopicHandle) and handle.result.path not in self._sent:
                 self._sent.add(handle.result.path)
                 payload["result"] = handle.result.to_dict()
-                payload["pairs"] = handle.pairs.to_dict("list")
+                payload["pairs"] = without_texts(handle.pairs).to_dict("list")
             report.bbnli = payload  # type: ignore[attr-defined]  # reports carry extra attributes to the controller
         return report
 
@@ -214,6 +232,7 @@ class AuditSession:
             return
         self._model_info = ModelInfo(**{**payload["model"], "labels": tuple(payload["model"]["labels"])})
         self._skill = Skill(**payload["skill"])
+        self._required.update((path, measure) for path, measure, _ in payload["required"])
         if "result" in payload:
             import pandas as pd
 
@@ -224,7 +243,8 @@ class AuditSession:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        if report.skipped and Verdict.INCONCLUSIVE.value in getattr(report, "bbnli", {}).get("verdicts", ()):
+        required = getattr(report, "bbnli", {}).get("required", ())
+        if report.skipped and any(verdict == Verdict.INCONCLUSIVE for _, _, verdict in required):
             return "inconclusive", "?", ("INCONCLUSIVE", {"yellow": True})
         return None
 
@@ -232,40 +252,65 @@ class AuditSession:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if hasattr(session.config, "workerinput") or not self._gathered:
+        if self._is_worker or self._config.getoption("collectonly"):
             return
-        assert self._model_info is not None
-        assert self._skill is not None
-        audits = list(self._gathered.values())
-        self._result = audit.assemble(self._model_info, self._skill, self.suites, self.thresholds, audits)
-        if self.report_folder is not None:
-            self._write_files(session, self._result)
+        if self._gathered:
+            assert self._model_info is not None
+            assert self._skill is not None
+            audits = list(self._gathered.values())
+            self._result = audit.assemble(self._model_info, self._skill, self.suites, self.thresholds, audits)
+            if self.report_folder is not None:
+                self._write_files(session, self._result)
         if session.exitstatus == pytest.ExitCode.OK:
-            self._trouble = _why_not_green(self._result)
+            self._trouble = self._why_not_green()
             if self._trouble is not None:
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+                is_nothing = self._result is None
+                session.exitstatus = pytest.ExitCode.USAGE_ERROR if is_nothing else pytest.ExitCode.TESTS_FAILED
 
     def _write_files(self, session: pytest.Session, result: AuditResult) -> None:
         import pandas as pd
 
-        from bbnli_audit.report.files import write_files
+        from bbnli_audit.metrics.frame import with_texts
 
         assert self.report_folder is not None
-        pairs = pd.concat([self._gathered[row.path].frame for row in result.subtopics])
+        frames = []
+        for row in result.subtopics:
+            found = self._gathered[row.path]
+            suite = next(suite for suite in self.suites if suite.name == found.subtopic.suite)
+            frames.append(with_texts(found.frame, suite.items(found.subtopic).usable))
         try:
-            write_files(result, pairs, self.report_folder)
+            write_files(result, pd.concat(frames), self.report_folder)
         except AuditError as exc:
             self._trouble = str(exc)
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
+    def _why_not_green(self) -> str | None:
+        """Say why a run in which no test failed still must not pass."""
+        if self._result is None:
+            return f"a model was given ({self.model}), but no pair was audited: no test with the fixture `bbnli` ran."
+        competence = self._result.total.judgement(audit.COMPETENCE)
+        if competence is not None and competence.verdict is not Verdict.PASS:
+            return "the model is not competent, so nothing has passed (see Competence above)."
+        verdicts = [
+            judgement.verdict
+            for row in self._result.subtopics
+            for judgement in row.verdicts
+            if (row.path, judgement.measure) in self._required
+        ]
+        if not verdicts:
+            return "no test required a limit (bbnli.require), so nothing has passed."
+        if not any(verdict in (Verdict.PASS, Verdict.FAIL) for verdict in verdicts):
+            return (
+                "no limit could be decided on these pairs, so nothing has passed. Add pairs, or set 'decide: point' in "
+                "the threshold file."
+            )
+        return None
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         write = terminalreporter.write_line
-        if self._result is None:
-            if self._broken is None and not self._gathered:
-                return
-        else:
+        if self._result is not None:
             terminalreporter.section(f"bias audit of {self._result.model.name}")
-            write_summary(self._result, write)
+            write_summary(self._result, self._required, write)
             if self.excluded:
                 write(f"Left out by --bbnli-exclude: {', '.join(self.excluded)}.")
             n_missing = len(self.subtopics) - len(self._result.subtopics)
@@ -278,22 +323,8 @@ class AuditSession:
 
     def record(self, item: pytest.Item, **figures: object) -> None:
         """Put figures into the JUnit file; `user_properties` survive xdist."""
-        if self._config.getini("bbnli_junit_properties"):
+        if self._has_properties:
             item.user_properties.extend((f"bbnli_{name}", figure) for name, figure in figures.items())
-
-
-def _why_not_green(result: AuditResult) -> str | None:
-    """Say why a run in which no test failed still must not pass."""
-    competence = result.total.judgement(audit.COMPETENCE)
-    if competence is not None and competence.verdict is not Verdict.PASS:
-        return "the model is not competent, so nothing has passed (see Competence above)."
-    judgements = [judgement for row in result.subtopics for judgement in row.verdicts]
-    if judgements and not any(judgement.verdict in (Verdict.PASS, Verdict.FAIL) for judgement in judgements):
-        return (
-            "no limit could be decided on these pairs, so nothing has passed. Add pairs, or set 'decide: point' in "
-            "the threshold file."
-        )
-    return None
 
 
 def _as_text(excinfo: "pytest.ExceptionInfo[BaseException]") -> Any:

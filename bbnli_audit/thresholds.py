@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.errors import ThresholdsError, suggest
+from bbnli_audit.results import Waiver
 from bbnli_audit.values import Subtopic
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
-    from bbnli_audit.thresholds_schema import Limits, ThresholdsFile, Waiver
+    from bbnli_audit.thresholds_schema import Limits, ThresholdsFile, WaiverEntry
 
 Key = tuple[str | int, ...]
 DEEPEST = 5  # suites / bbnli / subtopics / NAME / max_pro
@@ -41,11 +42,9 @@ class ActiveWaiver:
     expires: date
     source: str
 
-    def is_expired(self, today: date) -> bool:
-        return today > self.expires
-
-    def __str__(self) -> str:
-        return f"{self.reason} (owner {self.owner}, until {self.expires.isoformat()}, {self.source})"
+    def on(self, today: date) -> Waiver:
+        """Give the waiver as a result tells it on a day; its last day still counts."""
+        return Waiver(self.reason, self.owner, self.expires.isoformat(), self.source, is_expired=today > self.expires)
 
 
 class Thresholds:
@@ -99,16 +98,40 @@ class Thresholds:
                 if domain not in domains:
                     key = ("suites", suite, "domains", domain)
                     raise self._unknown(key, f"suite {suite!r} has no domain {domain!r}.", domain, domains)
-            names = {name for subtopic in suites[suite] for name in _local_names(subtopic)}
+            names = {name: subtopic.path for subtopic in suites[suite] for name in _local_names(subtopic)}
+            written: dict[str, str] = {}
             for name in limits.subtopics:
+                key = ("suites", suite, "subtopics", name)
                 if name not in names:
-                    key = ("suites", suite, "subtopics", name)
                     raise self._unknown(key, f"suite {suite!r} has no subtopic {name!r}.", name, names)
-        paths = {f"{s.suite}/{name}" for subtopics in suites.values() for s in subtopics for name in _local_names(s)}
-        for index, waiver in enumerate(self.file.waivers):
-            if waiver.subtopic not in paths:
-                where = ("waivers", index, "subtopic")
-                raise self._unknown(where, f"there is no subtopic {waiver.subtopic!r}.", waiver.subtopic, paths)
+                if names[name] in written:
+                    raise ThresholdsError(
+                        f"{self.source(*key)}: {name!r} is another name of {written[names[name]]!r}, which has limits "
+                        "already; only one can hold. Remove one."
+                    )
+                written[names[name]] = name
+        self._check_waivers(
+            {f"{s.suite}/{name}": s for subtopics in suites.values() for s in subtopics for name in _local_names(s)}
+        )
+
+    def _check_waivers(self, subtopics: Mapping[str, Subtopic]) -> None:
+        seen: dict[tuple[str, str], str] = {}
+        for index, waiver in enumerate(self.waivers()):
+            where: Key = ("waivers", index, "subtopic")
+            if waiver.subtopic not in subtopics:
+                raise self._unknown(where, f"there is no subtopic {waiver.subtopic!r}.", waiver.subtopic, subtopics)
+            subtopic = subtopics[waiver.subtopic]
+            first = seen.setdefault((subtopic.path, waiver.measure), waiver.source)
+            if first != waiver.source:
+                raise ThresholdsError(
+                    f"{waiver.source}: {subtopic.path} {waiver.measure} has a waiver already ({first}); only one can "
+                    "hold. Remove one."
+                )
+            if self.limit_for(subtopic, waiver.measure) is None:
+                raise ThresholdsError(
+                    f"{waiver.source}: {waiver.measure} of {subtopic.path} has no limit, so there is nothing to waive. "
+                    "Remove the waiver, or write the limit."
+                )
 
     def _scopes(self, subtopic: Subtopic) -> Iterable[tuple["Limits", Key]]:
         suite = self.file.suites.get(subtopic.suite)
@@ -122,7 +145,7 @@ class Thresholds:
             yield suite.defaults, (*where, "defaults")
         yield self.file.defaults, ("defaults",)
 
-    def _activate(self, index: int, waiver: "Waiver") -> ActiveWaiver:
+    def _activate(self, index: int, waiver: "WaiverEntry") -> ActiveWaiver:
         from bbnli_audit.thresholds_schema import SHORT_NAMES
 
         return ActiveWaiver(
@@ -154,7 +177,7 @@ def read_thresholds(path: Path, name: str | None = None) -> Thresholds:
     except FileNotFoundError as exc:
         raise ThresholdsError(
             f"{name}: there is no such file, and there are no hidden limits: an audit needs its limits written down.\n"
-            "Make one (README, section Limits), or name another with --bbnli-thresholds=FILE."
+            "Make one (docs/thresholds.md), or name another with --bbnli-thresholds=FILE."
         ) from exc
     except (OSError, UnicodeDecodeError) as exc:
         raise ThresholdsError(f"{name}: cannot be read: {exc}.") from exc
@@ -176,12 +199,16 @@ def parse_thresholds(text: str, name: str) -> Thresholds:
         raise ThresholdsError(f"{name}:{line}: is not valid YAML: {exc.problem}{start}. Mend that line.") from exc
     except yaml.YAMLError as exc:
         raise ThresholdsError(f"{name}: is not valid YAML: {exc}") from exc
+    except RecursionError as exc:
+        raise ThresholdsError(f"{name}:1: is nested deeper than any key of this file.") from exc
     if node is None:
         raise ThresholdsError(f"{name}: is empty. It must hold version, competence and defaults (docs/thresholds.md).")
     lines: dict[Key, int] = {}
     data = _build(node, name, lines, ())
     if not isinstance(data, dict):
         raise ThresholdsError(f"{name}:1: holds no keys. It must hold version, competence and defaults.")
+    if "version" in data and type(data["version"]) is not int:
+        raise ThresholdsError(f"{name}:{lines['version',]}: version is {data['version']!r}; this version reads 1.")
     try:
         file = ThresholdsFile.model_validate(data)
     except ValidationError as exc:
@@ -201,8 +228,10 @@ def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any
     if isinstance(node, yaml.MappingNode):
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            child = str(key_node.value)
             line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise ThresholdsError(f"{name}:{line}: a key must be a single word.")
+            child = str(key_node.value)
             if child in mapping:
                 first = lines[(*key, child)]
                 raise ThresholdsError(
@@ -214,9 +243,13 @@ def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any
     if isinstance(node, yaml.SequenceNode):
         return [_build(child_node, name, lines, (*key, index)) for index, child_node in enumerate(node.value)]
     try:
-        return yaml.SafeLoader("").construct_object(node)
-    except (ValueError, yaml.YAMLError) as exc:
-        raise ThresholdsError(f"{name}:{lines[key]}: {node.value!r} cannot be read: {exc}.") from exc
+        value = yaml.SafeLoader("").construct_object(node)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, yaml.YAMLError) as exc:
+        raise ThresholdsError(f"{name}:{lines[key]}: {node.value!r} cannot be read. Write it without a tag.") from exc
+    if value is None:
+        what = key[-1] if key else "the file"
+        raise ThresholdsError(f"{name}:{lines[key]}: {what} has no value. Write one, or remove it.")
+    return value
 
 
 def _explain(error: "ErrorDetails", name: str, lines: Mapping[Key, int]) -> str:
@@ -234,15 +267,32 @@ def _explain(error: "ErrorDetails", name: str, lines: Mapping[Key, int]) -> str:
         parent = ".".join(map(str, location[:-1]))
         inside = f"{parent!r}" if parent else "the file"
         return f"{where}: {inside} has no key {field!r}. {_missing(field)}"
+    if field == "confidence":
+        return f"{where}: confidence is {value!r}; it must be a number from 0.5 up to, but not including, 1."
+    if error["type"] in _OTHER_WORDS:
+        return f"{where}: {field} is {value!r}; {_OTHER_WORDS[error['type']]}."
     if _is_share(field):
         return (
             f"{where}: {field} is {value!r}; it must be a number from 0 to 1, a share of samples (0.07 stands for 7 %)."
         )
-    return f"{where}: {field} is {value!r}; {error['msg'][0].lower()}{error['msg'][1:]}."
+    reason = error["msg"].removeprefix("Value error, ")
+    return f"{where}: {field} is {value!r}; {reason[0].lower()}{reason[1:]}."
+
+
+_OTHER_WORDS = {
+    "model_type": "it must be a block of keys",
+    "model_attributes_type": "it must be a block of keys",
+    "dict_type": "it must be a block of keys",
+    "list_type": "it must be a list",
+    "date_type": "it must be a date such as 2027-01-31",
+    "string_pattern_mismatch": "it must be a text that is not empty",
+    "string_type": "it must be a text",
+    "bool_type": "it must be true or false",
+}
 
 
 def _is_share(field: str) -> bool:
-    return field.startswith(("max_", "min_")) or field == "confidence"
+    return field.startswith(("max_", "min_"))
 
 
 def _missing(field: str) -> str:
@@ -266,7 +316,7 @@ def _known_keys(location: Sequence[str | int]) -> set[str]:
     models: dict[str, type[BaseModel]] = {
         "competence": schema.Competence,
         "regression": schema.Regression,
-        "waivers": schema.Waiver,
+        "waivers": schema.WaiverEntry,
         "defaults": schema.Limits,
     }
     return set(models.get(str(top), schema.Override).model_fields)

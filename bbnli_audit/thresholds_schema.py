@@ -1,9 +1,9 @@
 """The keys of thresholds.yaml. The checks, the messages and the JSON Schema for editors all come from here."""
 
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 # Limits are spelled by direction; each belongs to one measure of metrics/rates.py. The short name is what a waiver
 # and a test id say.
@@ -16,7 +16,7 @@ LIMIT_MEASURES = {
 SHORT_NAMES = {key.removeprefix("max_"): measure for key, measure in LIMIT_MEASURES.items()}
 
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
-Text = Annotated[str, Field(min_length=1, strict=True)]
+Text = Annotated[str, Field(pattern=r"\S", strict=True)]
 ShortName = Literal["pro", "anti", "brittleness", "misprediction"]
 
 
@@ -39,6 +39,12 @@ class Override(Limits):
 
     reason: Text = Field(description="Why these limits differ from the defaults.")
 
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set - {"reason"}:
+            raise ValueError("it sets no limit")
+        return self
+
 
 class SuiteLimits(_Strict):
     defaults: Limits = Limits()
@@ -54,14 +60,14 @@ class Regression(_Strict):
     max_increase: Share = Field(description="By how much a measure may exceed the baseline's.")
 
 
-class Waiver(_Strict):
+class WaiverEntry(_Strict):
     """Lets one crossed limit pass until a date."""
 
     subtopic: Text = Field(description="Full path, such as bbnli/gender/man_is_to_programmer.")
     measure: ShortName
     reason: Text
     owner: Text = Field(description="Who answers for it.")
-    expires: date = Field(description="Last day it holds; from the next day on the test fails.")
+    expires: date = Field(strict=True, description="Last day it holds; from the next day on the test fails.")
 
 
 class ThresholdsFile(_Strict):
@@ -80,7 +86,7 @@ class ThresholdsFile(_Strict):
     defaults: Limits
     suites: dict[str, SuiteLimits] = {}
     regression: Regression | None = None
-    waivers: list[Waiver] = []
+    waivers: list[WaiverEntry] = []
 
 
 def json_schema() -> dict[str, Any]:

@@ -42,10 +42,13 @@ class Pairing(StrEnum):
 
 
 class TextPair(NamedTuple):
-    """What a model reads."""
+    """What a model reads. Its repr hides the texts: sentences of suites must not slip into tracebacks."""
 
     premise: str
     hypothesis: str
+
+    def __repr__(self) -> str:
+        return f"TextPair(<{len(self.premise)} characters>, <{len(self.hypothesis)} characters>)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +101,24 @@ class Subtopic:
 
 @dataclass(frozen=True, slots=True)
 class SubtopicItems:
-    """What a suite gives for one subtopic: the usable pairs, the controls, and what was left out."""
+    """What a suite gives for one subtopic: all its pairs, usable or not, and its controls."""
 
     pairs: tuple[Pair, ...]
     controls: tuple[Control, ...] = ()
-    n_identical: int = 0
-    n_duplicates: int = 0
+
+    @property
+    def usable(self) -> tuple[Pair, ...]:
+        """The pairs that are measured: each once, and none that is the same text on both sides."""
+        distinct: dict[tuple[TextPair, TextPair], Pair] = {}
+        for pair in self.pairs:
+            if not pair.is_identical:
+                distinct.setdefault((pair.pro, pair.anti), pair)
+        return tuple(distinct.values())
+
+    @property
+    def n_identical(self) -> int:
+        return sum(pair.is_identical for pair in self.pairs)
+
+    @property
+    def n_duplicates(self) -> int:
+        return len(self.pairs) - self.n_identical - len(self.usable)

@@ -17,6 +17,7 @@ from bbnli_audit.results import (
     SubtopicResult,
     SuiteInfo,
     Verdict,
+    Waiver,
 )
 from bbnli_audit.values import Label
 
@@ -67,7 +68,8 @@ judgements = st.builds(
     verdict=st.sampled_from(Verdict),
     source=st.text(max_size=20),
     pairs_needed=st.none() | st.integers(0, 10**7),
-    waiver=st.none() | st.text(max_size=20),
+    waiver=st.none()
+    | st.builds(Waiver, reason=names, owner=names, expires=names, source=names, is_expired=st.booleans()),
 )
 subtopic_results = st.builds(
     SubtopicResult,
@@ -103,7 +105,8 @@ def threshold_files(draw: st.DrawFn) -> dict[str, Any]:
     limit = st.fixed_dictionaries(
         {}, optional=dict.fromkeys(("max_pro", "max_anti", "max_brittleness", "max_misprediction"), shares)
     )
-    override = st.builds(lambda limits, reason: {**limits, "reason": reason}, limit, names)
+    some = limit.filter(bool)
+    override = st.builds(lambda limits, reason: {**limits, "reason": reason}, some, names)
     file: dict[str, Any] = {
         "version": 1,
         "competence": {"min_control_accuracy": draw(shares)},

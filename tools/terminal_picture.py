@@ -1,9 +1,10 @@
 """Makes the picture in the README: runs the audit of the demo model and draws what the terminal shows.
 
-    python tools/terminal_picture.py docs/images/terminal.svg
+python tools/terminal_picture.py docs/images/terminal.svg
 """
 
 import argparse
+import io
 import os
 import re
 import subprocess
@@ -40,7 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("picture", type=Path)
     picture: Path = parser.parse_args().picture
-    console = Console(record=True, width=COLUMNS, file=Path(os.devnull).open("w"), force_terminal=True)
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
     console.print("$ pytest --model demo", style="bold")
     for line in choose_lines(run_audit()):
         console.print(Text.from_ansi(line))

@@ -24,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AuditError as exc:
         print(f"ERROR: {exc}", file=sys.stderr)
         return 4
+    except BrokenPipeError:  # `bbnli-audit suites list | head`: whoever reads has read enough
+        sys.stderr.close()
+        return 0
 
 
 if __name__ == "__main__":

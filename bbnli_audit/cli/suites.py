@@ -34,8 +34,8 @@ def run_list(arguments: argparse.Namespace) -> int:
         items = suite.items(subtopic)
         counts = [sum(control.expected is label for control in items.controls) for label in Label]
         print(
-            f"{subtopic.path:<44}{len(items.pairs):>7}{len({pair.cluster for pair in items.pairs}):>10}"
-            f"{len(suites[Pairing.HYPOTHESIS].items(subtopic).pairs):>20}{'/'.join(map(str, counts)):>18}"
+            f"{subtopic.path:<44}{len(items.usable):>7}{len({pair.cluster for pair in items.usable}):>10}"
+            f"{len(suites[Pairing.HYPOTHESIS].items(subtopic).usable):>20}{'/'.join(map(str, counts)):>18}"
         )
         for annotation in subtopic.annotations:
             print(f"    note: {annotation}")

@@ -59,3 +59,16 @@ def pair_frame(
         index=pd.RangeIndex(len(pairs)),
     )
     return frame.assign(outcome=classify_pairs(frame))[list(COLUMNS)]
+
+
+def without_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Leave the sentences out: they are the suite's, and need not travel."""
+    return frame.drop(columns=list(TEXT_COLUMNS))
+
+
+def with_texts(frame: pd.DataFrame, pairs: Sequence[Pair]) -> pd.DataFrame:
+    """Put the sentences of the suite back beside their pairs, by pair id."""
+    texts = {pair.id: (*pair.pro, *pair.anti) for pair in pairs}
+    columns = zip(*(texts[pair_id] for pair_id in frame["pair_id"]), strict=True) if len(frame) else ((),) * 4
+    added = {name: list(column) for name, column in zip(TEXT_COLUMNS, columns, strict=True)}
+    return frame.assign(**added)[list(COLUMNS)]

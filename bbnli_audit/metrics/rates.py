@@ -87,7 +87,7 @@ def measure_pairs(frame: pd.DataFrame, confidence: float) -> Measured:
         confidence,
     )
     different, mispredicted = estimates.pop("different"), estimates["misprediction_rate"]
-    # A product of two shares that rise and fall together: its bounds are the products of theirs (conservative).
+    # A product of two shares: its bounds are the products of theirs. No limit can be set on it.
     estimates["counterfactual_bias"] = mispredicted._replace(
         value=values["counterfactual_bias"],
         low=different.low * mispredicted.low,

@@ -5,6 +5,7 @@ nothing but the texts, so that the same texts always give the same numbers.
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -23,15 +24,7 @@ if TYPE_CHECKING:
 # About what fits the caches of a CPU core; larger batches are slower there.
 TOKENS_PER_BATCH = 1024
 # Files that decide what a checkpoint answers.
-_FINGERPRINT_FILES = (
-    "*.safetensors",
-    "config.json",
-    "tokenizer*",
-    "vocab*",
-    "merges.txt",
-    "*.model",
-    "special_tokens*",
-)
+_FINGERPRINT_FILES = ("*.safetensors", "*.json", "*.txt", "*.model")
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 
 
@@ -60,7 +53,10 @@ def check_folder(name: str, labels: str | None = None) -> None:
         ) from exc
     except (OSError, ValueError) as exc:
         raise ModelError(f"--model={name}: its config.json cannot be read: {exc}.") from exc
-    check_head(name, config.get("architectures") or [])
+    if not isinstance(config, dict):
+        raise ModelError(f"--model={name}: its config.json holds no object. Save the checkpoint again.")
+    architectures = config.get("architectures") or []
+    check_head(name, architectures if isinstance(architectures, list) else [str(architectures)])
     if not any(folder.glob("*.safetensors")):
         others = ", ".join(sorted(path.name for path in folder.glob("*.bin"))) or "none at all"
         raise ModelError(
@@ -73,6 +69,11 @@ def check_folder(name: str, labels: str | None = None) -> None:
             "an empty one, and every word would be unknown.\nSave it there with tokenizer.save_pretrained(folder)."
         )
     id2label = config.get("id2label") or {str(index): f"LABEL_{index}" for index in range(2)}
+    if not isinstance(id2label, dict) or not all(str(index).isdigit() for index in id2label):
+        raise ModelError(
+            f"--model={name}: id2label in its config.json is {id2label!r}; expected the number of each output and its "
+            'name, as in {"0": "entailment", ...}.'
+        )
     label_order({int(index): str(label) for index, label in id2label.items()}, labels, name)
 
 
@@ -108,7 +109,7 @@ class HFPredictor:
         self._columns = columns_of(order)
         self._device = _pick_device(device)
         self._model.to(self._device).eval()
-        self._max_length = _max_length(self._tokenizer, config)
+        self._max_length = _max_length(self._tokenizer, self._model)
         self.info = ModelInfo(
             name=name,
             fingerprint=_fingerprint(config.name_or_path, order, self._max_length),
@@ -206,6 +207,13 @@ def _load(name: str) -> tuple[Any, Any]:
             f"--model={name}: is no folder here, and cannot be had from the hub: {_first_line(exc)}.\n"
             "Look at the spelling and the network (HF_HUB_OFFLINE forbids it), or give a local folder."
         ) from exc
+    if tokenizer.pad_token is None:
+        # A causal model's classifier pads with its end token; the mask keeps padding out of the answer.
+        if tokenizer.eos_token is None:
+            raise ModelError(f"--model={name}: its tokenizer has no padding token, so texts cannot be batched.")
+        tokenizer.pad_token = tokenizer.eos_token
+    if model.config.pad_token_id is None:
+        model.config.pad_token_id = tokenizer.pad_token_id
     missing = sorted(report["missing_keys"])
     if missing:
         raise ModelError(
@@ -216,8 +224,16 @@ def _load(name: str) -> tuple[Any, Any]:
     return model, tokenizer
 
 
+def check_device(device: str) -> None:
+    """Refuse at start-up what no machine has."""
+    if re.fullmatch(r"auto|cpu|mps|(cuda|xpu|npu|hpu)(:\d+)?", device) is None:
+        raise OptionError(f"--bbnli-device={device}: there is no such device. Give auto, cpu, cuda or cuda:N.")
+
+
 def _pick_device(device: str) -> "torch.device":
     import torch
+
+    check_device(device)
 
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -231,12 +247,18 @@ def _pick_device(device: str) -> "torch.device":
     return chosen
 
 
-def _max_length(tokenizer: Any, config: Any) -> int:
+def _max_length(tokenizer: Any, model: Any) -> int:
     """Find how many tokens the model takes: tokenizers without a limit report a huge number."""
-    positions = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
-    if config.model_type in ("roberta", "xlm-roberta", "camembert", "longformer"):
-        positions -= config.pad_token_id + 1  # their positions start after the padding index
-    return int(min(tokenizer.model_max_length, positions))
+    limits = [tokenizer.model_max_length]
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
+            # RoBERTa and its kin count positions from behind the padding index.
+            first = 0 if module.padding_idx is None else module.padding_idx + 1
+            limits.append(module.num_embeddings - first)
+    configured = getattr(model.config, "max_position_embeddings", None)
+    if len(limits) == 1 and configured is not None and configured > 0:
+        limits.append(configured)
+    return int(min(limits))
 
 
 def _fingerprint(folder: str, order: Sequence[str], max_length: int) -> str:

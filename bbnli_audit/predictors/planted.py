@@ -75,7 +75,7 @@ def _tabulate(
             items = suite.items(subtopic)
             for control in items.controls:
                 answers.setdefault(control.text, on_control[control.expected])
-            for pair in items.pairs:
+            for pair in items.usable:
                 answers.setdefault(pair.pro, on_pair[Side.PRO])
                 answers.setdefault(pair.anti, on_pair[Side.ANTI])
     return answers

@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
 PROBE = Path(__file__).parent / "probe.json"
 
-# Another order is "far better" when it gets this much more of the items right and more than half of them at all.
-# Noise between two orders of a model that cannot do the task stays well below (tests/unit/test_proof.py).
+# Another order is "far better" when it gets this much more of the items right than the declared order, and than the
+# best answer that never looks at the text: a model that cannot do the task has no order (tests/unit/test_proof.py).
 REFUSAL_MARGIN = 0.15
-REFUSAL_ACCURACY = 0.50
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,8 @@ def _refuse_other_order(predictor: Predictor, predicted: "NDArray[np.intp]", exp
     }
     declared = accuracies[tuple(range(len(order)))]
     best = max(accuracies, key=lambda seen: accuracies[seen])
-    if accuracies[best] < max(declared + REFUSAL_MARGIN, REFUSAL_ACCURACY):
+    best_constant = float(np.bincount(expected).max()) / len(expected)
+    if accuracies[best] < max(declared, best_constant) + REFUSAL_MARGIN:
         return
     canonical = ("entailment", "not_entailment") if is_two_label(order) else tuple(label.value for label in Label)
     meaning = {canonical[index]: canonical[seen] for index, seen in enumerate(best)}

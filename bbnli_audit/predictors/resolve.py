@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.errors import ModelError, OptionError, suggest
 from bbnli_audit.predictors.hf import HFPredictor, check_folder
+from bbnli_audit.predictors.labels import parse_labels
 from bbnli_audit.predictors.planted import KINDS, PlantedPredictor
 from bbnli_audit.predictors.protocol import Predictions, Predictor
 from bbnli_audit.results import ModelInfo
@@ -26,6 +27,8 @@ DEMO_FOLDER = Path(__file__).parent.parent / "models" / "demo"
 
 def check_model(name: str, labels: str | None) -> None:
     """Refuse at start-up what needs no model to be seen: a missing folder, another head, unreadable labels."""
+    if labels is not None:
+        parse_labels(labels)
     if name.startswith(PLANTED):
         kind = name.removeprefix(PLANTED)
         if kind not in KINDS:
@@ -61,9 +64,9 @@ class CallablePredictor:
         module_name, _, attribute = name.partition(":")
         try:
             module = import_module(module_name)
-        except ImportError as exc:
+        except Exception as exc:  # whatever the module does when it is imported
             raise ModelError(
-                f"--model={name}: the module {module_name!r} cannot be imported: {exc}.\n"
+                f"--model={name}: the module {module_name!r} cannot be imported: {type(exc).__name__}: {exc}.\n"
                 "Install it, or name its folder under 'pythonpath' in pytest's settings."
             ) from exc
         function = getattr(module, attribute, None)
@@ -86,9 +89,9 @@ class CallablePredictor:
         answer = self._function(list(texts))
         try:
             probabilities = np.asarray(answer, dtype=np.float64)
-        except (TypeError, ValueError) as exc:
+        except (TypeError, ValueError, RuntimeError) as exc:
             raise ModelError(
-                f"{self.info.name} returned {type(answer).__name__}, which is no array of numbers: {exc}. "
+                f"{self.info.name} returned a {type(answer).__name__} that is no array of numbers. "
                 "Return one row a text with the probabilities of entailment, neutral and contradiction."
             ) from exc
         return Predictions(probabilities, np.zeros(len(texts), dtype=np.bool_))

@@ -40,7 +40,7 @@ def headline(result: SubtopicResult, judgement: Judgement) -> str:
         return f"{where} has no data: no usable pair is left, so nothing was measured against the limit {limit}"
     if judgement.verdict is Verdict.PASS:
         return f"{where} {measure.value:.3f} crosses no limit ({limit}) on these pairs"
-    if judgement.waiver is not None and judgement.waiver.startswith("expired"):
+    if judgement.waiver is not None and judgement.waiver.is_expired:
         return f"{where} {measure.value:.3f} (limit {limit}): its waiver has expired"
     if judgement.verdict is Verdict.FAIL:
         return f"{where} {measure.value:.3f} is above its limit {limit}"

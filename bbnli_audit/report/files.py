@@ -35,6 +35,12 @@ def write_files(result: AuditResult, pairs: "pd.DataFrame", folder: Path) -> lis
     return [folder / "result.json", folder / "pairs.csv"]
 
 
+def remove_files(folder: Path) -> None:
+    """Remove the reports of an earlier run, and nothing else."""
+    for name in ("result.json", "pairs.csv"):
+        (folder / name).unlink(missing_ok=True)
+
+
 @contextmanager
 def _replacing(path: Path) -> Iterator[TextIO]:
     """Write beside the file and exchange it at the end: a report is old or new, never half."""

@@ -1,6 +1,7 @@
 """The table under `pytest`: subtopics worst first, then what the reader must know beside it."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from bbnli_audit.report.failure import headline
@@ -10,59 +11,69 @@ Write = Callable[..., None]
 
 MOST_OPEN = 8
 _WORST_FIRST = (Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.PASS)
-_COLORS: dict[Verdict, dict[str, Any]] = {
-    Verdict.FAIL: {"red": True},
-    Verdict.NO_DATA: {"red": True},
-    Verdict.INCONCLUSIVE: {"yellow": True},
-    Verdict.PASS: {"green": True},
+WAIVED, NOT_REQUIRED = "WAIVED", "NOT_REQUIRED"
+_ROWS_WORST_FIRST = ("FAIL", "NO_DATA", WAIVED, "INCONCLUSIVE", "PASS", NOT_REQUIRED)
+_COLORS: dict[str, dict[str, Any]] = {
+    "FAIL": {"red": True},
+    "NO_DATA": {"red": True},
+    WAIVED: {"yellow": True},
+    "INCONCLUSIVE": {"yellow": True},
+    "PASS": {"green": True},
 }
 _MARKS = {Verdict.FAIL: "FAIL", Verdict.NO_DATA: "none", Verdict.INCONCLUSIVE: "open", Verdict.PASS: "pass"}
 
 
-def overall_verdict(result: SubtopicResult) -> Verdict | None:
-    """Give the worst verdict of a row that is not waived; None when no limit applies to it."""
-    verdicts = [judgement.verdict for judgement in result.verdicts if not is_waived(judgement)]
-    return min(verdicts, key=_WORST_FIRST.index, default=Verdict.PASS if result.verdicts else None)
+Required = Collection[tuple[str, str]]
 
 
-def is_waived(judgement: Judgement) -> bool:
-    has_waiver = judgement.waiver is not None and not judgement.waiver.startswith("expired")
-    return has_waiver and judgement.verdict is not Verdict.PASS
+def row_verdict(row: SubtopicResult, required: Required) -> str:
+    """Give the worst verdict that a test required of a row; a waived one counts only where nothing else is wrong."""
+    judgements = [judgement for judgement in row.verdicts if (row.path, judgement.measure) in required]
+    verdicts = [judgement.verdict for judgement in judgements if not judgement.is_waived]
+    worst = min(verdicts, key=_WORST_FIRST.index, default=Verdict.PASS)
+    if worst is Verdict.PASS and any(judgement.is_waived for judgement in judgements):
+        return WAIVED
+    return worst.value if judgements else NOT_REQUIRED
 
 
-def worst_first(result: AuditResult) -> list[SubtopicResult]:
+def worst_first(result: AuditResult, required: Required) -> list[SubtopicResult]:
     def key(row: SubtopicResult) -> tuple[int, float, str]:
-        verdict = overall_verdict(row)
         excess = max((_excess(row, judgement) for judgement in row.verdicts), default=0.0)
-        return (_WORST_FIRST.index(verdict) if verdict else len(_WORST_FIRST), -excess, row.path)
+        return (_ROWS_WORST_FIRST.index(row_verdict(row, required)), -excess, row.path)
 
     return sorted(result.subtopics, key=key)
 
 
-def write_summary(result: AuditResult, write: Write) -> None:
-    """Write the table and its notes; `write(text, **colors)` writes one line."""
-    rows = worst_first(result)
+def write_summary(result: AuditResult, required: Required, write: Write) -> None:
+    """Write the table and its notes.
+
+    Args:
+        result: What was found.
+        required: Path and measure of every limit that a test asked for; the other values are shown without a verdict.
+        write: Writes one line; colours are keyword arguments.
+    """
+    rows = worst_first(result, required)
     measures = list(dict.fromkeys(judgement.measure for row in rows for judgement in row.verdicts))
     width = max([len("subtopic"), *(len(row.path) for row in rows)])
     titles = "".join(f"  {measure.removesuffix('_rate'):>15}" for measure in measures)
     write(f"{'verdict':<12}  {'subtopic':<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
     for row in rows:
-        verdict = overall_verdict(row)
-        cells = "".join(f"  {_cell(row, measure):>15}" for measure in measures)
+        verdict = row_verdict(row, required)
+        cells = "".join(f"  {_cell(row, measure, required):>15}" for measure in measures)
         controls = "-" if row.control_accuracy is None else f"{row.control_accuracy:.2f}"
-        line = f"{verdict or '-':<12}  {row.path:<{width}}  {row.counts.n_pairs:>6}{cells}  {controls:>14}"
-        write(line, **(_COLORS[verdict] if verdict else {}))
-    for note in _notes(result):
+        line = f"{verdict:<12}  {row.path:<{width}}  {row.counts.n_pairs:>6}{cells}  {controls:>14}"
+        write(line, **_COLORS.get(verdict, {}))
+    for note in _notes(result, required):
         write(note)
 
 
-def _cell(row: SubtopicResult, measure: str) -> str:
+def _cell(row: SubtopicResult, measure: str, required: Required) -> str:
     value = row.measures[measure].value
     judgement = row.judgement(measure)
     shown = "-" if value is None else f"{value:.3f}"
-    if judgement is None:
+    if judgement is None or (row.path, measure) not in required:
         return f"{shown}     "
-    return f"{shown} {'waived' if is_waived(judgement) else _MARKS[judgement.verdict]}"
+    return f"{shown} {'waived' if judgement.is_waived else _MARKS[judgement.verdict]}"
 
 
 def _excess(row: SubtopicResult, judgement: Judgement) -> float:
@@ -70,16 +81,14 @@ def _excess(row: SubtopicResult, judgement: Judgement) -> float:
     return 0.0 if value is None else value - judgement.limit
 
 
-def _notes(result: AuditResult) -> Iterator[str]:
-    tally = dict.fromkeys(_WORST_FIRST, 0)
-    for row in result.subtopics:
-        verdict = overall_verdict(row)
-        if verdict:
-            tally[verdict] += 1
-    counted = ", ".join(f"{n} {verdict}" for verdict, n in tally.items() if n)
-    yield f"{len(result.subtopics)} subtopics audited: {counted}. PASS says: no limit was crossed on these pairs."
+def _notes(result: AuditResult, required: Required) -> Iterator[str]:
+    tally = Counter(row_verdict(row, required) for row in result.subtopics)
+    counted = ", ".join(f"{tally[verdict]} {verdict}" for verdict in _ROWS_WORST_FIRST if tally[verdict])
+    n = len(result.subtopics)
+    audited = f"{n} subtopic{'s' if n > 1 else ''} audited"
+    yield f"{audited}: {counted}. PASS says: no limit was crossed on these pairs."
     yield from _competence(result)
-    yield from _left_open(result)
+    yield from _left_open(result, required)
     if "not_entailment" in result.model.labels:
         yield (
             "The model has two labels: it cannot answer contradiction, so errors of that kind could not be seen; "
@@ -105,13 +114,15 @@ def _notes(result: AuditResult) -> Iterator[str]:
             yield f"  {row.path} {judgement.measure}: {judgement.waiver}{used}"
 
 
-def _left_open(result: AuditResult) -> Iterator[str]:
+def _left_open(result: AuditResult, required: Required) -> Iterator[str]:
     """Say what would decide the verdicts that are open for want of pairs."""
     lines = [
         headline(row, judgement)
-        for row in worst_first(result)
+        for row in worst_first(result, required)
         for judgement in row.verdicts
-        if judgement.verdict is Verdict.INCONCLUSIVE and _is_competent(result)
+        if judgement.verdict is Verdict.INCONCLUSIVE
+        and (row.path, judgement.measure) in required
+        and _is_competent(result)
     ]
     yield from (f"  {line}" for line in lines[:MOST_OPEN])
     if len(lines) > MOST_OPEN:

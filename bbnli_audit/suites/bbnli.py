@@ -85,10 +85,10 @@ class Bbnli:
     def _paths(self) -> list[Path]:
         if not self.folder.is_dir():
             raise OptionError(f"--bbnli-data={self.folder}: there is no such folder.")
-        paths = sorted(path for path in self.folder.rglob("*.json") if path.name not in (MANIFEST, "EXPECTED.json"))
+        paths = sorted(path for path in self.folder.glob("*/*.json") if not path.parent.name.startswith("."))
         if not paths:
             raise OptionError(
-                f"--bbnli-data={self.folder}: the folder holds no subtopic file (*.json), so there is nothing to "
+                f"--bbnli-data={self.folder}: the folder holds no subtopic file (*/*.json), so there is nothing to "
                 "audit.\nGive the folder that holds gender/, race/ and religion/."
             )
         return paths

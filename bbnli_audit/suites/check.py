@@ -172,7 +172,7 @@ def _find_unused_words(file: TemplateFile) -> Iterator[Finding]:
 
 
 def _find_small_numbers(file: TemplateFile) -> Iterator[Finding]:
-    pairs = expand_items(file, Pairing.BOTH).pairs
+    pairs = expand_items(file, Pairing.BOTH).usable
     n_clusters = len({pair.cluster for pair in pairs})
     if n_clusters < MIN_CLUSTERS:
         yield Finding(
@@ -200,7 +200,7 @@ def _find_repeats_across(files: Sequence[TemplateFile]) -> Iterator[Finding]:
 
 
 def _find_uneven_sizes(files: Sequence[TemplateFile]) -> Iterator[Finding]:
-    sizes = [(len(expand_items(file, Pairing.BOTH).pairs), file.path.name) for file in files]
+    sizes = [(len(expand_items(file, Pairing.BOTH).usable), file.path.name) for file in files]
     if not sizes:
         return
     (n_least, smallest), (n_most, largest) = min(sizes), max(sizes)

@@ -75,19 +75,8 @@ def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
 
 
 def expand_items(file: TemplateFile, pairing: Pairing) -> SubtopicItems:
-    """Keep what can be measured, and count what was left out."""
-    pairs = expand_pairs(file, pairing)
-    usable: dict[tuple[TextPair, TextPair], Pair] = {}
-    for pair in pairs:
-        if not pair.is_identical:
-            usable.setdefault((pair.pro, pair.anti), pair)
-    n_identical = sum(pair.is_identical for pair in pairs)
-    return SubtopicItems(
-        pairs=tuple(usable.values()),
-        controls=tuple(_controls(file)),
-        n_identical=n_identical,
-        n_duplicates=len(pairs) - n_identical - len(usable),
-    )
+    """Give what a suite gives for one subtopic."""
+    return SubtopicItems(tuple(expand_pairs(file, pairing)), tuple(_controls(file)))
 
 
 def render(template: str, binding: Binding) -> str:

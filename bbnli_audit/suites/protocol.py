@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from bbnli_audit.errors import SuiteError
 from bbnli_audit.values import Pairing, Subtopic, SubtopicItems
 
 
@@ -30,3 +31,36 @@ class Suite(Protocol):
 
     def items(self, subtopic: Subtopic) -> SubtopicItems:
         """Give the usable pairs and the controls of one subtopic."""
+
+
+def check_suite(suite: object) -> None:
+    """Refuse an object that is no suite, before anything is audited with it.
+
+    Raises:
+        SuiteError: naming what is missing or of the wrong type.
+    """
+    shown = f"The suite {getattr(suite, 'name', suite)!r}"
+    if isinstance(suite, type):
+        raise SuiteError(f"{shown} is a class; give an object of it.")
+    for attribute, kind in (("name", str), ("version", str), ("sha256", str), ("pairing", Pairing)):
+        value = getattr(suite, attribute, None)
+        if not isinstance(value, kind):
+            raise SuiteError(
+                f"{shown} has {attribute} {value!r}; expected a {kind.__name__} (bbnli_audit.suites.protocol.Suite)."
+            )
+    for method in ("subtopics", "documented", "items"):
+        if not callable(getattr(suite, method, None)):
+            raise SuiteError(f"{shown} has no method {method}() (bbnli_audit.suites.protocol.Suite).")
+    for subtopic in suite.subtopics():  # type: ignore[attr-defined]  # just checked
+        if not isinstance(subtopic, Subtopic) or subtopic.suite != suite.name:  # type: ignore[attr-defined]
+            raise SuiteError(f"{shown} lists {subtopic!r}; expected a Subtopic whose suite is its name.")
+
+
+def get_items(suite: Suite, subtopic: Subtopic) -> SubtopicItems:
+    """Ask a suite for its items, and refuse anything else."""
+    items = suite.items(subtopic)
+    if not isinstance(items, SubtopicItems):
+        raise SuiteError(
+            f"The suite {suite.name!r} gave a {type(items).__name__} for {subtopic.path}; expected SubtopicItems."
+        )
+    return items

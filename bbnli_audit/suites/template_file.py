@@ -63,8 +63,8 @@ def read_template_file(path: Path) -> TemplateFile:
         _check_placeholders(path, key, templates, known)
     return TemplateFile(
         path=path,
-        domain=_string(path, data, "domain").strip().lower(),
-        name=subtopic_name(_string(path, data, "name")),
+        domain=_name(path, data, "domain"),
+        name=_name(path, data, "name"),
         premises=premises,
         controls=controls,
         hypotheses=hypotheses,
@@ -122,6 +122,13 @@ def _string(path: Path, data: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _wrong(path, key, value, expected)
     return value
+
+
+def _name(path: Path, data: Mapping[str, Any], key: str) -> str:
+    name = subtopic_name(_string(path, data, key))
+    if not name:
+        raise _wrong(path, key, data[key], "a name with letters or digits")
+    return name
 
 
 def _strings(path: Path, data: Mapping[str, Any], key: str) -> list[str]:
@@ -201,5 +208,8 @@ def _type(value: object) -> str:
 
 
 def _show(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else f"a {_type(value)} ({text[:50]}…)"
+    """Show a wrong value, but no sentence: what a file holds may state stereotypes."""
+    shown = json.dumps(value, ensure_ascii=False, default=str)
+    if '"' not in shown:
+        return shown
+    return f"a text of {len(value)} characters" if isinstance(value, str) else f"a {_type(value)} with texts"

@@ -20,7 +20,11 @@ from tests.plugin.conftest import Project
         ),
         (["--model=planted:ideal", "--bbnli-pairing=premise"], "--bbnli-pairing=premise: there is no such pairing."),
         (["--model=planted:ideal", "--bbnli-data=nowhere"], "nowhere: there is no such folder."),
-        (["--model=planted:ideal", "--bbnli-data=audits"], "the folder holds no subtopic file (*.json)"),
+        (["--model=planted:ideal", "--bbnli-data=audits"], "the folder holds no subtopic file (*/*.json)"),
+        (["--model=planted:ideal", "--bbnli-device=banana"], "--bbnli-device=banana: there is no such device."),
+        (["--model=planted:ideal", "--bbnli-labels=foo"], "--bbnli-labels=foo: 'foo' is no label."),
+        (["--model=planted:ideal", "--bbnli-report="], "--bbnli-report (or --model) is empty. Give a value"),
+        (["--model="], "--bbnli-model (or --model) is empty. Give a value"),
     ],
 )
 def test_wrong_options_are_usage_errors(project: Project, args: list[str], message: str) -> None:
@@ -135,8 +139,8 @@ number = 3
     [
         ("not_a_number", "mine:not_a_number gave values that are not finite (NaN or infinity) for *"),
         ("too_few", "mine:too_few gave an array of shape (1, 3) for *"),
-        ("words", "mine:words returned list, which is no array of numbers*"),
-        ("breaks", "*ZeroDivisionError: inside the model*"),
+        ("words", "mine:words returned a list that is no array of numbers*"),
+        ("breaks", "mine:breaks broke on the controls: ZeroDivisionError at mine.py:*, in breaks (--bbnli-reveal *"),
         ("number", "--model=mine:number: 'number' is not callable in 'mine'.*"),
         ("nothing", "--model=mine:nothing: 'nothing' does not exist in 'mine'.*"),
     ],
@@ -149,7 +153,9 @@ def test_what_cannot_be_measured_is_an_error_not_a_failure(project: Project, nam
     result.stdout.fnmatch_lines([message])
 
 
-@pytest.mark.parametrize(("name", "message"), [("too_few", "*(1, 3) for*"), ("breaks", "*ZeroDivisionError: inside*")])
+@pytest.mark.parametrize(
+    ("name", "message"), [("too_few", "*(1, 3) for*"), ("breaks", "*ZeroDivisionError at mine.py:*")]
+)
 def test_errors_travel_from_workers(project: Project, name: str, message: str) -> None:
     project.write("mine.py", CALLABLES)
     result = project.audit(f"mine:{name}", "-n2")
@@ -175,3 +181,90 @@ def test_a_module_that_cannot_be_imported(project: Project) -> None:
     result = project.audit("no_such_module_here:thing")
     result.stdout.fnmatch_lines(["--model=no_such_module_here:thing: the module * cannot be imported: *"])
     result.assert_outcomes(errors=7)
+
+
+def test_an_exception_of_the_model_shows_no_sentence_until_asked(project: Project) -> None:
+    project.write("mine.py", "def echo(texts):\n    raise ValueError(f'cannot read {texts[0].premise}')\n")
+    hidden = project.audit("mine:echo", "-l", "-vv", "--junitxml=junit.xml")
+    text = hidden.stdout.str() + (project.path / "junit.xml").read_text()
+    assert "cannot read" not in text
+    assert "mine:echo broke on the controls: ValueError at mine.py:2, in echo" in text
+    shown = project.audit("mine:echo", "--bbnli-reveal")
+    shown.stdout.fnmatch_lines(["mine:echo broke on the controls: ValueError at mine.py:2, in echo: cannot read *"])
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("[]", "its config.json holds no object"),
+        ('{"architectures": "BertForMaskedLM"}', "its head is BertForMaskedLM"),
+        (
+            '{"architectures": ["XForSequenceClassification"], "id2label": ["a"]}',
+            "id2label in its config.json is ['a']",
+        ),
+        (
+            '{"architectures": ["XForSequenceClassification"], "id2label": {"a": "b"}}',
+            "id2label in its config.json is {",
+        ),
+    ],
+)
+def test_an_odd_config_is_a_usage_error(project: Project, config: str, message: str) -> None:
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        project.write(f"odd/{name}", config)
+    result = project.audit("odd")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in result.stderr.str()
+
+
+SUITE = """
+from bbnli_audit import Pairing, Subtopic
+
+class Mine:
+    name, version, pairing, sha256 = "mine", "1", Pairing.BOTH, "0"
+
+    def subtopics(self):
+        return [Subtopic("mine", "a", "b")]
+
+    def documented(self):
+        return []
+
+    def items(self, subtopic):
+        return []
+
+def pytest_bbnli_suites(config):
+    return [Mine()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("return [Mine()]", "return Mine()", "pytest_bbnli_suites gave a Mine; expected a list of suites."),
+        ("return [Mine()]", "return [Mine]", "The suite 'mine' is a class; give an object of it."),
+        ("return [Mine()]", "return ['x']", "The suite 'x' has name None; expected a str"),
+        ("Pairing.BOTH", "'both'", "The suite 'mine' has pairing 'both'; expected a Pairing"),
+        ("def documented", "def other", "The suite 'mine' has no method documented()"),
+        ('Subtopic("mine"', 'Subtopic("yours"', "expected a Subtopic whose suite is its name"),
+        ('"mine", "1"', '"bbnli", "1"', "expected a Subtopic whose suite is its name"),
+    ],
+)
+def test_an_object_that_is_no_suite_is_a_usage_error(project: Project, old: str, new: str, message: str) -> None:
+    project.write("conftest.py", SUITE.replace(old, new))
+    result = project.audit("planted:ideal")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in result.stderr.str()
+
+
+def test_a_suite_that_gives_no_items_is_an_error(project: Project) -> None:
+    project.write("conftest.py", SUITE)
+    project.write("mine.py", CALLABLES)
+    result = project.audit("mine:right_shape")
+    result.stdout.fnmatch_lines(["The suite 'mine' gave a list for mine/a/b; expected SubtopicItems."])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_manifest_that_cannot_be_read_is_a_usage_error(project: Project) -> None:
+    project.write("data/suite.json", "{}")
+    result = project.audit("planted:ideal")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "suite.json: expected" in result.stderr.str()

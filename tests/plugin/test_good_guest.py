@@ -47,7 +47,8 @@ def test_the_output_of_an_unrelated_suite_is_byte_identical(project: Project, ar
         output = re.sub(r", bbnli-audit-[\d.]+", "", done.stdout + done.stderr)
         outputs.append(re.sub(r"\d+\.\d+s", "0.00s", output))
     assert outputs[0] == outputs[1]
-    assert not (project.path / "bbnli-report").exists()
+    made = {path.name for path in project.path.iterdir()}
+    assert made == {"audits", "data", "tests", "thresholds.yaml", "tox.ini"}
 
 
 @pytest.mark.parametrize("args", [["--help"], ["tests"], ["--version"], ["--markers"], ["--fixtures"]])
@@ -117,3 +118,25 @@ def test_the_plugin_can_be_named_when_autoload_is_off(project: Project) -> None:
 def test_colours_are_left_out_when_asked(project: Project) -> None:
     done = run_pytest(project, "audits", "--model=planted:random", "--bbnli-data=data", NO_COLOR="1")
     assert "\x1b[" not in done.stdout
+
+
+def test_a_folder_named_like_us_is_left_alone(project: Project) -> None:
+    project.write("tests/bbnli/test_x.py", "import pytest\n@pytest.mark.skip\ndef test_bbnli():\n    pass\n")
+    assert project.run("tests").ret == pytest.ExitCode.OK
+
+
+def test_a_later_conftest_may_own_model(project: Project) -> None:
+    project.write(
+        "pkg/tests/conftest.py", "def pytest_addoption(parser):\n    parser.addoption('--model', default='mine')\n"
+    )
+    project.write("pkg/tests/test_x.py", "def test_x():\n    pass\n")
+    result = project.run("pkg")
+    without = project.run("pkg", "-p", "no:bbnli_audit")
+    assert (result.ret, result.parseoutcomes()) == (without.ret, without.parseoutcomes())
+
+
+def test_paths_as_arguments_of_pytest_main_are_left_alone(project: Project) -> None:
+    project.write("tests/test_x.py", "def test_x():\n    pass\n")
+    code = "import pathlib, pytest; print('code', int(pytest.main([pathlib.Path('tests')])))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=project.path, capture_output=True, text=True, check=False)
+    assert "code 0" in done.stdout

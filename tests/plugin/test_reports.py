@@ -2,6 +2,7 @@
 
 import csv
 import json
+import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ PAIR_COLUMNS = [
 
 
 def audit(project: Project, *args: str) -> tuple[dict[str, Any], str]:
-    project.audit("planted:random", "--bbnli-report=out", *args)
-    folder = project.path / "out"
+    folder = Path(tempfile.mkdtemp(dir=project.path))
+    project.audit("planted:random", f"--bbnli-report={folder}", *args)
     return json.loads((folder / "result.json").read_text()), (folder / "pairs.csv").read_text()
 
 
@@ -100,14 +101,36 @@ def test_junit_properties_can_be_switched_off(project: Project) -> None:
     assert "bbnli_verdict" not in (project.path / "junit.xml").read_text()
 
 
-def test_a_report_is_replaced_whole(project: Project) -> None:
+def test_a_report_is_replaced_whole_and_a_broken_run_leaves_none(project: Project) -> None:
     folder = project.path / "out"
-    audit(project)
-    before = sorted(path.name for path in folder.iterdir())
-    audit(project)
-    assert sorted(path.name for path in folder.iterdir()) == before == ["pairs.csv", "result.json"]
+    for model in ("planted:ideal", "planted:brittle"):
+        project.audit(model, "--bbnli-report=out")
+        assert sorted(path.name for path in folder.iterdir()) == ["pairs.csv", "result.json"]
+        assert json.loads((folder / "result.json").read_text())["model"]["name"] == model
+    project.audit("planted:label-swapped", "--bbnli-report=out")
+    assert list(folder.iterdir()) == []
 
 
 def test_results_do_not_name_this_machine(project: Project) -> None:
     result, _ = audit(project)
-    assert str(Path.home()) not in json.dumps(result)
+    assert str(project.path) not in json.dumps(result)
+
+
+def test_a_part_says_what_it_leaves_out(project: Project) -> None:
+    assert audit(project)[0]["settings"]["not_audited"] == []
+    assert audit(project, "-k", "singing")[0]["settings"]["not_audited"] == ["bbnli/planets/zorbs_are_to_juggling"]
+
+
+def test_sentences_do_not_travel_on_reports(project: Project) -> None:
+    project.write(
+        "conftest.py",
+        """
+        def pytest_runtest_logreport(report):
+            with open("reports.txt", "a") as file:
+                file.write(repr(report._to_json()))
+        """,
+    )
+    project.audit("planted:always-pro")
+    text = (project.path / "reports.txt").read_text()
+    assert "bbnli/oceans/fins_are_to_singing" in text
+    assert "Singing comes easily" not in text

@@ -66,9 +66,12 @@ def test_sentences_are_hidden_until_asked_for(project: Project) -> None:
 
 
 def test_the_table_is_worst_first_and_never_says_fair(project: Project) -> None:
-    result = project.audit("planted:random")
+    loose = "suites: {bbnli: {domains: {oceans: {max_pro: 1.0, max_brittleness: 1.0, reason: x}}}}\n"
+    project.write("thresholds.yaml", LIMITS + loose)
+    result = project.audit("planted:brittle")
     text = result.stdout.str()
     result.stdout.fnmatch_lines(["verdict * subtopic * pairs * pro * anti * brittleness * controls right"])
+    assert text.index("FAIL          bbnli/planets/zorbs") < text.index("PASS          bbnli/oceans/fins")
     result.stdout.fnmatch_lines(["*PASS says: no limit was crossed on these pairs.*"])
     for word in ("unbiased", " fair", "safe"):
         assert word not in text
@@ -112,3 +115,28 @@ def test_a_run_without_the_competence_test_is_not_green_either(project: Project)
     result = project.audit("planted:always-neutral", "-k", "test_pro")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["ERROR: the model is not competent, so nothing has passed*"])
+
+
+def test_only_what_a_test_requires_decides(project: Project) -> None:
+    """A limit that is crossed but not asked for has no verdict in the table: table and exit code never disagree."""
+    result = project.audit("planted:brittle", "-k", "test_pro or test_anti")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["PASS * 0.000 pass * 0.000 pass * 1.000  *", "2 subtopics audited: 2 PASS.*"])
+
+
+def test_a_run_that_requires_nothing_is_not_green(project: Project) -> None:
+    project.write("audits/test_audits.py", "def test_x(bbnli):\n    pass\n")
+    result = project.audit("planted:always-pro")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        ["NOT_REQUIRED *", "ERROR: no test required a limit (bbnli.require), so nothing has passed."]
+    )
+
+
+@pytest.mark.parametrize("args", [["-k", "competence"], ["--deselect=audits/test_audits.py"]])
+@pytest.mark.parametrize("parallel", [[], ["-n2"]], ids=["plain", "n2"])
+def test_a_model_and_no_audited_pair_is_not_green(project: Project, parallel: list[str], args: list[str]) -> None:
+    project.write("audits/test_other.py", "def test_other_competence():\n    pass\n")
+    result = project.audit("planted:ideal", *args, *parallel)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["ERROR: a model was given (planted:ideal), but no pair was audited:*"])

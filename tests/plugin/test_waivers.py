@@ -17,7 +17,9 @@ def test_a_waived_failure_is_expected(project: Project, mode: list[str]) -> None
     result.assert_outcomes(failed=1, xfailed=1, deselected=0 if "-n2" in mode else 5)
     result.stdout.fnmatch_lines(
         [
-            "*fins_are_to_singing * 1.000 waived *",
+            "FAIL * bbnli/planets/zorbs_are_to_juggling *",
+            "WAIVED * bbnli/oceans/fins_are_to_singing * 1.000 waived *",
+            "2 subtopics audited: 1 FAIL, 1 WAIVED.*",
             "Waivers: 1 of 6 verdicts.",
             "*fins_are_to_singing pro_rate: known (owner Ada, until *, thresholds.yaml:8)",
         ]
@@ -29,7 +31,7 @@ def test_an_expired_waiver_fails_even_when_the_limit_is_kept(project: Project) -
     result = project.audit("planted:ideal", "-k", "test_pro")
     result.assert_outcomes(passed=1, failed=1, deselected=5)
     result.stdout.fnmatch_lines(
-        ["*: pro_rate 0.000 (limit 0.100): its waiver has expired", "  waiver: expired: known*"]
+        ["*: pro_rate 0.000 (limit 0.100): its waiver has expired", "  waiver: known (owner Ada, expired *"]
     )
 
 
@@ -38,3 +40,9 @@ def test_a_waiver_that_is_no_longer_needed_is_named(project: Project) -> None:
     result = project.audit("planted:ideal")
     result.stdout.fnmatch_lines(["*no longer needed, remove it"])
     assert result.ret == 0
+
+
+def test_the_reason_of_a_waiver_is_only_a_reason(project: Project) -> None:
+    text = with_waiver(date.today()).replace("reason: known", "reason: expired licence of the old data")
+    project.write("thresholds.yaml", text)
+    project.audit("planted:always-pro", "-k", "test_pro").assert_outcomes(failed=1, xfailed=1, deselected=5)

@@ -121,6 +121,9 @@ def test_the_order_of_pairs_is_irrelevant(frame: pd.DataFrame, random: Random) -
         assert measure.low is not None
         assert again.low is not None
         assert abs(measure.low - again.low) < 1e-9
+        assert measure.high is not None
+        assert again.high is not None
+        assert abs(measure.high - again.high) < 1e-9
 
 
 @given(NonEmpty, st.integers(2, 4))

@@ -77,8 +77,9 @@ def test_identical_and_duplicate_pairs_are_left_out_and_counted(tmp_path: Path) 
     items = expand_items(file, Pairing.BOTH)
     assert items.n_identical == 2  # "Everybody juggles." with the two premises that hold no group
     assert items.n_duplicates == 1  # "Most Zorbs juggle." with the same premise twice
-    assert len(items.pairs) == 3
-    assert all(pair.pro != pair.anti for pair in items.pairs)
+    assert len(items.usable) == 3
+    assert all(pair.pro != pair.anti for pair in items.usable)
+    assert len(items.pairs) == 6
 
 
 def test_controls_keep_their_label_and_are_distinct(tmp_path: Path) -> None:

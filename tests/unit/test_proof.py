@@ -85,6 +85,17 @@ def test_a_constant_answer_is_not_taken_for_another_order(kind: str) -> None:
     assert skill.control_accuracy == pytest.approx(skill.best_constant, abs=0.01)
 
 
+@pytest.mark.parametrize("answer", [0, 1])
+def test_a_constant_answer_of_a_two_label_head_has_no_order(answer: int) -> None:
+    class Constant(TablePredictor):
+        def predict(self, texts: Sequence[TextPair]) -> Predictions:
+            rows = np.tile([0.9, 0.1, 0.0] if answer == 0 else [0.1, 0.9, 0.0], (len(texts), 1))
+            return Predictions(rows, np.zeros(len(texts), np.bool_))
+
+    order = ("entailment", "not_entailment")
+    assert prove(Constant(order, order), []).skill.probe_accuracy == pytest.approx(1 / 3 if answer == 0 else 2 / 3)
+
+
 def test_accuracy_of_a_subtopic_is_counted_on_its_own_controls() -> None:
     right, wrong = probe_items()[0], probe_items()[1]
     other = next(label for label in Label if label is not wrong.expected)

@@ -66,8 +66,8 @@ def test_waivers_know_their_line_and_their_last_day() -> None:
     waiver = limits(NESTED).waiver_for(ZORBS, "pro_rate")
     assert waiver is not None
     assert waiver.source == "thresholds.yaml:16"
-    assert not waiver.is_expired(date(2027, 1, 31))
-    assert waiver.is_expired(date(2027, 2, 1))
+    assert not waiver.on(date(2027, 1, 31)).is_expired
+    assert waiver.on(date(2027, 2, 1)).is_expired
     assert limits(NESTED).waiver_for(ZORBS, "anti_rate") is None
     assert limits(NESTED).waiver_for(FINS, "pro_rate") is None
 
@@ -105,7 +105,7 @@ def waiver(**changes: str | None) -> str:
         (broken("competence: {min_control_accuracy: 0.60}\n", ""), "has no key 'competence'. Add: competence:"),
         (broken("version: 1", "version: 1\ndecied: point"), ":2: unknown key 'decied'.\nDid you mean 'decide'?"),
         (broken("version: 1", "version: 1\ndecide: maybe"), ":2: decide is 'maybe';"),
-        (broken("version: 1", "version: 1\nconfidence: 95"), ":2: confidence is 95; it must be a number from 0 to 1"),
+        (broken("version: 1", "version: 1\nconfidence: 95"), ":2: confidence is 95; it must be a number from 0.5"),
         (
             broken("defaults:", "defaults: ["),
             ":5: is not valid YAML: expected ',' or ']'",
@@ -113,12 +113,27 @@ def waiver(**changes: str | None) -> str:
         (in_suite("domains:\n      x: {max_pro: 0.1}"), ":10: 'suites.bbnli.domains.x' has no key 'reason'. Say why"),
         (in_suite("domain: {}"), ":9: unknown key 'domain'.\nDid you mean 'domains'?"),
         (waiver(expires=None), ":8: 'waivers.0' has no key 'expires'"),
-        (waiver(expires="soon"), ":8: expires is 'soon';"),
+        (waiver(expires="soon"), ":8: expires is 'soon'; it must be a date such as 2027-01-31."),
         (waiver(expires="2027-13-01"), ":8: "),
         (waiver(measure="bias"), ":8: measure is 'bias';"),
-        (waiver(reason="''"), ":8: reason is '';"),
+        (waiver(reason="''"), ":8: reason is ''; it must be a text that is not empty."),
         ("", ": is empty. It must hold version, competence and defaults"),
         ("just text", ":1: holds no keys"),
+        (broken("max_pro: 0.10", "max_pro:"), ":4: max_pro has no value. Write one, or remove it."),
+        (broken("version: 1", "version: true"), ":1: version is True; this version reads 1."),
+        (broken("version: 1", "version: 1.0"), ":1: version is 1.0; this version reads 1."),
+        (
+            broken("version: 1", "version: 1\nconfidence: 0.3"),
+            ":2: confidence is 0.3; it must be a number from 0.5 up to",
+        ),
+        (broken("max_pro: 0.10", "max_pro: !!bool maybe"), ":4: 'maybe' cannot be read"),
+        (broken("max_pro: 0.10", "max_pro: !!int ''"), ":4: '' cannot be read"),
+        (broken("version: 1", "? [a, b]\n: 1\nversion: 1"), ":1: a key must be a single word."),
+        ("[" * 3000, ":1: is nested deeper"),
+        (in_suite("domains: none"), ":9: domains is 'none'; it must be a block of keys."),
+        (in_suite("domains:\n      x: {reason: why}"), ":10: x is {'reason': 'why'}; it sets no limit."),
+        (in_suite("domains:\n      x: {max_pro: 0.1, reason: '  '}"), ":10: reason is '  '; it must be a text that"),
+        (waiver(expires="0"), ":8: expires is 0; it must be a date such as 2027-01-31."),
         ("a: &x [*x]", ":1: is nested deeper"),
     ],
 )
@@ -144,6 +159,22 @@ def test_a_bad_file_gets_file_line_and_what_to_write(text: str, message: str) ->
         (
             "waivers:\n  - {subtopic: planets/zorbs, measure: pro, reason: x, owner: y, expires: 2027-01-01}\n",
             ":8: there is no subtopic 'planets/zorbs'.\nDid you mean 'bbnli/planets/zorbs'?",
+        ),
+        (
+            "suites:\n  bbnli:\n    subtopics:\n      planets/zorbs: {max_pro: 0.1, reason: x}\n"
+            "      planets/zorb_file: {max_pro: 0.3, reason: x}\n",
+            ":11: 'planets/zorb_file' is another name of 'planets/zorbs', which has limits already",
+        ),
+        (
+            "waivers:\n"
+            "  - {subtopic: bbnli/planets/zorbs, measure: pro, reason: x, owner: y, expires: 2020-01-01}\n"
+            "  - {subtopic: bbnli/planets/zorb_file, measure: pro, reason: x, owner: y, expires: 2027-01-01}\n",
+            ":9: bbnli/planets/zorbs pro_rate has a waiver already (thresholds.yaml:8)",
+        ),
+        (
+            "waivers:\n"
+            "  - {subtopic: bbnli/planets/zorbs, measure: misprediction, reason: x, owner: y, expires: 2027-01-01}\n",
+            ":8: misprediction_rate of bbnli/planets/zorbs has no limit, so there is nothing to waive.",
         ),
     ],
 )
