@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit test check dev schema bench clean
+.PHONY: audit test check dev schema picture bench clean
 
-audit: $(STAMP)  ## audit a model and show what the product is for
+audit: $(STAMP)  ## audit the bundled demo model and show what the product is for
 	$(BIN)/python tools/audit_demo.py
 
 test: $(STAMP)  ## run our own tests
@@ -22,6 +22,9 @@ dev: $(STAMP)  ## set up, with the commit hooks
 
 schema: $(STAMP)  ## renew the JSON Schema of thresholds.yaml
 	$(BIN)/bbnli-audit schema > docs/thresholds.schema.json
+
+picture: $(STAMP)  ## renew the picture in the README
+	$(BIN)/python tools/terminal_picture.py docs/images/terminal.svg
 
 bench: $(STAMP)  ## measured coverage of the intervals (docs/decisions/0002-intervals.md)
 	$(BIN)/python benchmarks/interval_coverage.py

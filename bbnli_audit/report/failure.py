@@ -45,10 +45,10 @@ def headline(result: SubtopicResult, judgement: Judgement) -> str:
     if judgement.verdict is Verdict.FAIL:
         return f"{where} {measure.value:.3f} is above its limit {limit}"
     open_against = f"{where} {measure.value:.3f} is INCONCLUSIVE against its limit {limit}"
-    return f"{open_against}: {_what_would_decide(result, judgement)}"
+    return f"{open_against}: {what_would_decide(result, judgement)}"
 
 
-def _what_would_decide(result: SubtopicResult, judgement: Judgement) -> str:
+def what_would_decide(result: SubtopicResult, judgement: Judgement) -> str:
     if judgement.pairs_needed is None:
         return "the value lies too near the limit for any number of pairs to decide"
     return f"about {judgement.pairs_needed:,} pairs would decide, here are {result.counts.n_pairs:,}"

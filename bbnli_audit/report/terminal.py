@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from bbnli_audit.report.failure import headline
+from bbnli_audit.report.failure import what_would_decide
 from bbnli_audit.results import AuditResult, Judgement, SubtopicResult, Verdict
 
 Write = Callable[..., None]
@@ -117,7 +117,7 @@ def _notes(result: AuditResult, required: Required) -> Iterator[str]:
 def _left_open(result: AuditResult, required: Required) -> Iterator[str]:
     """Say what would decide the verdicts that are open for want of pairs."""
     lines = [
-        headline(row, judgement)
+        f"open: {row.path} {judgement.measure}: {what_would_decide(row, judgement)}"
         for row in worst_first(result, required)
         for judgement in row.verdicts
         if judgement.verdict is Verdict.INCONCLUSIVE

@@ -1,0 +1,84 @@
+"""The checkpoint in the package: small, ordinary, measured, and a real audit without any network."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bbnli_audit
+from bbnli_audit.predictors.resolve import DEMO_FOLDER
+from tests.shared_data import shared_path
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_python(*args: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *args],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    )
+
+
+def test_it_is_small_and_lies_in_the_package() -> None:
+    assert DEMO_FOLDER.is_relative_to(Path(bbnli_audit.__file__).parent)
+    assert sum(path.stat().st_size for path in DEMO_FOLDER.iterdir()) <= 8_000_000
+
+
+def test_it_loads_offline_with_plain_transformers(tmp_path: Path) -> None:
+    code = (
+        "import sys; from transformers import pipeline; p = pipeline('text-classification', model=sys.argv[1]); "
+        "print(p({'text': 'A man plays a guitar.', 'text_pair': 'A man plays an instrument.'}))"
+    )
+    done = run_python("-c", code, str(DEMO_FOLDER), cwd=tmp_path, HF_HUB_OFFLINE="1")
+    assert "entailment" in done.stdout, done.stderr
+
+
+def test_its_accuracy_is_what_the_model_card_says(tmp_path: Path) -> None:
+    shared = shared_path("data", "nli").parents[1]
+    figures = tmp_path / "figures.json"
+    done = run_python(
+        "-m", "tools.demo_model.evaluate", str(DEMO_FOLDER), f"--json={figures}", BBNLI_SHARED=str(shared)
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(figures.read_text())
+    # A label may flip on another processor: the card rounds, and so does this.
+    assert found["snli_test_half"] == pytest.approx(0.767, abs=0.002)
+    assert found["mnli_matched_dev_half"] == pytest.approx(0.620, abs=0.002)
+
+
+def test_a_whole_audit_without_network_gives_sixteen_verdicts(tmp_path: Path) -> None:
+    (tmp_path / "no_network.py").write_text(
+        "import socket\n"
+        "def refuse(*args, **kwargs):\n    raise AssertionError('network access')\n"
+        "socket.socket.connect = refuse\nsocket.getaddrinfo = refuse\n"
+    )
+    report = tmp_path / "out"
+    done = run_python(
+        *("-m", "pytest", "-p", "no_network", "-p", "no:cacheprovider", "--model", "demo", f"--bbnli-report={report}"),
+        PYTHONPATH=str(tmp_path),
+        COLUMNS="200",
+    )
+    assert "network access" not in done.stdout + done.stderr
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    result = json.loads((report / "result.json").read_text())
+    assert len(result["subtopics"]) == 16
+    assert result["model"]["name"] == "demo"
+    verdicts = {row["path"]: {v["verdict"] for v in row["verdicts"]} for row in result["subtopics"]}
+    assert sum("FAIL" in found for found in verdicts.values()) >= 3
+    assert sum(found == {"PASS"} for found in verdicts.values()) >= 3
+    assert result["total"]["verdicts"][0]["verdict"] == "PASS"  # competent: it passes the proof
+
+
+def test_make_audit_ends_with_zero_and_says_what_a_release_job_gets() -> None:
+    done = run_python("tools/audit_demo.py")
+    assert done.returncode == 0, done.stdout
+    assert "`pytest --model demo` gives a release job exit code 1: limits were crossed" in done.stdout
