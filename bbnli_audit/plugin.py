@@ -187,6 +187,6 @@ class AuditTally:
         if self.has_audited_nothing and exitstatus == pytest.ExitCode.OK and _session_key not in session.config.stash:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
         if self.has_audited_nothing and _session_key not in config.stash:
             terminalreporter.write_line(f"ERROR: nothing was audited: no model was given; {HOW}", red=True)

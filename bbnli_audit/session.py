@@ -306,7 +306,7 @@ class AuditSession:
             )
         return None
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         write = terminalreporter.write_line
         if self._result is not None:
             terminalreporter.section(f"bias audit of {self._result.model.name}")
