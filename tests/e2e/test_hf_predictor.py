@@ -177,10 +177,12 @@ def test_another_head_is_refused(tmp_path: Path, head: str) -> None:
         HFPredictor(str(folder))
 
 
-def test_a_device_that_is_not_here(checkpoint: Path) -> None:
-    for device in ("cuda:99", "abacus"):
-        with pytest.raises(AuditError, match=f"--bbnli-device={device}: cannot be used here: "):
-            HFPredictor(str(checkpoint), device=device)
+@pytest.mark.parametrize(
+    ("device", "message"), [("cuda:99", "cannot be used here: "), ("abacus", "there is no such device. Give auto, cpu")]
+)
+def test_a_device_that_is_not_here(checkpoint: Path, device: str, message: str) -> None:
+    with pytest.raises(AuditError, match=f"--bbnli-device={device}: {message}"):
+        HFPredictor(str(checkpoint), device=device)
 
 
 def test_a_hub_name_without_network(monkeypatch: pytest.MonkeyPatch) -> None:
