@@ -46,10 +46,10 @@ class AuditSession:
         self.excluded: list[str] = []
         self.subtopics = self._choose_subtopics()
         self.thresholds = self._read_thresholds()
-        self.report_folder = self._prepare_report_folder()
         self._device = get_setting(config, "device") or "auto"
         check_device(self._device)
         check_model(self.model, self.labels)
+        self.report_folder = self._prepare_report_folder()  # last: a mistyped option must not cost an earlier report
         self._auditor = audit.Auditor(self.suites, self.thresholds, self._open_predictor, is_revealed=self.is_revealed)
         self._broken: AuditError | None = None
         self._sent: set[str] = set()

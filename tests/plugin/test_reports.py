@@ -107,6 +107,8 @@ def test_a_report_is_replaced_whole_and_a_broken_run_leaves_none(project: Projec
         project.audit(model, "--bbnli-report=out")
         assert sorted(path.name for path in folder.iterdir()) == ["pairs.csv", "result.json"]
         assert json.loads((folder / "result.json").read_text())["model"]["name"] == model
+    project.audit("planted:no-such-model", "--bbnli-report=out")
+    assert len(list(folder.iterdir())) == 2, "a mistyped option costs nothing"
     project.audit("planted:label-swapped", "--bbnli-report=out")
     assert list(folder.iterdir()) == []
 
