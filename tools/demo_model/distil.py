@@ -7,6 +7,7 @@ without a gold label have only the second, pairs the teacher has not answered on
 import argparse
 import gzip
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from transformers import AutoModel, AutoTokenizer
 
 from tools.demo_model import parallel
 from tools.demo_model.pairs import NEAR, Pair, batches_by_length, data_folder, encode, pad, read_pairs, split
-from tools.demo_model.parallel import Progress, average_gradients, set_rates
 from tools.demo_model.student import choose_vocabulary, new_student, write_tokenizer
 
 Rows = list[tuple[list[int], list[int]]]
@@ -138,36 +138,18 @@ def train(
     tables = [p for p in parameters if p.ndim >= 2]
     groups = [{"params": tables, "peak": args.lr, "weight_decay": 0.01}, {"params": flat, "peak": args.lr}]
     optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=0.0, foreach=True)
-    progress = Progress(len(batches), args.minutes)
     model.train()
-    total, step = 0.0, 0
-    while progress.done < 1:
-        at = batches[step][rank::world]
-        set_rates(optimizer, progress.done)
+
+    def loss_of_batch(at: Sequence[int]) -> torch.Tensor:
         logits = model(**pad([rows[i] for i in at])).logits
         gold = torch.tensor([labels[i] for i in at])
-        loss = loss_of(logits, gold, torch.from_numpy(answers[at]), args.soft, args.temperature)
-        loss.backward()  # type: ignore[no-untyped-call]
-        average_gradients(parameters, world)
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        step += 1
-        progress.after(step)
-        total += loss.item()
-        if rank:
-            continue
-        if step % 50 == 0:
-            pace = step * args.batch_size / progress.elapsed()
-            print(f"step {step} done {progress.done:.3f} loss {total / 50:.3f} {pace:.0f} pairs/s", flush=True)
-            total = 0.0
-        if step % 500 == 0:
-            save(model, args.out)
-            print(f"step {step} held-out accuracy {accuracy(model, *held):.3f}", flush=True)
-    if rank == 0:
+        return loss_of(logits, gold, torch.from_numpy(answers[list(at)]), args.soft, args.temperature)
+
+    def checkpoint() -> None:
         save(model, args.out)
-        print(f"{step} steps of {args.batch_size} in {progress.elapsed():.0f} s", flush=True)
         print(f"held-out accuracy {accuracy(model, *held):.3f}", flush=True)
+
+    parallel.descend(rank, world, batches, loss_of_batch, optimizer, args.minutes, checkpoint)
 
 
 def main() -> None:

@@ -65,3 +65,39 @@ def set_rates(optimizer: torch.optim.Optimizer, done: float, warm: float = 0.06)
     factor = min((done + 1e-4) / warm, (1 - done) / (1 - warm))
     for group in optimizer.param_groups:
         group["lr"] = group["peak"] * factor
+
+
+def descend(
+    rank: int,
+    world: int,
+    batches: Sequence[Sequence[int]],
+    loss_of: Callable[[Sequence[int]], torch.Tensor],
+    optimizer: torch.optim.Optimizer,
+    minutes: float,
+    checkpoint: Callable[[], None],
+) -> None:
+    """Train over the batches, each process on its share of each; process 0 reports, and calls `checkpoint` at times."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    progress = Progress(len(batches), minutes)
+    total, step, n_pairs = 0.0, 0, 0
+    while progress.done < 1:
+        set_rates(optimizer, progress.done)
+        loss = loss_of(batches[step][rank::world])
+        loss.backward()  # type: ignore[no-untyped-call]
+        average_gradients(parameters, world)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        n_pairs += len(batches[step])
+        step += 1
+        progress.after(step)
+        total += loss.item()
+        if rank == 0 and step % 50 == 0:
+            pace = n_pairs / progress.elapsed()
+            print(f"step {step} done {progress.done:.3f} loss {total / 50:.3f} {pace:.0f} pairs/s", flush=True)
+            total = 0.0
+        if rank == 0 and step % 500 == 0:
+            checkpoint()
+    if rank == 0:
+        checkpoint()
+        print(f"{step} steps, {n_pairs} pairs in {progress.elapsed():.0f} s", flush=True)

@@ -5,6 +5,7 @@ The learning rate falls linearly and reaches zero at the last step.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from torch.nn import functional
 
 from tools.demo_model import parallel
 from tools.demo_model.pairs import NEAR, Pair, batches_by_length, data_folder, encode, pad, read_pairs, split
-from tools.demo_model.parallel import Progress, average_gradients, set_rates
 from tools.demo_model.teacher import Teacher, new_teacher
 
 Encoded = tuple[list[tuple[list[int], list[int]]], list[int]]
@@ -76,33 +76,17 @@ def train(rank: int, world: int, args: argparse.Namespace, teacher: Teacher, run
     head = list(teacher.head.parameters())
     groups = [{"params": encoder, "peak": args.lr}, {"params": head, "peak": args.head_lr}]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.01, foreach=True)
-    progress = Progress(len(batches), args.minutes)
     teacher.train()
-    total, step = 0.0, 0
-    while progress.done < 1:
-        at = batches[step][rank::world]
-        set_rates(optimizer, progress.done)
-        loss = functional.cross_entropy(teacher(**pad([rows[i] for i in at])), torch.tensor([labels[i] for i in at]))
-        loss.backward()  # type: ignore[no-untyped-call]
-        average_gradients([*encoder, *head], world)
-        torch.nn.utils.clip_grad_norm_([*encoder, *head], 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        step += 1
-        progress.after(step)
-        total += loss.item()
-        if rank:
-            continue
-        if step % 50 == 0:
-            pace = step * args.batch_size / progress.elapsed()
-            print(f"step {step} done {progress.done:.3f} loss {total / 50:.3f} {pace:.0f} pairs/s", flush=True)
-            total = 0.0
-        if step % 500 == 0:
-            torch.save(teacher.state_dict(), args.out)
-    if rank == 0:
+
+    def loss_of_batch(at: Sequence[int]) -> torch.Tensor:
+        gold = torch.tensor([labels[i] for i in at])
+        return functional.cross_entropy(teacher(**pad([rows[i] for i in at])), gold)
+
+    def checkpoint() -> None:
         torch.save(teacher.state_dict(), args.out)
-        print(f"{step} steps of {args.batch_size} in {progress.elapsed():.0f} s", flush=True)
         print(f"held-out accuracy {accuracy(teacher, *held):.3f}", flush=True)
+
+    parallel.descend(rank, world, batches, loss_of_batch, optimizer, args.minutes, checkpoint)
 
 
 def main() -> None:
