@@ -3,8 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BENCH := $(VENV)/.installed-bench
+# Compiled code is kept between runs, whatever the environment says: tests start many processes.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: audit test check dev schema picture bench clean
+.PHONY: audit test check dev schema picture bench coverage clean
 
 audit: $(STAMP)  ## audit the bundled demo model and show what the product is for
 	$(BIN)/python tools/audit_demo.py
@@ -26,13 +29,20 @@ schema: $(STAMP)  ## renew the JSON Schema of thresholds.yaml
 picture: $(STAMP)  ## renew the picture in the README
 	$(BIN)/python tools/terminal_picture.py docs/images/terminal.svg
 
-bench: $(STAMP)  ## measured coverage of the intervals (docs/decisions/0002-intervals.md)
+bench: $(BENCH)  ## speed and memory side by side with other tools, into docs/benchmark.md; needs ../shared
+	$(BIN)/python -m benchmarks.inference --output docs/benchmark.md
+
+coverage: $(STAMP)  ## measured coverage of the intervals (docs/decisions/0002-intervals.md)
 	$(BIN)/python benchmarks/interval_coverage.py
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
+	touch $@
+
+$(BENCH): $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group bench
 	touch $@
 
 clean:

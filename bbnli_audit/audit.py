@@ -5,6 +5,7 @@ The plugin asks the same `Auditor` subtopic by subtopic; `run_audit` asks for al
 
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import cached_property
@@ -14,9 +15,11 @@ from platform import python_version
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bbnli_audit.errors import AuditError, ModelError, OptionError, suggest
-from bbnli_audit.predictors.proof import Proof, prove
+from bbnli_audit.inference.agreement import N_CONTROLS, N_PAIRS_TEXTS, Agreement, compare, draw
+from bbnli_audit.inference.opening import OpenedModel, read_inference
+from bbnli_audit.predictors.proof import Proof, probe_items, prove
 from bbnli_audit.predictors.protocol import Predictor, check_predictions
-from bbnli_audit.predictors.resolve import check_model, open_predictor
+from bbnli_audit.predictors.resolve import check_model
 from bbnli_audit.results import (
     AuditResult,
     Judgement,
@@ -30,7 +33,7 @@ from bbnli_audit.results import (
 from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
 from bbnli_audit.suites.protocol import Suite, check_suite, get_items
 from bbnli_audit.thresholds import Limit, Thresholds, read_thresholds
-from bbnli_audit.values import Pairing, Subtopic, TextPair
+from bbnli_audit.values import Control, Pair, Pairing, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.verdict import judge, judge_competence
 
 if TYPE_CHECKING:
@@ -58,7 +61,7 @@ class Auditor:
         self,
         suites: Sequence[Suite],
         thresholds: Thresholds,
-        open_model: Callable[[], Predictor],
+        open_model: Callable[[], OpenedModel],
         *,
         today: date | None = None,
         is_revealed: bool = False,
@@ -68,22 +71,67 @@ class Auditor:
         self._open_model = open_model
         self._today = today or date.today()
         self._is_revealed = is_revealed
+        self._expanded: dict[Subtopic, SubtopicItems] = {}
         self._audits: dict[Subtopic, SubtopicAudit] = {}
 
     @cached_property
-    def predictor(self) -> Predictor:
+    def _model(self) -> OpenedModel:
         return self._open_model()
+
+    @property
+    def predictor(self) -> Predictor:
+        return self._model.predictor
+
+    def close(self) -> None:
+        """Let go of the stores."""
+        if "_model" in vars(self):
+            self._model.close()
+
+    def prepare(self, subtopics: Iterable[Subtopic]) -> None:
+        """Predict in one pass all that these subtopics and the proof will ask for.
+
+        What breaks here is left to the tests that need it: they ask again, and each tells its own error.
+        """
+        with suppress(Exception):
+            _ = self.agreement  # a fast path is checked before all is computed with it
+            texts = [item.text for item in probe_items()]
+            texts += [control.text for control in self._controls]
+            texts += [text for subtopic in subtopics for text in _distinct_texts(self._items(subtopic).usable)]
+            self._guard("the pass", lambda: self.predictor.predict(list(dict.fromkeys(texts))))
+
+    @cached_property
+    def agreement(self) -> Agreement | None:
+        """How far a fast path agrees with the exact one; over all subtopics, whichever tests were selected."""
+        exact = self._model.exact
+        if exact is None:
+            return None
+        sample = [item.text for item in probe_items()]
+        for subtopic in self._all_subtopics:
+            items = self._items(subtopic)
+            sample += draw(_distinct_texts(items.usable), N_PAIRS_TEXTS)
+            sample += draw((control.text for control in items.controls), N_CONTROLS)
+        limit = self._model.max_disagreement
+        return self._guard("the exact path", lambda: compare(self.predictor, exact, sample, limit))
 
     @cached_property
     def proof(self) -> Proof:
         """Always over the controls of all subtopics, so that a verdict does not depend on which tests were selected."""
-        controls = [
-            control
-            for suite in self.suites
-            for subtopic in suite.subtopics()
-            for control in get_items(suite, subtopic).controls
-        ]
-        return self._guard("the controls", lambda: prove(self.predictor, controls))
+        _ = self.agreement  # a fast path that answers otherwise is refused before any score
+        return self._guard("the controls", lambda: prove(self.predictor, self._controls))
+
+    @property
+    def _controls(self) -> list[Control]:
+        return [control for subtopic in self._all_subtopics for control in self._items(subtopic).controls]
+
+    @cached_property
+    def _all_subtopics(self) -> list[Subtopic]:
+        return [subtopic for suite in self.suites for subtopic in suite.subtopics()]
+
+    def _items(self, subtopic: Subtopic) -> SubtopicItems:
+        if subtopic not in self._expanded:
+            suite = next(suite for suite in self.suites if suite.name == subtopic.suite)
+            self._expanded[subtopic] = get_items(suite, subtopic)
+        return self._expanded[subtopic]
 
     @property
     def is_competent(self) -> bool:
@@ -99,12 +147,9 @@ class Auditor:
         from bbnli_audit.metrics.rates import measure_pairs
 
         proof = self.proof  # before any score
-        suite = next(suite for suite in self.suites if suite.name == subtopic.suite)
-        items = get_items(suite, subtopic)
+        items = self._items(subtopic)
         pairs = items.usable
-        # Distinct texts of this subtopic alone: the batches, and with them every digit, are the same whichever
-        # other tests run.
-        texts = list(dict.fromkeys(text for pair in pairs for text in (pair.pro, pair.anti)))
+        texts = _distinct_texts(pairs)
         predictions = self._guard(subtopic.path, lambda: self.predictor.predict(texts))
         check_predictions(predictions, len(texts), self.predictor.info.name)
         row_of: dict[TextPair, int] = {text: row for row, text in enumerate(texts)}
@@ -163,6 +208,10 @@ class Auditor:
             ) from exc
 
 
+def _distinct_texts(pairs: Iterable[Pair]) -> list[TextPair]:
+    return list(dict.fromkeys(text for pair in pairs for text in (pair.pro, pair.anti)))
+
+
 def find_limit(thresholds: Thresholds, subtopic: Subtopic, measure: str) -> Limit | None:
     from bbnli_audit.thresholds_schema import LIMIT_MEASURES
 
@@ -181,6 +230,7 @@ def assemble(
     suites: Sequence[Suite],
     thresholds: Thresholds,
     audits: Iterable[SubtopicAudit],
+    agreement: Agreement | None = None,
 ) -> AuditResult:
     """Put subtopics together into one result. Their order does not matter."""
     import pandas as pd
@@ -207,6 +257,7 @@ def assemble(
         suites=tuple(SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value) for suite in suites),
         settings={
             **_settings(skill, thresholds),
+            **({} if agreement is None else {"agreement": asdict(agreement)}),
             "not_audited": sorted(
                 {subtopic.path for suite in suites for subtopic in suite.subtopics()}
                 - {audit.subtopic.path for audit in found}
@@ -269,7 +320,12 @@ def run_audit(
     suites: Sequence[Suite] | None = None,
     subtopics: Sequence[str] | None = None,
     labels: str | None = None,
-    device: str = "auto",
+    device: str | None = None,
+    dtype: str | None = None,
+    backend: str | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    store: str | Path | None = None,
 ) -> AuditResult:
     """Audit a model without pytest and give the same result the plugin would.
 
@@ -280,8 +336,13 @@ def run_audit(
         pairing: Where the groups are exchanged, `both` or `hypothesis`.
         suites: Suites to audit instead of `bbnli`.
         subtopics: Paths to audit; all when left out.
-        labels: As for `--bbnli-labels`.
-        device: As for `--bbnli-device`.
+        labels: As for `--bbnli-labels`; likewise `device`, `dtype`, `backend`, `engine` and `ray_address`.
+        device: Where a checkpoint is computed.
+        dtype: In which number type.
+        backend: By which runtime.
+        engine: On this machine or on a Ray cluster.
+        ray_address: Which cluster.
+        store: A file that keeps predictions between runs; none is kept when left out.
 
     Raises:
         AuditError: when the audit cannot be made as asked. A crossed limit is no error: it is a verdict.
@@ -292,8 +353,17 @@ def run_audit(
         suites = [Bbnli(Path(data), Pairing(pairing))]
     for suite in suites:
         check_suite(suite)
+    inference = read_inference(
+        labels=labels,
+        device=device,
+        dtype=dtype,
+        backend=backend,
+        engine=engine,
+        ray_address=ray_address,
+        store=None if store is None else Path(store),
+    )
     if isinstance(model, str):
-        check_model(model, labels)
+        check_model(model, inference.labels, inference.computing)
     if not isinstance(thresholds, Thresholds):
         thresholds = read_thresholds(Path(thresholds))
     check_thresholds_names(thresholds, suites)
@@ -301,10 +371,14 @@ def run_audit(
     auditor = Auditor(
         suites,
         thresholds,
-        lambda: open_predictor(model, suites=suites, labels=labels, device=device) if isinstance(model, str) else model,
+        lambda: inference.open(model, suites) if isinstance(model, str) else OpenedModel(model),
     )
-    audits = [auditor.audit(subtopic) for subtopic in chosen]
-    return assemble(auditor.predictor.info, auditor.proof.skill, suites, thresholds, audits)
+    try:
+        auditor.prepare(chosen)
+        audits = [auditor.audit(subtopic) for subtopic in chosen]
+        return assemble(auditor.predictor.info, auditor.proof.skill, suites, thresholds, audits, auditor.agreement)
+    finally:
+        auditor.close()
 
 
 def check_thresholds_names(thresholds: Thresholds, suites: Sequence[Suite]) -> None:

@@ -22,7 +22,8 @@ _FIXTURES = ("bbnli", "bbnli_model")
 _OPTIONS: dict[str, dict[str, str]] = {
     "--bbnli-model": {
         "metavar": "CHECKPOINT",
-        "help": "audit this model: a checkpoint's folder, a name on the hub, demo, module:callable, or planted:KIND",
+        "help": "audit this model: a checkpoint's folder, a name on the hub, demo, predictions:FILE (stored "
+        "probabilities), module:callable, or planted:KIND",
     },
     "--bbnli-thresholds": {
         "metavar": "FILE",
@@ -39,9 +40,21 @@ _OPTIONS: dict[str, dict[str, str]] = {
     "--bbnli-exclude": {"metavar": "PATHS", "help": "leave out subtopics: paths or patterns, with commas between"},
     "--bbnli-labels": {"metavar": "A,B,C", "help": "what the model's outputs mean, in their order"},
     "--bbnli-device": {"metavar": "DEVICE", "help": "auto (default), cpu, cuda, cuda:N"},
+    "--bbnli-dtype": {"metavar": "TYPE", "help": "fp32 (exact, default); bf16, fp16 or int8, checked against fp32"},
+    "--bbnli-backend": {"metavar": "NAME", "help": "torch (default) or onnx (ONNX Runtime, checked against torch)"},
+    "--bbnli-max-disagreement": {
+        "metavar": "SHARE",
+        "help": "refuse a fast path that changes more than this share of the labels (default: 0.01)",
+    },
+    "--bbnli-engine": {"metavar": "NAME", "help": "local (default) or ray"},
+    "--bbnli-ray-address": {"metavar": "ADDRESS", "help": "an existing Ray cluster (default: one on this machine)"},
+    "--bbnli-store": {
+        "metavar": "FILE",
+        "help": "keep predictions there (default: predictions.sqlite in pytest's cache folder)",
+    },
     "--bbnli-report": {"metavar": "DIR", "help": "write result.json and pairs.csv there"},
 }
-_PATH_OPTIONS = ("--bbnli-model", "--bbnli-thresholds", "--bbnli-data", "--bbnli-report")
+_PATH_OPTIONS = ("--bbnli-model", "--bbnli-thresholds", "--bbnli-data", "--bbnli-report", "--bbnli-store")
 
 # Tells audits from other tests on their reports; no folder, test or marker of a project bears that name.
 _AUDIT_KEYWORD = "bbnli_audit:is_audit"
@@ -53,6 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, settings in _OPTIONS.items():
         group.addoption(name, **settings)
         parser.addini(name.removeprefix("--").replace("-", "_"), f"{name} unless given: {settings['help']}")
+    group.addoption("--bbnli-no-store", action="store_true", help="neither use nor keep stored predictions")
     group.addoption("--bbnli-reveal", action="store_true", help="show the sentences of the suites in the output")
     parser.addini(
         "bbnli_junit_properties", "write figures as properties into the JUnit file", type="bool", default=True
@@ -126,7 +140,9 @@ def get_setting(config: pytest.Config, name: str) -> str | None:
     """Read an option, or the ini key of the same name."""
     option = config.getoption(f"bbnli_{name}", None)
     if option is not None and not str(option).strip():
-        raise pytest.UsageError(f"--bbnli-{name} (or --model) is empty. Give a value, or leave the option out.")
+        raise pytest.UsageError(
+            f"--bbnli-{name.replace('_', '-')} (or --model) is empty. Give a value, or leave the option out."
+        )
     value = option or config.getini(f"bbnli_{name}")
     return str(value) if value else None
 

@@ -16,13 +16,12 @@ import pytest
 from bbnli_audit import audit
 from bbnli_audit.errors import AuditError, LimitExceeded, OptionError, SuiteError, ThresholdsError, suggest
 from bbnli_audit.handles import ModelHandle, SubtopicHandle
+from bbnli_audit.inference.agreement import Agreement
 from bbnli_audit.plugin import get_setting, is_audit
-from bbnli_audit.predictors.hf import check_device
-from bbnli_audit.predictors.protocol import Predictor
-from bbnli_audit.predictors.resolve import check_model, open_predictor
 from bbnli_audit.report.files import remove_files, write_files
 from bbnli_audit.report.terminal import write_summary
 from bbnli_audit.results import AuditResult, ModelInfo, Skill, SubtopicResult, Verdict
+from bbnli_audit.session_model import SessionModel
 from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
 from bbnli_audit.suites.protocol import check_suite
 from bbnli_audit.thresholds import Thresholds, read_thresholds
@@ -41,22 +40,25 @@ class AuditSession:
         self._has_properties = bool(config.getini("bbnli_junit_properties"))
         self.model = self._read_model()
         self.is_revealed = bool(config.getoption("bbnli_reveal"))
-        self.labels = get_setting(config, "labels")
         self.suites = self._open_suites()
         self.excluded: list[str] = []
         self.subtopics = self._choose_subtopics()
         self.thresholds = self._read_thresholds()
-        self._device = get_setting(config, "device") or "auto"
-        check_device(self._device)
-        check_model(self.model, self.labels)
+        self._model = SessionModel(config, self.model, self._path)
         self.report_folder = self._prepare_report_folder()  # last: a mistyped option must not cost an earlier report
-        self._auditor = audit.Auditor(self.suites, self.thresholds, self._open_predictor, is_revealed=self.is_revealed)
+        config.pluginmanager.register(self._model, "bbnli_audit_model")
+        self._auditor = audit.Auditor(
+            self.suites, self.thresholds, lambda: self._model.open(self.suites), is_revealed=self.is_revealed
+        )
+        self._selected: list[Subtopic] = []
+        self._is_prepared = False
         self._broken: AuditError | None = None
         self._sent: set[str] = set()
         self._model_info: ModelInfo | None = None
         self._skill: Skill | None = None
         self._gathered: dict[str, audit.SubtopicAudit] = {}
         self._required: set[tuple[str, str]] = set()
+        self._agreement: Agreement | None = None
         self._result: AuditResult | None = None
         self._trouble: str | None = None
 
@@ -128,9 +130,6 @@ class AuditSession:
         beside_ini = self._config.rootpath / model
         return str(beside_ini) if option is None and beside_ini.is_dir() else model
 
-    def _open_predictor(self) -> Predictor:
-        return open_predictor(self.model, suites=self.suites, labels=self.labels, device=self._device)
-
     def pytest_report_header(self) -> list[str]:
         settings = self.thresholds.file
         shown = ", ".join(f"{suite.name} {suite.version} ({suite.pairing})" for suite in self.suites)
@@ -169,6 +168,18 @@ class AuditSession:
         return SubtopicScheduling(config, log, self.subtopics)
 
     # Measuring
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        paths = {item.callspec.params.get("bbnli") for item in session.items if hasattr(item, "callspec")}
+        self._selected = [subtopic for path, subtopic in self.subtopics.items() if path in paths]
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Make the one pass before the first audit, outside of any test: its time is nobody's set-up."""
+        if is_audit(item) and not self._is_prepared:
+            self._is_prepared = True
+            self._auditor.prepare(self._selected)
+        return (yield)
 
     def open_subtopic(self, item: pytest.Item, path: str) -> "SubtopicHandle":
         self._prove()
@@ -218,6 +229,8 @@ class AuditSession:
                 "model": {**asdict(self.info), "labels": list(self.info.labels)},
                 "skill": asdict(self.skill),
                 "required": handle.required,
+                "usage": self._model.usage(),
+                "agreement": None if self._auditor.agreement is None else asdict(self._auditor.agreement),
             }
             if isinstance(handle, SubtopicHandle) and handle.result.path not in self._sent:
                 self._sent.add(handle.result.path)
@@ -233,6 +246,8 @@ class AuditSession:
         self._model_info = ModelInfo(**{**payload["model"], "labels": tuple(payload["model"]["labels"])})
         self._skill = Skill(**payload["skill"])
         self._required.update((path, measure) for path, measure, _ in payload["required"])
+        self._model.gather(payload["usage"])
+        self._agreement = Agreement(**payload["agreement"]) if payload["agreement"] else None
         if "result" in payload:
             import pandas as pd
 
@@ -258,7 +273,9 @@ class AuditSession:
             assert self._model_info is not None
             assert self._skill is not None
             audits = list(self._gathered.values())
-            self._result = audit.assemble(self._model_info, self._skill, self.suites, self.thresholds, audits)
+            self._result = audit.assemble(
+                self._model_info, self._skill, self.suites, self.thresholds, audits, self._agreement
+            )
             if self.report_folder is not None:
                 self._write_files(session, self._result)
         if session.exitstatus == pytest.ExitCode.OK:
@@ -311,6 +328,9 @@ class AuditSession:
         if self._result is not None:
             terminalreporter.section(f"bias audit of {self._result.model.name}")
             write_summary(self._result, self._required, write)
+            if self._agreement is not None:
+                info = self._result.model
+                write(f"Computed with {info.backend}, {info.dtype}: {self._agreement}.")
             if self.excluded:
                 write(f"Left out by --bbnli-exclude: {', '.join(self.excluded)}.")
             n_missing = len(self.subtopics) - len(self._result.subtopics)
@@ -318,6 +338,8 @@ class AuditSession:
                 write(f"{n_missing} of {len(self.subtopics)} subtopics were not audited (not selected, or in error).")
             if self.report_folder is not None and self._trouble is None:
                 write(f"Report: {self.report_folder}")
+        for line in self._model.summary():
+            write(line)
         if self._trouble is not None:
             write(f"ERROR: {self._trouble}", red=True)
 

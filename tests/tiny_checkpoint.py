@@ -17,27 +17,33 @@ def save_checkpoint(
     folder: Path,
     labels: tuple[str, ...] = LABELS,
     *,
-    head: str = "BertForSequenceClassification",
+    family: str = "Bert",
+    head: str | None = None,
     max_length: int = 64,
     seed: int = 0,
+    **settings: Any,
 ) -> Path:
-    """Write a checkpoint as save_pretrained does."""
+    """Write a checkpoint as save_pretrained does; `settings` go into its config."""
     import torch
     import transformers
 
     torch.manual_seed(seed)
-    config = transformers.BertConfig(
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": max_length,
+        "initializer_range": 0.5,
+        **settings,
+    }
+    config = getattr(transformers, f"{family}Config")(
         vocab_size=len(SPECIAL) + len(WORDS),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=max_length,
         id2label=dict(enumerate(labels)),
         label2id={label: index for index, label in enumerate(labels)},
-        initializer_range=0.5,
+        **sizes,
     )
-    getattr(transformers, head)(config).save_pretrained(folder)
+    getattr(transformers, head or f"{family}ForSequenceClassification")(config).save_pretrained(folder)
     _tokenizer(max_length).save_pretrained(folder)
     return folder
 

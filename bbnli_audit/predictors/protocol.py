@@ -1,8 +1,8 @@
 """What a model is to the rest of the program."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bbnli_audit.results import ModelInfo
 from bbnli_audit.values import TextPair
@@ -27,6 +27,36 @@ class Predictor(Protocol):
     def info(self) -> ModelInfo: ...
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some of the texts of a pass, ready for the model: `rows` says which, `inputs` holds one entry for each."""
+
+    rows: tuple[int, ...]
+    inputs: tuple[Any, ...]
+    cost: int  # tokens, for an honest estimate of the time left
+
+    def only(self, rows: Iterable[int]) -> "Batch":
+        """Leave out what somebody else has predicted meanwhile."""
+        kept = set(rows)
+        if len(kept) == len(self.rows):
+            return self
+        inputs = tuple(entry for row, entry in zip(self.rows, self.inputs, strict=True) if row in kept)
+        cost = round(self.cost * len(kept) / len(self.rows))
+        return Batch(tuple(row for row in self.rows if row in kept), inputs, cost)
+
+
+@runtime_checkable
+class BatchPredictor(Protocol):
+    """A model that says how texts are cut into batches, so that a pass can share out, store and resume them.
+
+    `run` may finish batches in any order, and takes a batch from its argument only when it is about to start it.
+    """
+
+    def plan(self, texts: Sequence[TextPair]) -> list[Batch]: ...
+
+    def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]: ...
 
 
 def check_predictions(predictions: Predictions, n_texts: int, name: str) -> Predictions:

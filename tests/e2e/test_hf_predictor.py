@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbnli_audit.errors import AuditError, ModelError
+from bbnli_audit.predictors.checkpoint import find_checkpoint
 from bbnli_audit.predictors.hf import HFPredictor
 from bbnli_audit.predictors.protocol import check_predictions
 from bbnli_audit.values import TextPair
@@ -24,6 +25,10 @@ TEXTS = [
 ]
 
 
+def load(name: str, device: str = "cpu") -> HFPredictor:
+    return HFPredictor(find_checkpoint(name, None), device)
+
+
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_checkpoint(tmp_path_factory.mktemp("tiny"))
@@ -31,7 +36,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def predictor(checkpoint: Path) -> HFPredictor:
-    return HFPredictor(str(checkpoint), device="cpu")
+    return load(str(checkpoint), device="cpu")
 
 
 def test_it_gives_what_transformers_gives(checkpoint: Path, predictor: HFPredictor) -> None:
@@ -59,7 +64,7 @@ def test_permuting_columns_together_with_id2label_changes_nothing(
 
     edit_weights(folder, permute)
     edit_config(folder, id2label={str(row): LABELS[column] for row, column in enumerate(order)}, label2id=None)
-    permuted = HFPredictor(str(folder), device="cpu")
+    permuted = load(str(folder), device="cpu")
     assert permuted.info.labels == tuple(LABELS[column] for column in order)
     assert permuted.predict(TEXTS).probabilities == pytest.approx(predictor.predict(TEXTS).probabilities, abs=1e-12)
     if order != (0, 1, 2):
@@ -98,7 +103,7 @@ def test_long_texts_are_cut_and_counted(predictor: HFPredictor) -> None:
 
 def test_two_labels_are_read_as_entailed_or_not(tmp_path: Path) -> None:
     folder = save_checkpoint(tmp_path, ("not_entailment", "entailment"))
-    predictor = HFPredictor(str(folder), device="cpu")
+    predictor = load(str(folder), device="cpu")
     probabilities = predictor.predict(TEXTS).probabilities
     assert (probabilities[:, 2] == 0).all()
     assert probabilities.sum(axis=1) == pytest.approx(1)
@@ -108,7 +113,7 @@ def test_two_labels_are_read_as_entailed_or_not(tmp_path: Path) -> None:
 def test_nan_weights_are_refused(tmp_path: Path) -> None:
     folder = save_checkpoint(tmp_path)
     edit_weights(folder, lambda tensors: tensors["classifier.bias"].fill_(float("nan")))
-    predictor = HFPredictor(str(folder), device="cpu")
+    predictor = load(str(folder), device="cpu")
     with pytest.raises(ModelError, match=r"not finite \(NaN or infinity\) for 4 of 4 texts"):
         check_predictions(predictor.predict(TEXTS), 4, "model")
 
@@ -164,7 +169,7 @@ def test_a_damaged_checkpoint_gets_a_message(tmp_path: Path, damage: Callable[[P
     folder = save_checkpoint(tmp_path)
     damage(folder)
     with pytest.raises(AuditError) as caught:
-        HFPredictor(str(folder), device="cpu")
+        load(str(folder), device="cpu")
     assert str(folder) in str(caught.value)
     assert message in str(caught.value)
     assert "\n" in str(caught.value) or damage is broken_config  # a second line: what to do
@@ -174,7 +179,7 @@ def test_a_damaged_checkpoint_gets_a_message(tmp_path: Path, damage: Callable[[P
 def test_another_head_is_refused(tmp_path: Path, head: str) -> None:
     folder = save_checkpoint(tmp_path, head=head)
     with pytest.raises(ModelError, match=f"its head is {head}; this audit needs a sequence-classification head"):
-        HFPredictor(str(folder))
+        load(str(folder))
 
 
 @pytest.mark.parametrize(
@@ -182,7 +187,7 @@ def test_another_head_is_refused(tmp_path: Path, head: str) -> None:
 )
 def test_a_device_that_is_not_here(checkpoint: Path, device: str, message: str) -> None:
     with pytest.raises(AuditError, match=f"--bbnli-device={device}: {message}"):
-        HFPredictor(str(checkpoint), device=device)
+        load(str(checkpoint), device=device)
 
 
 def test_a_hub_name_without_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,11 +195,11 @@ def test_a_hub_name_without_network(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         ModelError, match="--model=nobody/nothing-here: is no folder here, and cannot be had from the hub"
     ):
-        HFPredictor("nobody/nothing-here")
+        load("nobody/nothing-here")
 
 
 def test_the_fingerprint_follows_the_content_and_not_the_name(tmp_path: Path, predictor: HFPredictor) -> None:
-    same = HFPredictor(str(save_checkpoint(tmp_path / "copy")), device="cpu")
-    other = HFPredictor(str(save_checkpoint(tmp_path / "other", seed=1)), device="cpu")
+    same = load(str(save_checkpoint(tmp_path / "copy")), device="cpu")
+    other = load(str(save_checkpoint(tmp_path / "other", seed=1)), device="cpu")
     assert same.info.fingerprint == predictor.info.fingerprint
     assert other.info.fingerprint != predictor.info.fingerprint

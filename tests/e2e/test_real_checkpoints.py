@@ -1,38 +1,15 @@
 """Whole audits of real checkpoints, as a user runs them."""
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.e2e.runs import read_report, read_usage, run_pytest
 from tests.shared_data import shared_path
 from tests.tiny_checkpoint import edit_config, save_checkpoint
 
 pytestmark = pytest.mark.e2e
-
-ROOT = Path(__file__).parents[2]
-
-
-def run_pytest(*args: str) -> subprocess.CompletedProcess[str]:
-    # One thread each: the runs share two cores with other tests.
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
-
-
-def read(folder: Path) -> tuple[dict[str, Any], list[str]]:
-    return json.loads((folder / "result.json").read_text()), (folder / "pairs.csv").read_text().splitlines()
 
 
 def test_all_sixteen_subtopics_alike_in_plain_selected_and_parallel_runs(tmp_path: Path) -> None:
@@ -40,7 +17,7 @@ def test_all_sixteen_subtopics_alike_in_plain_selected_and_parallel_runs(tmp_pat
     given = [f"--model={model}", "--bbnli-data", str(data)]
     plain = run_pytest(*given, "--bbnli-report", str(tmp_path / "plain"))
     assert plain.returncode == pytest.ExitCode.TESTS_FAILED, plain.stdout
-    whole, pairs = read(tmp_path / "plain")
+    whole, pairs = read_report(tmp_path / "plain")
     assert len(whole["subtopics"]) == 16
     assert whole["total"]["n_pairs"] == 1138 - 47
     assert whole["total"]["n_identical"] == 47
@@ -48,10 +25,12 @@ def test_all_sixteen_subtopics_alike_in_plain_selected_and_parallel_runs(tmp_pat
 
     parallel = run_pytest(*given, f"--bbnli-report={tmp_path / 'parallel'}", "-n", "2")
     assert parallel.returncode == plain.returncode
-    assert read(tmp_path / "parallel") == (whole, pairs)
+    n_texts, _, n_predicted = read_usage(parallel.stdout)
+    assert n_texts == n_predicted  # nothing twice, though every worker proves the model
+    assert read_report(tmp_path / "parallel") == (whole, pairs)
 
     run_pytest(*given, f"--bbnli-report={tmp_path / 'part'}", "-k", "programmer")
-    part, some_pairs = read(tmp_path / "part")
+    part, some_pairs = read_report(tmp_path / "part")
     assert part["subtopics"] == [row for row in whole["subtopics"] if "programmer" in row["path"]]
     assert some_pairs == [pairs[0], *(line for line in pairs if ",man_is_to_programmer," in line)]
     assert part["total"]["verdicts"] == whole["total"]["verdicts"]
@@ -82,7 +61,7 @@ def test_a_two_label_head_says_what_it_cannot_measure(tmp_path: Path) -> None:
 def test_long_premises_are_counted_in_the_report(tmp_path: Path) -> None:
     folder = save_checkpoint(tmp_path / "short", max_length=16)
     done = run_pytest(f"--model={folder}", "-k", "programmer", f"--bbnli-report={tmp_path / 'out'}")
-    result, _ = read(tmp_path / "out")
+    result, _ = read_report(tmp_path / "out")
     assert result["total"]["n_truncated"] > 0
     assert f"Cut off: {result['total']['n_truncated']} of" in done.stdout
 

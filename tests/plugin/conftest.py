@@ -21,6 +21,7 @@ PRELOADED = [
         "bbnli_audit.metrics.frame",
         "bbnli_audit.metrics.rates",
         "bbnli_audit.report.files",
+        "bbnli_audit.session_model",
     )
 ]
 

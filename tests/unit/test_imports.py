@@ -13,7 +13,7 @@ MODULES = sorted(
     ".".join(("bbnli_audit", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
     for path in PACKAGE.rglob("*.py")
 )
-HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "yaml", "pydantic")
+HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "yaml", "pydantic", "pyarrow", "onnxruntime", "ray")
 MAY_BE_HEAVY = ("bbnli_audit.metrics", "bbnli_audit.thresholds_schema")
 
 

@@ -1,0 +1,121 @@
+"""Puts a model and its store together, as the options say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bbnli_audit.errors import OptionError
+from bbnli_audit.inference.agreement import MAX_DISAGREEMENT
+from bbnli_audit.inference.progress import Progress
+from bbnli_audit.inference.store import PredictionStore, check_store
+from bbnli_audit.inference.stored import StoredPredictor, Tally
+from bbnli_audit.predictors.checkpoint import EXACT, hash_file, read_precision
+from bbnli_audit.predictors.labels import parse_labels
+from bbnli_audit.predictors.loading import WHOLE_MACHINE, Share
+from bbnli_audit.predictors.protocol import Predictor
+from bbnli_audit.predictors.resolve import Computing, find_model
+from bbnli_audit.suites.protocol import Suite
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedModel:
+    """A model to audit; with the exact path beside it when it is a fast one, to be checked against."""
+
+    predictor: Predictor
+    exact: Predictor | None = None
+    max_disagreement: float = MAX_DISAGREEMENT
+    stores: tuple[PredictionStore, ...] = ()
+
+    @property
+    def tally(self) -> Tally | None:
+        return self.predictor.tally if isinstance(self.predictor, StoredPredictor) else None
+
+    def close(self) -> None:
+        """Close the stores; SQLite then puts all into the one file."""
+        for store in self.stores:
+            store.close()
+
+    @property
+    def troubles(self) -> list[str]:
+        return [store.trouble for store in self.stores if store.trouble is not None]
+
+
+def read_inference(
+    *,
+    labels: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    backend: str | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+    max_disagreement: str | float | None = None,
+    store: Path | None = None,
+    run_store: Path | None = None,
+    share: Share = WHOLE_MACHINE,
+) -> "Inference":
+    """Read the options of the same names.
+
+    Raises:
+        OptionError: for a value that cannot be.
+    """
+    if labels is not None:
+        parse_labels(labels)
+    if store is not None:
+        check_store(store)
+    computing = Computing(read_precision(dtype, backend), device or "auto", share, engine or "local", ray_address)
+    computing.check()
+    limit = _read_share(max_disagreement)
+    if limit is not None and computing.precision.is_exact:
+        raise OptionError(
+            f"--bbnli-max-disagreement={max_disagreement}: there is nothing to check on the exact path. Leave it out, "
+            "or name a fast path with --bbnli-dtype or --bbnli-backend."
+        )
+    return Inference(labels, computing, MAX_DISAGREEMENT if limit is None else limit, store, run_store)
+
+
+def _read_share(given: str | float | None) -> float | None:
+    if given is None:
+        return None
+    try:
+        share = float(given)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise OptionError(f"--bbnli-max-disagreement={given}: expected a share between 0 and 1, such as 0.01.")
+    return share
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """How a model is computed, and where its predictions are kept: what the options say, checked."""
+
+    labels: str | None
+    computing: Computing
+    max_disagreement: float
+    store: Path | None  # keeps predictions between runs
+    run_store: Path | None  # shared by the processes of one run; memory when left out
+
+    def open(self, name: str, suites: Sequence[Suite], progress: Progress | None = None) -> OpenedModel:
+        """Find the model that --model names. It is loaded when a prediction is missing, and not before."""
+        kept = PredictionStore(self.store, fallback=self.run_store)
+        source = find_model(
+            name,
+            suites=suites,
+            labels=self.labels,
+            computing=self.computing,
+            hash_content=lambda path: kept.file_hash(path, hash_file),
+        )
+        # Only a fingerprint of all that decides the answers may stand for them in later runs.
+        store = kept if source.is_content else PredictionStore(self.run_store)
+        device = self.computing.device
+        predictor = StoredPredictor(source, store, device=device, progress=progress)
+        if self.computing.precision.is_exact:
+            return OpenedModel(predictor, stores=(store,))
+        reference = find_model(
+            name,
+            labels=self.labels,
+            computing=replace(self.computing, precision=EXACT),
+            hash_content=lambda path: kept.file_hash(path, hash_file),
+        )
+        exact = StoredPredictor(reference, store, device=device, progress=progress)
+        return OpenedModel(predictor, exact, self.max_disagreement, (store,))

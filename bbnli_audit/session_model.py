@@ -1,0 +1,162 @@
+"""The model of one run of pytest: how the options say it is computed, its store, its progress, and xdist.
+
+The processes of a run share the pass through a store: the one that keeps predictions between runs, or a temporary one
+that the controller makes and removes.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bbnli_audit.errors import OptionError
+from bbnli_audit.inference.opening import OpenedModel, read_inference
+from bbnli_audit.inference.progress import Progress, Shown, Silent, Watcher, Written
+from bbnli_audit.plugin import get_setting
+from bbnli_audit.predictors.loading import Share
+from bbnli_audit.predictors.resolve import check_model
+
+if TYPE_CHECKING:
+    from bbnli_audit.suites.protocol import Suite
+
+STORE_FILE = "predictions.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one process did for its predictions, as it travels to the controller."""
+
+    n_texts: int
+    n_predicted: int
+    troubles: tuple[str, ...]
+
+
+class SessionModel:
+    """Opens the model that the options name."""
+
+    def __init__(self, config: pytest.Config, name: str, find_path: Callable[[str], Path | None]) -> None:
+        self._config = config
+        self.name = name
+        self._worker: Mapping[str, Any] | None = getattr(config, "workerinput", None)
+        self._folder: Path | None = None
+        self._watcher: Watcher | None = None
+        self._opened: OpenedModel | None = None
+        self._usage: dict[str, Usage] = {}
+        self._store = self._find_store(find_path)
+        settings = {
+            option: get_setting(config, option)
+            for option in ("labels", "device", "dtype", "backend", "engine", "ray_address", "max_disagreement")
+        }
+        run_folder = self._worker and self._worker.get("bbnli_folder")
+        self._inference = read_inference(
+            **settings,
+            store=self._store,
+            run_store=Path(run_folder) / STORE_FILE if run_folder else None,
+            share=_share(self._worker),
+        )
+        check_model(name, self._inference.labels, self._inference.computing)
+
+    def _find_store(self, find_path: Callable[[str], Path | None]) -> Path | None:
+        given = find_path("store")
+        if self._config.getoption("bbnli_no_store"):
+            if self._config.getoption("bbnli_store") is not None:
+                raise OptionError(f"--bbnli-store={given} and --bbnli-no-store exclude each other. Leave one out.")
+            return None
+        # Without pytest's cache plugin (-p no:cacheprovider) nothing is kept, as that option says.
+        cache = getattr(self._config, "cache", None)
+        if given is None and cache is not None:
+            return Path(cache.mkdir("bbnli")) / STORE_FILE
+        return given
+
+    def open(self, suites: "Sequence[Suite]") -> OpenedModel:
+        self._opened = self._inference.open(self.name, suites, self._progress)
+        return self._opened
+
+    @cached_property
+    def _progress(self) -> Progress:
+        if self._worker is not None:
+            folder, worker = self._worker.get("bbnli_folder"), self._worker.get("workerid")
+            return Written(Path(folder) / f"progress-{worker}.json") if folder else Silent()
+        return self._make_shown() or Silent()
+
+    def _make_shown(self) -> Shown | None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None or self._config.get_verbosity() < 0:
+            return None
+
+        def write_line(line: str) -> None:
+            reporter.ensure_newline()
+            reporter.write_line(line)
+
+        def move(line: str) -> None:
+            reporter.ensure_newline()
+            reporter.rewrite(line, erase=True)
+
+        return Shown(write_line=write_line, move=move if sys.stdout.isatty() and reporter.isatty else None)
+
+    # What each process did
+
+    def usage(self) -> dict[str, Any]:
+        """Say what this process did so far, as plain values."""
+        if self._opened is None or self._opened.tally is None:
+            return {}
+        tally, troubles = self._opened.tally, tuple(self._opened.troubles)
+        worker = str(self._worker.get("workerid")) if self._worker is not None else "main"
+        return {
+            "process": worker,
+            **asdict(Usage(tally.n_texts, tally.n_predicted, troubles)),
+        }
+
+    def gather(self, usage: Mapping[str, Any]) -> None:
+        if usage:
+            told = Usage(usage["n_texts"], usage["n_predicted"], tuple(usage["troubles"]))
+            self._usage[str(usage["process"])] = told
+
+    def summary(self) -> Iterable[str]:
+        """Tell where the predictions came from. Every process asks for the same texts; what they predict adds up."""
+        if not self._usage:
+            return
+        n_texts = max(usage.n_texts for usage in self._usage.values())
+        n_predicted = sum(usage.n_predicted for usage in self._usage.values())
+        kept = f" ({self._store})" if self._store is not None else ""
+        n_stored = max(0, n_texts - n_predicted)
+        yield f"Predictions: {n_texts:,} texts, {n_stored:,} stored{kept}, {n_predicted:,} predicted."
+        for trouble in dict.fromkeys(trouble for usage in self._usage.values() for trouble in usage.troubles):
+            yield f"Warning: {trouble}."
+
+    # xdist
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give every worker the folder that they share."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="bbnli-"))
+            shown = self._make_shown()
+            if shown is not None:
+                self._watcher = Watcher(self._folder, shown)
+                self._watcher.start()
+        node.workerinput["bbnli_folder"] = str(self._folder)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+        if self._watcher is not None:
+            self._watcher.stop()
+
+    def pytest_unconfigure(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _share(worker: Mapping[str, Any] | None) -> Share:
+    if worker is None:
+        return Share()
+    number = "".join(letter for letter in str(worker["workerid"]) if letter.isdigit())
+    return Share(int(number or 0), int(worker["workercount"]))

@@ -1,0 +1,57 @@
+"""What the pages of the benchmarks have in common: tables, and what machine it was."""
+
+import os
+import platform
+import warnings
+from collections.abc import Iterable, Sequence
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_PACKAGES = ("torch", "transformers", "tokenizers", "sentence-transformers", "onnxruntime", "pytest", "pytest-xdist")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def describe_machine(load: float) -> str:
+    """Say what it was measured on, and nothing that names the machine itself."""
+    versions = ", ".join(f"{name} {found}" for name in _PACKAGES if (found := _version(name)))
+    return (
+        f"{date.today().isoformat()}. {_cpu()}, {os.cpu_count()} cores, {_instructions()}; "
+        f"{platform.system()}, Python {platform.python_version()}, {versions}. "
+        f"Load of the machine before the run: {load:.2f}.\n"
+    )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cpu_info(name: str) -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "unknown")
+
+
+def _cpu() -> str:
+    return _cpu_info("model name")
+
+
+def _instructions() -> str:
+    flags = _cpu_info("flags").split()
+    known = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "AVX-512 bf16", "amx_tile": "AMX"}
+    return ", ".join(told for flag, told in known.items() if flag in flags) or "no AVX2"
+
+
+def silence() -> None:
+    """Keep bars and advice of other packages out of the output."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # untyped there
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # untyped there
+    warnings.simplefilter("ignore")

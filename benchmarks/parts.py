@@ -1,0 +1,104 @@
+"""What a cold audit of the published BBNLI set does beside running the model, in parts."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import NamedTuple
+
+import pandas as pd
+
+from bbnli_audit.audit import Auditor, assemble
+from bbnli_audit.inference.opening import OpenedModel
+from bbnli_audit.inference.store import PredictionStore, Row
+from bbnli_audit.inference.stored import StoredPredictor
+from bbnli_audit.predictors.checkpoint import find_checkpoint
+from bbnli_audit.predictors.hf import HFPredictor
+from bbnli_audit.predictors.protocol import Batch
+from bbnli_audit.predictors.resolve import find_model
+from bbnli_audit.report.files import write_files
+from bbnli_audit.thresholds import read_thresholds
+from bbnli_audit.values import TextPair
+from benchmarks.workloads import ROOT, published_suite
+
+
+class Parts(NamedTuple):
+    """Seconds of an audit with the model loaded. Storing goes on while other threads run the model."""
+
+    total: float
+    planning: float
+    storing: float
+    measures: float
+    reports: float
+
+    @property
+    def beside_model(self) -> float:
+        return self.planning + self.storing + self.measures + self.reports
+
+
+class _Watch:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += perf_counter() - start
+
+
+class _TimedPredictor(HFPredictor):
+    watch = _Watch()
+
+    def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
+        with self.watch.running():
+            return super().plan(texts)
+
+
+class _TimedStore(PredictionStore):
+    watch = _Watch()
+
+    def get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
+        with self.watch.running():
+            return super().get(model, texts)
+
+    def put(self, model: str, rows: Mapping[bytes, Row]) -> None:
+        with self.watch.running():
+            super().put(model, rows)
+
+    def claim(self, model: str, texts: Sequence[bytes]) -> set[bytes]:
+        with self.watch.running():
+            return super().claim(model, texts)
+
+
+def measure_parts(folder: Path) -> Parts:
+    """Audit as `pytest --model` does in one process."""
+    checkpoint = find_checkpoint(str(folder), None)
+    model = _TimedPredictor(checkpoint)
+    source = replace(find_model(str(folder)), open=lambda: model)
+    suites = [published_suite()]
+    thresholds = read_thresholds(ROOT / "thresholds.yaml")
+    with TemporaryDirectory(prefix="bbnli-benchmark-") as place:
+        store = _TimedStore(Path(place, "predictions.sqlite"))
+        auditor = Auditor(suites, thresholds, lambda: OpenedModel(StoredPredictor(source, store)))
+        subtopics = suites[0].subtopics()
+        start = perf_counter()
+        auditor.prepare(subtopics)
+        predicted = perf_counter()
+        audits = [auditor.audit(subtopic) for subtopic in subtopics]
+        result = assemble(source.info, auditor.proof.skill, suites, thresholds, audits)
+        measured = perf_counter()
+        write_files(result, pd.concat([audit.frame for audit in audits]), Path(place, "report"))
+        written = perf_counter()
+        store.close()
+    return Parts(
+        total=written - start,
+        planning=model.watch.seconds,
+        storing=store.watch.seconds,
+        measures=measured - predicted,
+        reports=written - measured,
+    )

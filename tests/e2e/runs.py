@@ -1,0 +1,42 @@
+"""Runs pytest on this repository's audits in a process of its own, as a user does."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def start_pytest(*args: str, **environment: str) -> subprocess.Popen[str]:
+    """Start a run. One thread each, since the runs share two cores with other tests; nothing is kept by default."""
+    defaults = {"HF_HUB_OFFLINE": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **defaults, **environment},
+    )
+
+
+def run_pytest(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    process = start_pytest(*args, **environment)
+    output, _ = process.communicate()
+    return subprocess.CompletedProcess(args, process.returncode, output)
+
+
+def read_report(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    return json.loads((folder / "result.json").read_text()), (folder / "pairs.csv").read_text().splitlines()
+
+
+def read_usage(output: str) -> tuple[int, int, int]:
+    """Read how many texts there were, how many of them were stored, and how many were predicted."""
+    found = re.search(r"Predictions: ([\d,]+) texts, ([\d,]+) stored.*, ([\d,]+) predicted", output)
+    assert found is not None, output
+    n_texts, n_stored, n_predicted = (int(number.replace(",", "")) for number in found.groups())
+    return n_texts, n_stored, n_predicted
