@@ -235,7 +235,8 @@ class AuditSession:
             if isinstance(handle, SubtopicHandle) and handle.result.path not in self._sent:
                 self._sent.add(handle.result.path)
                 payload["result"] = handle.result.to_dict()
-                payload["pairs"] = without_texts(handle.pairs).to_dict("list")
+                frame = without_texts(handle.pairs)
+                payload["pairs"] = {str(name): frame[name].tolist() for name in frame}
             report.bbnli = payload  # type: ignore[attr-defined]  # reports carry extra attributes to the controller
         return report
 

@@ -1,4 +1,4 @@
-"""Whole runs of pytest: `pytest --model demo` with our own benchmark, and pytest in a project that does not audit."""
+"""Whole runs of pytest: audits of the published BBNLI files, and pytest in a project that does not audit."""
 
 import os
 import re
@@ -41,18 +41,18 @@ class StartUp(NamedTuple):
         return 1000 * (self.with_plugin - self.without_plugin)
 
 
-def measure_runs(n_rounds: int, options: Sequence[str] = ()) -> Runs:
+def measure_runs(n_rounds: int, *options: str) -> Runs:
     """Time runs with nothing stored, with all stored, with a limit changed, and with two workers.
 
     Args:
         n_rounds: How often each.
-        options: For all of them.
+        options: For all of them, the model among them.
     """
     cold, in_two, warm, changed = [], [], [], []
     with TemporaryDirectory(prefix="bbnli-benchmark-") as folder:
         thresholds = _change_limit(Path(folder))
         for n_round in range(n_rounds):
-            print(f"pytest --model demo: round {n_round + 1} of {n_rounds}", file=sys.stderr, flush=True)
+            print(f"whole runs: round {n_round + 1} of {n_rounds}", file=sys.stderr, flush=True)
             store, other = (f"--bbnli-store={Path(folder, f'{name}-{n_round}.sqlite')}" for name in ("one", "two"))
             cold.append(_time_audit(store, *options))
             warm.append(_time_audit(store, *options))
@@ -80,10 +80,10 @@ def _time_audit(*options: str) -> float:
 
 
 def _audit(python_options: Sequence[str], *options: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, *python_options, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model=demo"]
+    command = [sys.executable, *python_options, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run([*command, *options], cwd=ROOT, env=_ENVIRONMENT, capture_output=True, text=True)
-    if done.returncode not in (0, 1) or "Predictions:" not in done.stdout:  # the demo model crosses limits
-        raise SystemExit(f"pytest --model=demo ended with {done.returncode}:\n{done.stdout[-2000:]}")
+    if done.returncode not in (0, 1) or "Predictions:" not in done.stdout:  # a model may cross limits
+        raise SystemExit(f"pytest {options} ended with {done.returncode}:\n{done.stdout[-2000:]}")
     return done
 
 

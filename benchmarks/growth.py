@@ -34,12 +34,17 @@ class Growth(NamedTuple):
         return self.seconds / self.n_texts
 
 
-def measure_growth(sizes: tuple[int, ...]) -> list[Growth]:
-    found = []
-    for n_texts in sizes:
-        print(f"growth: {n_texts:,} texts", file=sys.stderr, flush=True)
-        found.append(Growth(n_texts, *run_module("growth", n_texts)))
-    return found
+def measure_growth(sizes: tuple[int, ...], n_rounds: int) -> list[Growth]:
+    """Measure all sizes in interleaved rounds, and give the medians."""
+    found: dict[int, list[Growth]] = {n_texts: [] for n_texts in sizes}
+    for n_round in range(n_rounds):
+        for n_texts in sizes:
+            print(f"growth: {n_texts:,} texts, round {n_round + 1} of {n_rounds}", file=sys.stderr, flush=True)
+            found[n_texts].append(Growth(n_texts, *run_module("growth", n_texts)))
+    return [
+        Growth(n_texts, *(median(getattr(one, name) for one in rounds) for name in Growth._fields[1:]))
+        for n_texts, rounds in found.items()
+    ]
 
 
 def main(n_texts: int) -> None:

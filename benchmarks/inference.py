@@ -42,7 +42,7 @@ class Scale:
     growth: tuple[int, ...]
     n_start_ups: int
     audit_options: tuple[str, ...]
-    parts_model: str
+    audited_model: str
 
 
 FULL = Scale(3, sys.maxsize, 32, 3000, 320, (1000, 4000, 16000, 40000), 11, (), "minilm-nli")
@@ -77,9 +77,12 @@ def write_page(scale: Scale) -> str:
     silence()
     minilm = shared_path("models", "minilm-nli")
     start_up = measure_start_up(scale.n_start_ups)
-    runs = measure_runs(scale.n_rounds, scale.audit_options)
-    growth = measure_growth(scale.growth)
-    parts = measure_parts(shared_path("models", scale.parts_model))
+    data = f"--bbnli-data={shared_path('data', 'bbnli')}"
+    runs = measure_runs(
+        scale.n_rounds, f"--model={shared_path('models', scale.audited_model)}", data, *scale.audit_options
+    )
+    growth = measure_growth(scale.growth, scale.n_rounds)
+    parts = measure_parts(shared_path("models", scale.audited_model))
     memory = {found.name: measure_memory(found.name, minilm, scale.n_memory_texts) for found in CONTENDERS}
 
     def run(workload: Workload, strides: Strides) -> Comparison:
@@ -109,8 +112,8 @@ def write_page(scale: Scale) -> str:
         comparison_section(bert),
         comparison_section(distilbert),
         "## Whole runs\n",
-        runs_section(runs, start_up, scale.n_rounds, scale.n_start_ups),
-        parts_section(parts, scale.parts_model),
+        runs_section(runs, start_up, scale.audited_model, scale.n_rounds, scale.n_start_ups),
+        parts_section(parts, scale.audited_model),
         "## More texts\n",
         growth_section(growth),
     ]

@@ -58,18 +58,19 @@ def rows_paragraph(found: Comparison) -> str:
     )
 
 
-def runs_section(runs: Runs, start_up: StartUp, n_rounds: int, n_start_ups: int) -> str:
+def runs_section(runs: Runs, start_up: StartUp, model: str, n_rounds: int, n_start_ups: int) -> str:
     rows = [
-        ["`pytest --model demo`, nothing stored", f"{runs.cold:.2f}"],
+        [f"`pytest --model {model}`, nothing stored", f"{runs.cold:.2f}"],
         ["the same with `-n 2`", f"{runs.cold_in_two:.2f}"],
         ["again, everything stored", f"{runs.warm:.2f}"],
         ["again, with a changed limit", f"{runs.changed_limit:.2f}"],
         ["pytest on one empty test, plugin installed", f"{start_up.with_plugin:.3f}"],
         ["the same with `-p no:bbnli_audit`", f"{start_up.without_plugin:.3f}"],
     ]
+    imported = "imported" if runs.imports_torch else "not imported"
     return (
-        f"Wall time of whole runs on our own benchmark; medians of {n_rounds}, the last two lines of {n_start_ups}, "
-        f"interleaved. With everything stored torch was {'' if runs.imports_torch else 'not '}imported.\n\n"
+        f"Wall time of audits of the published BBNLI files, 16 subtopics; medians of {n_rounds}, the last two lines of "
+        f"{n_start_ups}, interleaved. With everything stored torch was {imported}.\n\n"
         + table(["run", "seconds"], rows)
     )
 
@@ -102,6 +103,7 @@ def growth_section(growth: Sequence[Growth]) -> str:
         for size in growth
     ]
     return (
-        "Distinct texts of WQ-NLI with tiny-nli, through a store in a file, each size in a process of its own.\n\n"
+        "Distinct texts of WQ-NLI with tiny-nli, through a store in a file, each size in processes of its own; medians "
+        "of interleaved rounds.\n\n"
         + table(["texts", "texts/s", f"cost of a text, {rows[0][0]} = 1", "MB above the model", "store MB"], rows)
     )

@@ -42,15 +42,16 @@ EXACT = Precision()
 
 def read_precision(dtype: str | None, backend: str | None) -> Precision:
     """Read --bbnli-dtype and --bbnli-backend."""
-    dtype, backend = dtype or "fp32", backend or "torch"
+    dtype = dtype or "fp32"
+    backend = backend or ("onnx" if dtype == "int8" else "torch")  # docs/decisions/0009-fast-paths.md
     if dtype not in DTYPES:
         raise OptionError(f"--bbnli-dtype={dtype}: there is no such number type. {suggest(dtype, DTYPES)}")
     if backend not in BACKENDS:
         raise OptionError(f"--bbnli-backend={backend}: there is no such backend. {suggest(backend, BACKENDS)}")
-    if backend == "onnx" and dtype in ("bf16", "fp16"):
+    if (backend == "onnx" and dtype in ("bf16", "fp16")) or (backend == "torch" and dtype == "int8"):
         raise OptionError(
-            f"--bbnli-backend=onnx with --bbnli-dtype={dtype}: ONNX Runtime is used with fp32 or int8 here. Leave one "
-            "of the two options out."
+            f"--bbnli-backend={backend} with --bbnli-dtype={dtype}: torch computes fp32, bf16 and fp16 here, ONNX "
+            "Runtime fp32 and int8. Leave one of the two options out."
         )
     return Precision(DTYPES[dtype], backend)
 

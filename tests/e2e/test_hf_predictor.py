@@ -1,5 +1,6 @@
 """The Hugging Face predictor on small checkpoints made here: what it gives, and what it refuses."""
 
+import shutil
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
@@ -196,6 +197,20 @@ def test_a_hub_name_without_network(monkeypatch: pytest.MonkeyPatch) -> None:
         ModelError, match="--model=nobody/nothing-here: is no folder here, and cannot be had from the hub"
     ):
         load("nobody/nothing-here")
+
+
+def test_a_hub_name_is_read_from_the_cache_without_network(
+    tmp_path: Path, checkpoint: Path, predictor: HFPredictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "models--owner--name"
+    shutil.copytree(checkpoint, place / "snapshots" / ("0" * 40))
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text("0" * 40)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    found = load("owner/name")
+    assert found.info.name == "owner/name"
+    assert found.info.fingerprint == predictor.info.fingerprint
 
 
 def test_the_fingerprint_follows_the_content_and_not_the_name(tmp_path: Path, predictor: HFPredictor) -> None:

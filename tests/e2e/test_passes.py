@@ -127,3 +127,32 @@ def test_a_copy_is_the_same_model_and_without_a_store_all_is_predicted(tmp_path:
     n_texts, n_stored, n_predicted = read_usage(run_pytest(*args, f"--bbnli-store={store}").stdout)
     assert (n_stored, n_predicted) == (n_texts, 0)
     assert read_usage(run_pytest(*args, "--bbnli-no-store").stdout) == (n_texts, 0, n_texts)
+
+
+def test_a_run_on_ray_equals_a_local_run(tmp_path: Path, whole: Whole) -> None:
+    report = tmp_path / "report"
+    done = run_pytest(
+        *whole.given, "--bbnli-engine=ray", f"--bbnli-store={tmp_path / 'store'}", f"--bbnli-report={report}"
+    )
+    n_texts, n_stored, n_predicted = read_usage(done.stdout)
+    assert (n_stored, n_predicted) == (0, n_texts)
+    for name in ("result.json", "pairs.csv"):
+        assert (report / name).read_bytes() == (whole.report / name).read_bytes()
+    # The same store serves the local engine.
+    again = run_pytest(*whole.given, f"--bbnli-store={tmp_path / 'store'}")
+    assert read_usage(again.stdout) == (n_texts, n_texts, 0)
+
+
+def test_a_fast_path_says_how_far_it_agrees(tmp_path: Path, whole: Whole) -> None:
+    args = [*whole.given, "--bbnli-backend=onnx", "-k", "wives", f"--bbnli-store={whole.store}"]
+    done = run_pytest(*args, f"--bbnli-report={tmp_path}")
+    result, _ = read_report(tmp_path)
+    agreement = result["settings"]["agreement"]
+    assert agreement["n_checked"] > 48
+    assert agreement == {"n_checked": agreement["n_checked"], "n_different": 0, "limit": 0.01}
+    assert f"Computed with onnx, float32: on {agreement['n_checked']} texts that were also run on" in done.stdout
+    exact = next(
+        row for row in read_report(whole.report)[0]["subtopics"] if row["path"] == result["subtopics"][0]["path"]
+    )
+    assert result["subtopics"][0]["counts"] == exact["counts"]
+    assert result["model"]["fingerprint"] != read_report(whole.report)[0]["model"]["fingerprint"]

@@ -19,7 +19,7 @@ from tests.plugin.conftest import Project
         ("--bbnli-max-disagreement=", "--bbnli-max-disagreement (or --model) is empty"),
         (
             "--bbnli-dtype=bf16 --bbnli-backend=onnx",
-            "--bbnli-backend=onnx with --bbnli-dtype=bf16: ONNX Runtime is used",
+            "--bbnli-backend=onnx with --bbnli-dtype=bf16: torch computes",
         ),
         ("--bbnli-dtype=int8 --bbnli-max-disagreement=2", "expected a share between 0 and 1, such as 0.01."),
         ("--bbnli-dtype=int8 --bbnli-max-disagreement=few", "--bbnli-max-disagreement=few: expected a share"),
@@ -79,7 +79,9 @@ def test_the_cache_folder_keeps_the_store_of_a_checkpoint(project: Project) -> N
     result = json.loads((project.path / "out" / "result.json").read_text())
     project.write("thresholds.yaml", (project.path / "thresholds.yaml").read_text() + "# changed\n")
     again = project.run_in_a_process(*args)
-    again.stdout.fnmatch_lines([f"Predictions: {n_kept:,} texts, {n_kept:,} stored ({store}), 0 predicted."])
+    again.stdout.fnmatch_lines(
+        [f"Predictions: {n_kept:,} texts, {n_kept:,} stored ({store.relative_to(project.path)}), 0 predicted."]
+    )
     assert json.loads((project.path / "out" / "result.json").read_text()) == result
 
 
