@@ -2,7 +2,10 @@
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
+
+from bbnli_audit.values import TextPair
 
 WORDS = [
     *("a", "the", "on", "red", "moon", "workshop", "is", "are", "zorbs", "quints", "juggle", "better", "than", "most"),
@@ -70,6 +73,16 @@ def _tokenizer(max_length: int) -> Any:
         mask_token="[MASK]",
         model_max_length=max_length,
     )
+
+
+def invented_texts(n_texts: int = 60) -> list[TextPair]:
+    """Make texts of many lengths from the words that the checkpoint knows."""
+    chance = Random(0)
+
+    def sentence() -> str:
+        return " ".join(chance.choices(WORDS, k=chance.randint(1, 19)))
+
+    return [TextPair(sentence(), sentence()) for _ in range(n_texts)]
 
 
 def edit_config(folder: Path, **changes: Any) -> None:

@@ -17,7 +17,7 @@ from bbnli_audit.predictors.protocol import Batch
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.values import Pairing, TextPair
 from tests.shared_data import shared_path
-from tests.tiny_checkpoint import WORDS, edit_config, edit_weights, save_checkpoint
+from tests.tiny_checkpoint import edit_config, edit_weights, invented_texts, save_checkpoint
 
 pytestmark = pytest.mark.e2e
 
@@ -27,15 +27,6 @@ def real_texts(n_texts: int) -> list[TextPair]:
     pairs = [pair for subtopic in suite.subtopics() for pair in suite.items(subtopic).usable]
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.pro, pair.anti)))
     return texts[:: len(texts) // n_texts][:n_texts]
-
-
-def invented_texts(n_texts: int, max_words: int = 20) -> list[TextPair]:
-    chance = np.random.default_rng(0)
-
-    def sentence() -> str:
-        return " ".join(chance.choice(WORDS, size=chance.integers(1, max_words)))
-
-    return [TextPair(sentence(), sentence()) for _ in range(n_texts)]
 
 
 def in_batches_of(predictor: HFPredictor, texts: list[TextPair], n_tokens: int) -> Any:

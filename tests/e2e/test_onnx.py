@@ -21,7 +21,7 @@ from bbnli_audit.predictors.onnx_int8 import write_int8
 from bbnli_audit.predictors.protocol import Batch, BatchPredictor, check_predictions
 from bbnli_audit.values import TextPair
 from tests.shared_data import shared_path
-from tests.tiny_checkpoint import WORDS, edit_weights, save_checkpoint
+from tests.tiny_checkpoint import edit_weights, invented_texts, save_checkpoint
 
 pytestmark = pytest.mark.e2e
 
@@ -34,15 +34,6 @@ def load(folder: Path, precision: Precision = FLOAT32) -> OnnxPredictor:
 
 def exact(folder: Path) -> HFPredictor:
     return HFPredictor(find_checkpoint(str(folder), None), "cpu")
-
-
-def invented_texts(n_texts: int = 60) -> list[TextPair]:
-    chance = np.random.default_rng(0)
-
-    def sentence() -> str:
-        return " ".join(chance.choice(WORDS, size=chance.integers(1, 20)))
-
-    return [TextPair(sentence(), sentence()) for _ in range(n_texts)]
 
 
 @pytest.fixture(scope="module")
