@@ -97,7 +97,8 @@ class Inference:
 
     def open(self, name: str, suites: Sequence[Suite], progress: Progress | None = None) -> OpenedModel:
         """Find the model that --model names. It is loaded when a prediction is missing, and not before."""
-        kept = PredictionStore(self.store, fallback=self.run_store)
+        run_store = PredictionStore(self.run_store)
+        kept = run_store if self.store is None else PredictionStore(self.store, fallback=self.run_store)
         source = find_model(
             name,
             suites=suites,
@@ -106,7 +107,7 @@ class Inference:
             hash_content=lambda path: kept.file_hash(path, hash_file),
         )
         # Only a fingerprint of all that decides the answers may stand for them in later runs.
-        store = kept if source.is_content else PredictionStore(self.run_store)
+        store = kept if source.is_content else run_store
         device = self.computing.device
         predictor = StoredPredictor(source, store, device=device, progress=progress)
         if self.computing.precision.is_exact:
