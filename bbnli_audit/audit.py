@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,6 +34,7 @@ from bbnli_audit.suites.protocol import Suite, check_suite, get_items
 from bbnli_audit.thresholds import Limit, Thresholds, read_thresholds
 from bbnli_audit.values import Control, Pair, Pairing, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.verdict import judge, judge_competence
+from bbnli_audit.versions import installed_version
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,7 @@ class Auditor:
         return self._model.predictor
 
     def close(self) -> None:
-        """Let go of the stores."""
+        """Let go of the store."""
         if "_model" in vars(self):
             self._model.close()
 
@@ -297,18 +297,11 @@ def _settings(skill: Skill, thresholds: Thresholds) -> dict[str, Any]:
         "confidence": file.confidence,
         "inconclusive": file.inconclusive,
         "skill": asdict(skill),
-        "versions": {"python": python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "versions": {"python": python_version(), **{name: installed_version(name) for name in _PACKAGES}},
     }
 
 
 _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def run_audit(

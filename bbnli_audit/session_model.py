@@ -35,7 +35,7 @@ class Usage:
 
     n_texts: int
     n_predicted: int
-    troubles: tuple[str, ...]
+    trouble: str | None
 
 
 class SessionModel:
@@ -107,17 +107,14 @@ class SessionModel:
         """Say what this process did so far, as plain values."""
         if self._opened is None or self._opened.tally is None:
             return {}
-        tally, troubles = self._opened.tally, tuple(self._opened.troubles)
+        tally, store = self._opened.tally, self._opened.store
         worker = str(self._worker.get("workerid")) if self._worker is not None else "main"
-        return {
-            "process": worker,
-            **asdict(Usage(tally.n_texts, tally.n_predicted, troubles)),
-        }
+        usage = Usage(tally.n_texts, tally.n_predicted, None if store is None else store.trouble)
+        return {"process": worker, "usage": asdict(usage)}
 
     def gather(self, usage: Mapping[str, Any]) -> None:
         if usage:
-            told = Usage(usage["n_texts"], usage["n_predicted"], tuple(usage["troubles"]))
-            self._usage[str(usage["process"])] = told
+            self._usage[str(usage["process"])] = Usage(**usage["usage"])
 
     def summary(self) -> Iterable[str]:
         """Tell where the predictions came from. Every process asks for the same texts; what they predict adds up."""
@@ -128,7 +125,7 @@ class SessionModel:
         kept = f" ({self._show(self._store)})" if self._store is not None else ""
         n_stored = max(0, n_texts - n_predicted)
         yield f"Predictions: {n_texts:,} texts, {n_stored:,} stored{kept}, {n_predicted:,} predicted."
-        for trouble in dict.fromkeys(trouble for usage in self._usage.values() for trouble in usage.troubles):
+        for trouble in dict.fromkeys(usage.trouble for usage in self._usage.values() if usage.trouble):
             yield f"Warning: {trouble}."
 
     def _show(self, path: Path) -> Path:

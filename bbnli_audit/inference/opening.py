@@ -24,20 +24,16 @@ class OpenedModel:
     predictor: Predictor
     exact: Predictor | None = None
     max_disagreement: float = MAX_DISAGREEMENT
-    stores: tuple[PredictionStore, ...] = ()
+    store: PredictionStore | None = None
 
     @property
     def tally(self) -> Tally | None:
         return self.predictor.tally if isinstance(self.predictor, StoredPredictor) else None
 
     def close(self) -> None:
-        """Close the stores; SQLite then puts all into the one file."""
-        for store in self.stores:
-            store.close()
-
-    @property
-    def troubles(self) -> list[str]:
-        return [store.trouble for store in self.stores if store.trouble is not None]
+        """Close the store; SQLite then puts all into the one file."""
+        if self.store is not None:
+            self.store.close()
 
 
 def read_inference(
@@ -111,7 +107,7 @@ class Inference:
         device = self.computing.device
         predictor = StoredPredictor(source, store, device=device, progress=progress)
         if self.computing.precision.is_exact:
-            return OpenedModel(predictor, stores=(store,))
+            return OpenedModel(predictor, store=store)
         reference = find_model(
             name,
             labels=self.labels,
@@ -119,4 +115,4 @@ class Inference:
             hash_content=lambda path: kept.file_hash(path, hash_file),
         )
         exact = StoredPredictor(reference, store, device=device, progress=progress)
-        return OpenedModel(predictor, exact, self.max_disagreement, (store,))
+        return OpenedModel(predictor, exact, self.max_disagreement, store)

@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 from bbnli_audit.inference.progress import Progress, Silent
@@ -20,6 +19,7 @@ from bbnli_audit.predictors.protocol import Batch, BatchPredictor, Predictions, 
 from bbnli_audit.predictors.resolve import ModelSource
 from bbnli_audit.results import ModelInfo
 from bbnli_audit.values import TextPair
+from bbnli_audit.versions import installed_version
 
 # Changes when the way a checkpoint is computed changes: predictions of another scheme are not taken.
 _SCHEME = 1
@@ -150,15 +150,8 @@ def _rows(predictions: Predictions) -> Iterator[Row]:
 
 
 def _store_key(info: ModelInfo, device: str) -> str:
-    versions = {name: _version(name) for name in _LIBRARIES}
+    versions = {name: installed_version(name) for name in _LIBRARIES}
     return sha256(json.dumps([_SCHEME, info.fingerprint, device, versions]).encode()).hexdigest()
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 class _InChunks:

@@ -16,7 +16,6 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
 
@@ -27,6 +26,7 @@ from bbnli_audit.predictors.loading import Share, first_line, load_encoder
 from bbnli_audit.predictors.protocol import Batch, BatchPredictor, Predictions
 from bbnli_audit.results import ModelInfo
 from bbnli_audit.values import TextPair
+from bbnli_audit.versions import installed_version
 
 # Batches a worker has at most: the one it computes, and one behind it, so that it never waits for the driver.
 _BATCHES_AT_WORKER = 2
@@ -233,13 +233,7 @@ def _is_on_gpu(device: str, resources: Mapping[str, float]) -> bool:
 
 def _versions() -> dict[str, str]:
     """Give the versions of what may change a number, builds for other hardware being the same version."""
-    versions = {}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = version(name).partition("+")[0]
-        except PackageNotFoundError:
-            versions[name] = "none"
-    return versions
+    return {name: (installed_version(name) or "none").partition("+")[0] for name in _LIBRARIES}
 
 
 def _check_versions(host: str, there: dict[str, str]) -> None:
