@@ -308,7 +308,9 @@ def check_store(path: Path) -> None:
         return
     application, version = (int.from_bytes(header[at : at + 4], "big") for at in (68, 60))
     if not header.startswith(b"SQLite format 3\0") or application != _APPLICATION:
-        raise OptionError(f"--bbnli-store={path}: is no prediction store. Give another file, or remove this one.")
+        raise OptionError(
+            f"--bbnli-store={path}: is no prediction store, so nothing is written to it. Give another file."
+        )
     if version != FORMAT:
         raise OptionError(
             f"--bbnli-store={path}: has format {version}; this version of bbnli-audit uses {FORMAT}. Give another file."

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from bbnli_audit.errors import ModelError
 from bbnli_audit.predictors.batches import CPU_TOKENS, GPU_TOKENS, predict_all, run_in_threads
 from bbnli_audit.predictors.checkpoint import Checkpoint, hash_file
-from bbnli_audit.predictors.encoding import NEAR_TIE as NEAR_TIE
 from bbnli_audit.predictors.encoding import EncodedText, by_length, classify, stack
 from bbnli_audit.predictors.labels import columns_of
 from bbnli_audit.predictors.loading import WHOLE_MACHINE, Share, first_line, load_model, pick_device

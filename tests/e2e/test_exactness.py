@@ -12,7 +12,8 @@ from bbnli_audit.inference.opening import read_inference
 from bbnli_audit.inference.stored import StoredPredictor
 from bbnli_audit.predictors.batches import cut_by_length, cut_by_tokens
 from bbnli_audit.predictors.checkpoint import find_checkpoint
-from bbnli_audit.predictors.hf import NEAR_TIE, HFPredictor
+from bbnli_audit.predictors.encoding import NEAR_TIE
+from bbnli_audit.predictors.hf import HFPredictor
 from bbnli_audit.predictors.protocol import Batch
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.values import Pairing, TextPair

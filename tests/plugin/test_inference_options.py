@@ -24,7 +24,10 @@ from tests.plugin.conftest import Project
         ("--bbnli-dtype=int8 --bbnli-max-disagreement=2", "expected a share between 0 and 1, such as 0.01."),
         ("--bbnli-dtype=int8 --bbnli-max-disagreement=few", "--bbnli-max-disagreement=few: expected a share"),
         ("--bbnli-store=data", "data: is a folder. Give a file, as in "),
-        ("--bbnli-store=thresholds.yaml", "thresholds.yaml: is no prediction store. Give another file, or remove"),
+        (
+            "--bbnli-store=thresholds.yaml",
+            "thresholds.yaml: is no prediction store, so nothing is written to it. Give another",
+        ),
         ("--bbnli-store=new.sqlite --bbnli-no-store", "--bbnli-no-store exclude each other. Leave one out."),
         ("--bbnli-device=abacus", "--bbnli-device=abacus: there is no such device."),
     ],

@@ -238,7 +238,7 @@ def test_a_file_is_hashed_again_only_when_it_changed(path: Path, tmp_path: Path)
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
     note = tmp_path / "note.txt"
     note.write_text("not a database, and longer than nothing")
-    with pytest.raises(OptionError, match=r"is no prediction store\. Give another file, or remove this one"):
+    with pytest.raises(OptionError, match=r"is no prediction store, so nothing is written to it\. Give another file"):
         check_store(note)
     theirs = tmp_path / "theirs.sqlite"
     with sqlite3.connect(theirs) as connection:
