@@ -4,7 +4,7 @@ The plugin asks the same `Auditor` subtopic by subtopic; `run_audit` asks for al
 """
 
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -13,6 +13,7 @@ from pathlib import Path
 from platform import python_version
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bbnli_audit.comparison import Comparison
 from bbnli_audit.errors import AuditError, ModelError, OptionError, suggest
 from bbnli_audit.inference.agreement import N_CONTROLS, N_PAIRS_TEXTS, Agreement, compare, draw
 from bbnli_audit.inference.opening import OpenedModel, read_inference
@@ -20,6 +21,7 @@ from bbnli_audit.predictors.proof import Proof, probe_items, prove
 from bbnli_audit.predictors.protocol import Predictor, check_predictions
 from bbnli_audit.predictors.resolve import check_model
 from bbnli_audit.results import (
+    COMPETENCE,
     AuditResult,
     Judgement,
     Measure,
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
 
     from bbnli_audit.metrics.rates import Measured
 
-COMPETENCE = "control_accuracy"
 T = TypeVar("T")
 
 
@@ -231,9 +232,24 @@ def assemble(
     thresholds: Thresholds,
     audits: Iterable[SubtopicAudit],
     agreement: Agreement | None = None,
+    required: Collection[tuple[str, str]] | None = None,
+    comparison: Comparison | None = None,
 ) -> AuditResult:
-    """Put subtopics together into one result. Their order does not matter."""
+    """Put subtopics together into one result. Their order does not matter.
+
+    Args:
+        model: Which model was measured.
+        skill: How well it does the task.
+        suites: What was audited.
+        thresholds: What it was held to.
+        audits: What was found.
+        agreement: How a fast path compares with the exact one.
+        required: Path and measure of the limits that tests asked for; every limit when left out.
+        comparison: What became of the measures since a baseline.
+    """
     import pandas as pd
+
+    from bbnli_audit.metrics.frame import cells_by_cluster
 
     found = sorted(audits, key=lambda audit: audit.subtopic.path)
     if not found:
@@ -266,6 +282,13 @@ def assemble(
         subtopics=tuple(audit.result for audit in found),
         domains=tuple(domains),
         total=total,
+        pairs={audit.subtopic.path: cells_by_cluster(audit.frame) for audit in found},
+        required=frozenset(
+            ((audit.result.path, judgement.measure) for audit in found for judgement in audit.result.verdicts)
+            if required is None
+            else required
+        ),
+        comparison=comparison,
     )
 
 

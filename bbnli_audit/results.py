@@ -3,13 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.errors import AuditError
+
+if TYPE_CHECKING:
+    from bbnli_audit.comparison import Comparison
 
 # History of the format of result.json:
 #   1  first version
 FORMAT = 1
+
+COMPETENCE = "control_accuracy"
 
 # The nine cells of the outcome table, the prediction on the pro side first.
 CELLS = ("NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC")
@@ -192,6 +197,13 @@ class ModelInfo:
     dtype: str
     labels: tuple[str, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "labels": list(self.labels)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "ModelInfo":
+        return cls(**{**data, "labels": tuple(data["labels"])})
+
 
 @dataclass(frozen=True, slots=True)
 class Skill:
@@ -214,9 +226,16 @@ class SuiteInfo:
     pairing: str
 
 
+# What each pair showed, without its sentences: path of the subtopic -> cluster -> pair id -> cell.
+Cells = Mapping[str, Mapping[str, Mapping[str, str]]]
+
+
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """Everything a reporter needs, and enough to be a baseline."""
+    """Everything a reporter needs, and enough to be a baseline.
+
+    `required` holds path and measure of the limits that a test asked for; the other verdicts are for information.
+    """
 
     model: ModelInfo
     suites: tuple[SuiteInfo, ...]
@@ -224,16 +243,31 @@ class AuditResult:
     subtopics: tuple[SubtopicResult, ...]
     domains: tuple[SubtopicResult, ...]
     total: SubtopicResult
+    pairs: Cells = field(default_factory=dict)
+    required: frozenset[tuple[str, str]] = frozenset()
+    comparison: "Comparison | None" = None
+
+    @property
+    def is_competent(self) -> bool:
+        """The model does the task well enough for a pass to mean anything."""
+        judgement = self.total.judgement(COMPETENCE)
+        return judgement is not None and judgement.verdict is Verdict.PASS
+
+    def required_of(self, row: SubtopicResult) -> list[Judgement]:
+        return [judgement for judgement in row.verdicts if (row.path, judgement.measure) in self.required]
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "model": {**asdict(self.model), "labels": list(self.model.labels)},
+            "model": self.model.to_dict(),
             "suites": [asdict(suite) for suite in self.suites],
             "settings": dict(self.settings),
             "subtopics": [subtopic.to_dict() for subtopic in self.subtopics],
             "domains": [domain.to_dict() for domain in self.domains],
             "total": self.total.to_dict(),
+            "required": [list(limit) for limit in sorted(self.required)],
+            "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            "pairs": {path: {name: dict(ids) for name, ids in found.items()} for path, found in self.pairs.items()},
         }
 
     @classmethod
@@ -243,11 +277,16 @@ class AuditResult:
                 f"This result has format {data.get('format')!r}; this version reads format {FORMAT}.\n"
                 "Read it with the version of bbnli-audit that wrote it, or run the audit again."
             )
+        from bbnli_audit.comparison import Comparison
+
         return cls(
-            model=ModelInfo(**{**data["model"], "labels": tuple(data["model"]["labels"])}),
+            model=ModelInfo.from_dict(data["model"]),
             suites=tuple(SuiteInfo(**suite) for suite in data["suites"]),
             settings=dict(data["settings"]),
             subtopics=tuple(map(SubtopicResult.from_dict, data["subtopics"])),
             domains=tuple(map(SubtopicResult.from_dict, data["domains"])),
             total=SubtopicResult.from_dict(data["total"]),
+            required=frozenset((path, measure) for path, measure in data["required"]),
+            comparison=None if data["comparison"] is None else Comparison.from_dict(data["comparison"]),
+            pairs=data["pairs"],
         )

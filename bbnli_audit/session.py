@@ -226,7 +226,7 @@ class AuditSession:
         handle = funcargs.get("bbnli") or funcargs.get("bbnli_model")
         if report.when == "call" and isinstance(handle, SubtopicHandle | ModelHandle):
             payload: dict[str, Any] = {
-                "model": {**asdict(self.info), "labels": list(self.info.labels)},
+                "model": self.info.to_dict(),
                 "skill": asdict(self.skill),
                 "required": handle.required,
                 "usage": self._model.usage(),
@@ -244,7 +244,7 @@ class AuditSession:
         payload = getattr(report, "bbnli", None)
         if payload is None:
             return
-        self._model_info = ModelInfo(**{**payload["model"], "labels": tuple(payload["model"]["labels"])})
+        self._model_info = ModelInfo.from_dict(payload["model"])
         self._skill = Skill(**payload["skill"])
         self._required.update((path, measure) for path, measure, _ in payload["required"])
         self._model.gather(payload["usage"])
@@ -275,7 +275,7 @@ class AuditSession:
             assert self._skill is not None
             audits = list(self._gathered.values())
             self._result = audit.assemble(
-                self._model_info, self._skill, self.suites, self.thresholds, audits, self._agreement
+                self._model_info, self._skill, self.suites, self.thresholds, audits, self._agreement, self._required
             )
             if self.report_folder is not None:
                 self._write_files(session, self._result)
@@ -306,15 +306,9 @@ class AuditSession:
         """Say why a run in which no test failed still must not pass."""
         if self._result is None:
             return f"a model was given ({self.model}), but no pair was audited: no test with the fixture `bbnli` ran."
-        competence = self._result.total.judgement(audit.COMPETENCE)
-        if competence is not None and competence.verdict is not Verdict.PASS:
+        if not self._result.is_competent:
             return "the model is not competent, so nothing has passed (see Competence above)."
-        verdicts = [
-            judgement.verdict
-            for row in self._result.subtopics
-            for judgement in row.verdicts
-            if (row.path, judgement.measure) in self._required
-        ]
+        verdicts = [judgement.verdict for row in self._result.subtopics for judgement in self._result.required_of(row)]
         if not verdicts:
             return "no test required a limit (bbnli.require), so nothing has passed."
         if not any(verdict in (Verdict.PASS, Verdict.FAIL) for verdict in verdicts):
@@ -328,7 +322,7 @@ class AuditSession:
         write = terminalreporter.write_line
         if self._result is not None:
             terminalreporter.section(f"bias audit of {self._result.model.name}")
-            write_summary(self._result, self._required, write)
+            write_summary(self._result, write)
             if self._agreement is not None:
                 info = self._result.model
                 write(f"Computed with {info.backend}, {info.dtype}: {self._agreement}.")

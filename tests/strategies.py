@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from hypothesis import strategies as st
 
+from bbnli_audit.comparison import Change, Comparison, LoosenedLimit, Regression
 from bbnli_audit.results import (
     CELLS,
     AuditResult,
@@ -84,11 +85,35 @@ subtopic_results = st.builds(
     n_duplicates=st.integers(0, 100),
     n_truncated=st.integers(0, 100),
 )
+model_infos = st.builds(
+    ModelInfo, name=names, fingerprint=names, kind=names, backend=names, dtype=names, labels=st.just(tuple(LABELS))
+)
+changes = st.builds(Change, pair_id=names, cluster=names, before=st.sampled_from(CELLS), after=st.sampled_from(CELLS))
+regressions = st.builds(
+    Regression,
+    path=names,
+    measure=names,
+    margin=shares,
+    source=names,
+    verdict=st.sampled_from(Verdict),
+    baseline=st.none() | shares,
+    candidate=st.none() | shares,
+    increase=st.builds(
+        lambda bounds, n: Measure(bounds[1], bounds[0], bounds[2], n),
+        st.lists(st.floats(-1, 1), min_size=3, max_size=3).map(sorted),
+        st.integers(1, 1000),
+    ),
+    p_value=shares,
+    p_mcnemar=shares,
+    p_adjusted=shares,
+    n_shared=st.integers(0, 1000),
+    pairs_needed=st.none() | st.integers(0, 10**7),
+    flipped=st.lists(changes, max_size=2).map(tuple),
+    fixed=st.lists(changes, max_size=2).map(tuple),
+)
 audit_results = st.builds(
     AuditResult,
-    model=st.builds(
-        ModelInfo, name=names, fingerprint=names, kind=names, backend=names, dtype=names, labels=st.just(tuple(LABELS))
-    ),
+    model=model_infos,
     suites=st.lists(st.builds(SuiteInfo, name=names, version=names, sha256=names, pairing=names), max_size=2).map(
         tuple
     ),
@@ -96,6 +121,27 @@ audit_results = st.builds(
     subtopics=st.lists(subtopic_results, max_size=3).map(tuple),
     domains=st.lists(subtopic_results, max_size=2).map(tuple),
     total=subtopic_results,
+    pairs=st.dictionaries(
+        names,
+        st.dictionaries(names, st.dictionaries(names, st.sampled_from(CELLS), max_size=3), max_size=2),
+        max_size=2,
+    ),
+    required=st.frozensets(st.tuples(names, names), max_size=4),
+    comparison=st.none()
+    | st.builds(
+        Comparison,
+        baseline=model_infos,
+        source=names,
+        is_same_data=st.booleans(),
+        n_shared=st.integers(0, 1000),
+        n_only_candidate=st.integers(0, 1000),
+        n_only_baseline=st.integers(0, 1000),
+        n_tests=st.integers(1, 100),
+        regressions=st.lists(regressions, max_size=2).map(tuple),
+        loosened=st.lists(
+            st.builds(LoosenedLimit, path=names, measure=names, before=shares, after=shares, source=names), max_size=2
+        ).map(tuple),
+    ),
 )
 
 

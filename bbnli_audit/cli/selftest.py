@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.audit import COMPETENCE, run_audit
+from bbnli_audit.audit import run_audit
 from bbnli_audit.errors import LabelOrderError
 from bbnli_audit.predictors.planted import KINDS
-from bbnli_audit.results import AuditResult, Verdict
+from bbnli_audit.results import Verdict
 from bbnli_audit.suites.bbnli import OWN_DATA
 from bbnli_audit.thresholds import Thresholds, parse_thresholds, read_thresholds
 from bbnli_audit.values import Pairing
@@ -102,11 +102,6 @@ def examine(kind: str, thresholds: Thresholds, data: Path, pairing: str) -> Find
         return Finding(kind, frozenset({REFUSED}))
     judgements = [judgement for row in result.subtopics for judgement in row.verdicts]
     found = {judgement.measure for judgement in judgements if judgement.verdict is Verdict.FAIL}
-    if not _is_competent(result):
+    if not result.is_competent:
         found.add(NOT_COMPETENT)
     return Finding(kind, frozenset(found), all(j.verdict is Verdict.PASS for j in judgements))
-
-
-def _is_competent(result: AuditResult) -> bool:
-    judgement = result.total.judgement(COMPETENCE)
-    return judgement is not None and judgement.verdict is Verdict.PASS

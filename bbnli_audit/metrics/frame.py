@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bbnli_audit.metrics.outcomes import LABEL_NAMES, classify_pairs
+from bbnli_audit.metrics.outcomes import LABEL_NAMES, cell_indices, classify_pairs
+from bbnli_audit.results import CELLS
 from bbnli_audit.values import Pair, Subtopic
 
 PROBABILITY_COLUMNS = tuple(f"{side}_{name}" for side in ("pro", "anti") for name in LABEL_NAMES)
@@ -59,6 +60,14 @@ def pair_frame(
         index=pd.RangeIndex(len(pairs)),
     )
     return frame.assign(outcome=classify_pairs(frame))[list(COLUMNS)]
+
+
+def cells_by_cluster(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """Give the cell of every pair of one subtopic by cluster and pair id: all that a baseline needs of it."""
+    found: dict[str, dict[str, str]] = {}
+    for cluster, pair_id, cell in zip(frame["cluster"], frame["pair_id"], cell_indices(frame), strict=True):
+        found.setdefault(str(cluster), {})[str(pair_id)] = CELLS[cell]
+    return found
 
 
 def without_texts(frame: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, stdtrit
 
-__all__ = ["LARGEST_PAIR_COUNT", "Estimate", "estimate_difference", "estimate_means", "pairs_needed"]
+__all__ = ["LARGEST_PAIR_COUNT", "Difference", "Estimate", "estimate_difference", "estimate_means", "pairs_needed"]
 
 LARGEST_PAIR_COUNT = 10_000_000
 """Beyond this many pairs `pairs_needed` calls the limit undecidable."""
@@ -70,7 +70,8 @@ def estimate_means(values: ArrayLike, clusters: ArrayLike, confidence: float = 0
     Raises:
         ValueError: If a value is nan or outside [0, 1], or the shapes or the confidence do not fit.
     """
-    columns, labels = _checked(values, clusters, confidence)
+    _check_confidence(confidence)
+    columns, labels = _checked(values, clusters)
     if columns.shape[0] == 0:
         return [_nothing()] * columns.shape[1]
     return _estimates(_sample(columns, labels), confidence)
@@ -95,26 +96,48 @@ def estimate_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike
     Raises:
         ValueError: If a value is nan or outside [0, 1], or the shapes or the confidence do not fit.
     """
-    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise ValueError(f"first and second must have one shape (n,), got {one.shape} and {other.shape}")
-    columns, labels = _checked(np.column_stack([one, other]), clusters, confidence)
-    if columns.shape[0] == 0:
-        return _nothing()
-    sample = _sample(columns, labels)
-    left, right = _estimates(sample, confidence)
-    correlation = _correlation(sample)
-    value = left.value - right.value
-    below = _square_and_add(left.value - left.low, right.high - right.value, correlation)
-    above = _square_and_add(left.high - left.value, right.value - right.low, correlation)
-    return Estimate(
-        value=value,
-        low=max(value - below, -1.0),
-        high=min(value + above, 1.0),
-        n=left.n,
-        n_clusters=left.n_clusters,
-        n_effective=min(left.n_effective, right.n_effective),
-    )
+    _check_confidence(confidence)
+    difference = Difference.of(first, second, clusters)
+    return _nothing() if difference is None else difference.estimate(confidence)
+
+
+class Difference(NamedTuple):
+    """The difference of two measures of the same pairs, ready to be estimated at any confidence."""
+
+    sample: _Sample
+    correlation: float
+
+    @classmethod
+    def of(cls, first: ArrayLike, second: ArrayLike, clusters: ArrayLike) -> Difference | None:
+        """Take the values of two measures (see `estimate_difference`); None when there are no pairs."""
+        one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+        if one.ndim != 1 or one.shape != other.shape:
+            raise ValueError(f"first and second must have one shape (n,), got {one.shape} and {other.shape}")
+        columns, labels = _checked(np.column_stack([one, other]), clusters)
+        if columns.shape[0] == 0:
+            return None
+        sample = _sample(columns, labels)
+        return cls(sample, _correlation(sample))
+
+    def estimate(self, confidence: float, growth: float = 1.0) -> Estimate:
+        """Bound the difference.
+
+        Args:
+            confidence: Above 0 and below 1.
+            growth: As if there were so many times as many pairs of the same kind.
+        """
+        left, right = _estimates(self.sample, confidence, growth)
+        value = left.value - right.value
+        below = _square_and_add(left.value - left.low, right.high - right.value, self.correlation)
+        above = _square_and_add(left.high - left.value, right.value - right.low, self.correlation)
+        return Estimate(
+            value=value,
+            low=max(value - below, -1.0),
+            high=min(value + above, 1.0),
+            n=left.n,
+            n_clusters=left.n_clusters,
+            n_effective=min(left.n_effective, right.n_effective),
+        )
 
 
 def pairs_needed(estimate: Estimate, limit: float, confidence: float = 0.95) -> int | None:
@@ -165,8 +188,7 @@ def _check_confidence(confidence: float) -> None:
         raise ValueError(f"confidence must be at least 0.5 and below 1, got {confidence}")
 
 
-def _checked(values: ArrayLike, clusters: ArrayLike, confidence: float) -> tuple[_Floats, NDArray[Any]]:
-    _check_confidence(confidence)
+def _checked(values: ArrayLike, clusters: ArrayLike) -> tuple[_Floats, NDArray[Any]]:
     columns = np.asarray(values, dtype=np.float64)
     labels = np.asarray(clusters)
     if columns.ndim == 1:
@@ -201,8 +223,8 @@ def _sample(columns: _Floats, labels: NDArray[Any]) -> _Sample:
     )
 
 
-def _estimates(sample: _Sample, confidence: float) -> list[Estimate]:
-    n_effective = _effective_sizes(sample, confidence)
+def _estimates(sample: _Sample, confidence: float, growth: float = 1.0) -> list[Estimate]:
+    n_effective = growth * _effective_sizes(sample, confidence)
     low, high = _clopper_pearson(sample.means, n_effective, confidence)
     n, n_clusters = int(sample.sizes.sum()), len(sample.sizes)
     return [

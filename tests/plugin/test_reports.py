@@ -41,7 +41,15 @@ def test_a_selection_gives_the_same_figures(project: Project) -> None:
 
 def test_the_keys_of_the_result(project: Project) -> None:
     result, _ = audit(project)
-    assert list(result) == ["format", "model", "suites", "settings", "subtopics", "domains", "total"]
+    assert list(result) == [
+        "format", "model", "suites", "settings", "subtopics", "domains", "total", "required", "comparison", "pairs",
+    ]  # fmt: skip
+    assert len(result["required"]) == 3 * len(result["subtopics"])
+    assert result["comparison"] is None
+    for row in result["subtopics"]:
+        cells = [cell for ids in result["pairs"][row["path"]].values() for cell in ids.values()]
+        assert {cell: cells.count(cell) for cell in CELLS} == row["outcomes"]
+        assert len(result["pairs"][row["path"]]) == row["n_clusters"]
     assert result["format"] == 1
     assert set(result["model"]) == {"name", "fingerprint", "kind", "backend", "dtype", "labels"}
     assert set(result["suites"][0]) == {"name", "version", "sha256", "pairing"}
