@@ -7,7 +7,7 @@ BENCH := $(VENV)/.installed-bench
 # Compiled code is kept between runs, whatever the environment says: tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: audit test check dev schema picture bench coverage clean
+.PHONY: audit test check dev schema picture bench coverage error-rates clean
 
 audit: $(STAMP)  ## audit the bundled demo model and show what the product is for
 	$(BIN)/python tools/audit_demo.py
@@ -23,8 +23,9 @@ check: $(STAMP)  ## lint, format and types
 dev: $(STAMP)  ## set up, with the commit hooks
 	$(BIN)/pre-commit install
 
-schema: $(STAMP)  ## renew the JSON Schema of thresholds.yaml
+schema: $(STAMP)  ## renew the JSON Schemas of thresholds.yaml and result.json
 	$(BIN)/bbnli-audit schema > docs/thresholds.schema.json
+	$(BIN)/bbnli-audit schema result > docs/result.schema.json
 
 picture: $(STAMP)  ## renew the picture in the README
 	$(BIN)/python tools/terminal_picture.py docs/images/terminal.svg
@@ -34,6 +35,9 @@ bench: $(BENCH)  ## speed and memory side by side with other tools, into docs/be
 
 coverage: $(STAMP)  ## measured coverage of the intervals (docs/decisions/0002-intervals.md)
 	$(BIN)/python benchmarks/interval_coverage.py
+
+error-rates: $(STAMP)  ## measured error rates of the comparison with a baseline (docs/decisions/0011-regression.md)
+	$(BIN)/python -m benchmarks.regression_error_rates
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -23,6 +23,7 @@ from bbnli_audit.predictors.resolve import check_model
 from bbnli_audit.results import (
     COMPETENCE,
     AuditResult,
+    Cells,
     Judgement,
     Measure,
     ModelInfo,
@@ -207,6 +208,17 @@ class Auditor:
                 f"{self.predictor.info.name} broke on {what}: {type(exc).__name__} at {Path(frame.filename).name}:"
                 f"{frame.lineno}, in {frame.name}{told}"
             ) from exc
+
+
+def collect_cells(auditor: Auditor, subtopics: Iterable[Subtopic]) -> Cells:
+    """Give what each pair shows, by subtopic; one that cannot be measured is left out and tells its own error."""
+    from bbnli_audit.metrics.frame import cells_by_cluster
+
+    found = {}
+    for subtopic in subtopics:
+        with suppress(AuditError):
+            found[subtopic.path] = cells_by_cluster(auditor.audit(subtopic).frame)
+    return found
 
 
 def _distinct_texts(pairs: Iterable[Pair]) -> list[TextPair]:

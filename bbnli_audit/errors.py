@@ -23,6 +23,10 @@ class SuiteError(AuditError):
     """A suite's data is missing or malformed."""
 
 
+class ResultError(AuditError):
+    """An earlier result cannot be read, or cannot be compared with this one."""
+
+
 class ModelError(AuditError):
     """A model cannot be found, loaded, trusted or run."""
 

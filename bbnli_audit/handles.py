@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bbnli_audit import audit
+from bbnli_audit.comparison import Regression
 from bbnli_audit.errors import LimitExceeded, OptionError, ThresholdsError, suggest
 from bbnli_audit.report.failure import Evidence, failure_text, headline
+from bbnli_audit.report.regression import regression_headline, regression_text
 from bbnli_audit.results import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
 from bbnli_audit.values import Subtopic
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bbnli_audit.session import AuditSession
+    from bbnli_audit.session_baseline import SessionBaseline
 
 
 class ModelHandle:
@@ -158,5 +161,78 @@ class SubtopicHandle:
             judgement,
             Evidence(clusters, [{str(key): value for key, value in pair.items()} for pair in pairs]),
             confidence=self._session.thresholds.file.confidence,
-            is_revealed=self._session.is_revealed,
+            is_revealed=self._session.settings.is_revealed,
         )
+
+
+class RegressionHandle:
+    """What the fixture `bbnli_regression` gives a test: one measure of one subtopic against the baseline."""
+
+    def __init__(
+        self,
+        session: "AuditSession",
+        item: pytest.Item,
+        found: audit.SubtopicAudit,
+        baseline: "SessionBaseline",
+        regression: Regression,
+    ) -> None:
+        self._session = session
+        self._item = item
+        self._found = found
+        self._baseline = baseline
+        self.regression = regression
+        self.required: list[tuple[str, str, str]] = []  # never a limit of a subtopic
+
+    @property
+    def result(self) -> SubtopicResult:
+        return self._found.result
+
+    @property
+    def pairs(self) -> "pd.DataFrame":
+        return self._found.frame.copy()
+
+    def require(self) -> None:
+        """Fail when the measure grew by more than the margin, with the pairs that newly count.
+
+        What is not shown either way skips or fails the test, as `inconclusive:` says in the threshold file; a subtopic
+        that the baseline does not have is skipped.
+        """
+        __tracebackhide__ = True
+        regression = self.regression
+        self._session.record(
+            self._item,
+            subtopic=regression.path,
+            measure=regression.measure,
+            increase=regression.increase.value,
+            low=regression.increase.low,
+            high=regression.increase.high,
+            margin=regression.margin,
+            p_adjusted=regression.p_adjusted,
+            verdict=regression.verdict.value,
+            n_shared=regression.n_shared,
+            n_flipped=len(regression.flipped),
+            n_fixed=len(regression.fixed),
+        )
+        if regression.verdict is Verdict.PASS:
+            return
+        may_warn = self._session.thresholds.file.inconclusive == "warn"
+        if regression.verdict is Verdict.NO_DATA or (regression.verdict is Verdict.INCONCLUSIVE and may_warn):
+            pytest.skip(regression_headline(regression))
+        raise LimitExceeded(
+            regression_text(
+                regression,
+                self._baseline.title,
+                n_tests=self._baseline.n_tests,
+                n_clusters=self.result.n_clusters,
+                confidence=self._session.thresholds.file.confidence,
+                sentences=self._sentences() if self._session.settings.is_revealed else None,
+            )
+        )
+
+    def _sentences(self) -> dict[str, list[str]]:
+        shown = {}
+        for pair in self._found.frame.to_dict("records"):
+            shown[str(pair["pair_id"])] = [
+                f"{side}: {pair[f'{side}_premise']!r} -> {pair[f'{side}_hypothesis']!r}" for side in ("pro", "anti")
+            ]
+        return shown

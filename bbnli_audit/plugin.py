@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from bbnli_audit.handles import ModelHandle, SubtopicHandle
+    from bbnli_audit.handles import ModelHandle, RegressionHandle, SubtopicHandle
     from bbnli_audit.session import AuditSession
 
 HOW = "give one: pytest --model=CHECKPOINT"
-_FIXTURES = ("bbnli", "bbnli_model")
+_FIXTURES = ("bbnli", "bbnli_model", "bbnli_regression")
 
 # name, argparse settings. Each but the flags is also an ini key: --bbnli-data is bbnli_data.
 _OPTIONS: dict[str, dict[str, str]] = {
@@ -52,9 +52,20 @@ _OPTIONS: dict[str, dict[str, str]] = {
         "metavar": "FILE",
         "help": "keep predictions there (default: predictions.sqlite in pytest's cache folder)",
     },
-    "--bbnli-report": {"metavar": "DIR", "help": "write result.json and pairs.csv there"},
+    "--bbnli-baseline": {
+        "metavar": "FILE",
+        "help": "an earlier result.json: also test that no measure grew by more than the margin since",
+    },
+    "--bbnli-save-baseline": {
+        "metavar": "FILE",
+        "help": "keep the result of this run there, as a later baseline; one that is there is replaced only by a run "
+        "that passed",
+    },
+    "--bbnli-report": {"metavar": "DIR", "help": "write report.html, result.json, the pairs and more there"},
 }
-_PATH_OPTIONS = ("--bbnli-model", "--bbnli-thresholds", "--bbnli-data", "--bbnli-report", "--bbnli-store")
+_PATH_OPTIONS = tuple(
+    name for name, settings in _OPTIONS.items() if settings["metavar"] in ("CHECKPOINT", "FILE", "DIR")
+)
 
 # Tells audits from other tests on their reports; no folder, test or marker of a project bears that name.
 _AUDIT_KEYWORD = "bbnli_audit:is_audit"
@@ -170,6 +181,15 @@ def bbnli(request: pytest.FixtureRequest) -> "SubtopicHandle":
 def bbnli_model(request: pytest.FixtureRequest) -> "ModelHandle":
     """The model, proved: `bbnli_model.require_competence()` holds it to the limit on the controls."""
     return _get_session(request).open_model(request.node)
+
+
+@pytest.fixture
+def bbnli_regression(request: pytest.FixtureRequest) -> "RegressionHandle":
+    """One measure of one subtopic against the baseline: `bbnli_regression.require()` holds its growth to the margin."""
+    session = _get_session(request)
+    if not hasattr(request, "param"):
+        raise pytest.UsageError("The fixture `bbnli_regression` is one comparison: make it an argument of the test.")
+    return session.open_regression(request.node, request.param)
 
 
 def _get_session(request: pytest.FixtureRequest) -> "AuditSession":

@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from bbnli_audit.errors import AuditError
-
 if TYPE_CHECKING:
     from bbnli_audit.comparison import Comparison
 
@@ -21,6 +19,13 @@ CELLS = ("NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC")
 PRO_WEIGHTS = {"NC": 1, "EN": 1, "EC": 2}
 ANTI_WEIGHTS = {"CN": 1, "NE": 1, "CE": 2}
 BRITTLE_WEIGHTS = {"EE": 2, "CC": 2}
+# How many samples of a pair count towards a measure.
+WEIGHTS = {
+    "pro_rate": PRO_WEIGHTS,
+    "anti_rate": ANTI_WEIGHTS,
+    "brittleness_rate": BRITTLE_WEIGHTS,
+    "misprediction_rate": {cell: 2 - cell.count("N") for cell in CELLS},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,11 +277,6 @@ class AuditResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "AuditResult":
-        if data.get("format") != FORMAT:
-            raise AuditError(
-                f"This result has format {data.get('format')!r}; this version reads format {FORMAT}.\n"
-                "Read it with the version of bbnli-audit that wrote it, or run the audit again."
-            )
         from bbnli_audit.comparison import Comparison
 
         return cls(

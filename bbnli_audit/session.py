@@ -4,31 +4,30 @@ Registered only when a model is given. Under xdist every worker has its own; res
 test reports, as plain builtins, in any order.
 """
 
-import os
 from collections.abc import Generator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bbnli_audit import audit
-from bbnli_audit.errors import AuditError, LimitExceeded, OptionError, SuiteError, ThresholdsError, suggest
-from bbnli_audit.handles import ModelHandle, SubtopicHandle
+from bbnli_audit.errors import AuditError, LimitExceeded, suggest
+from bbnli_audit.handles import ModelHandle, RegressionHandle, SubtopicHandle
 from bbnli_audit.inference.agreement import Agreement
-from bbnli_audit.plugin import get_setting, is_audit
-from bbnli_audit.report.files import remove_files, write_files
+from bbnli_audit.plugin import is_audit
 from bbnli_audit.report.terminal import write_summary
 from bbnli_audit.results import AuditResult, ModelInfo, Skill, SubtopicResult, Verdict
+from bbnli_audit.session_baseline import FIXTURE as REGRESSION
+from bbnli_audit.session_baseline import SessionBaseline
 from bbnli_audit.session_model import SessionModel
-from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
-from bbnli_audit.suites.protocol import check_suite
-from bbnli_audit.thresholds import Thresholds, read_thresholds
-from bbnli_audit.values import Pairing, Subtopic
+from bbnli_audit.session_reports import SessionReports
+from bbnli_audit.session_settings import SessionSettings
 
 if TYPE_CHECKING:
-    from bbnli_audit.suites.protocol import Suite
+    import pandas as pd
+
+    from bbnli_audit.values import Subtopic
 
 
 class AuditSession:
@@ -37,18 +36,15 @@ class AuditSession:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._is_worker = hasattr(config, "workerinput")
-        self._has_properties = bool(config.getini("bbnli_junit_properties"))
-        self.model = self._read_model()
-        self.is_revealed = bool(config.getoption("bbnli_reveal"))
-        self.suites = self._open_suites()
-        self.excluded: list[str] = []
-        self.subtopics = self._choose_subtopics()
-        self.thresholds = self._read_thresholds()
-        self._model = SessionModel(config, self.model, self._path)
-        self.report_folder = self._prepare_report_folder()  # last: a mistyped option must not cost an earlier report
+        self.settings = settings = SessionSettings(config)
+        self.suites, self.subtopics, self.thresholds = settings.suites, settings.subtopics, settings.thresholds
+        baseline = settings.path("baseline")
+        self.baseline = None if baseline is None else SessionBaseline(baseline, self.thresholds, config.rootpath)
+        self._model = SessionModel(config, settings.model, settings.path)
+        self._reports = SessionReports(config, settings.path)  # last: a wrong option must not cost an earlier report
         config.pluginmanager.register(self._model, "bbnli_audit_model")
         self._auditor = audit.Auditor(
-            self.suites, self.thresholds, lambda: self._model.open(self.suites), is_revealed=self.is_revealed
+            self.suites, self.thresholds, lambda: self._model.open(self.suites), is_revealed=settings.is_revealed
         )
         self._selected: list[Subtopic] = []
         self._is_prepared = False
@@ -62,101 +58,47 @@ class AuditSession:
         self._result: AuditResult | None = None
         self._trouble: str | None = None
 
-    # Setting up
-
-    def _open_suites(self) -> "list[Suite]":
-        pairing = get_setting(self._config, "pairing") or Pairing.BOTH.value
-        if pairing not in list(Pairing):
-            raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, Pairing)}")
-        suites: list[Suite] = [Bbnli(self._path("data") or OWN_DATA, Pairing(pairing))]
-        for given in self._config.hook.pytest_bbnli_suites(config=self._config):
-            if not isinstance(given, list | tuple):
-                raise SuiteError(f"pytest_bbnli_suites gave a {type(given).__name__}; expected a list of suites.")
-            suites.extend(given)
-        for suite in suites:
-            check_suite(suite)
-        names = [suite.name for suite in suites]
-        for name in names:
-            if names.count(name) > 1:
-                raise SuiteError(f"Two suites are named {name!r}; results and limits are kept by name. Rename one.")
-        return suites
-
-    def _choose_subtopics(self) -> dict[str, Subtopic]:
-        known = {subtopic.path: subtopic for suite in self.suites for subtopic in suite.subtopics()}
-        patterns = [p.strip() for p in (get_setting(self._config, "exclude") or "").split(",") if p.strip()]
-        for pattern in patterns:
-            matching = [path for path in known if fnmatchcase(path, pattern)]
-            if not matching:
-                raise OptionError(f"--bbnli-exclude={pattern}: names no subtopic. {suggest(pattern, known)}")
-            self.excluded.extend(path for path in matching if path not in self.excluded)
-        if known and len(self.excluded) == len(known):
-            raise OptionError("--bbnli-exclude leaves out every subtopic, so there is nothing to audit.")
-        return {path: subtopic for path, subtopic in known.items() if path not in self.excluded}
-
-    def _read_thresholds(self) -> Thresholds:
-        base = self._config.rootpath
-        path = Path(os.path.normpath(self._path("thresholds") or base / "thresholds.yaml"))
-        name = path.relative_to(base).as_posix() if path.is_relative_to(base) else str(path)
-        if not path.exists() and self._config.invocation_params.dir != base:
-            raise ThresholdsError(
-                f"{path}: there is no such file. pytest's root folder is {base}, not the folder it was started in; if "
-                "it took an option's value for a test path, write the option with '=': --model=PATH."
-            )
-        thresholds = read_thresholds(path, name)
-        audit.check_thresholds_names(thresholds, self.suites)
-        return thresholds
-
-    def _prepare_report_folder(self) -> Path | None:
-        folder = self._path("report")
-        if folder is not None:
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                if not self._is_worker and not self._config.getoption("collectonly"):
-                    remove_files(folder)  # a run that breaks must not leave an earlier run's figures behind
-            except OSError as exc:
-                raise OptionError(f"--bbnli-report={folder}: cannot be made: {exc.strerror}.") from exc
-        return folder
-
-    def _path(self, name: str) -> Path | None:
-        """Read a path: an option counts from where pytest was started, an ini key from the root folder."""
-        value = get_setting(self._config, name)
-        is_option = self._config.getoption(f"bbnli_{name}", None) is not None
-        base = self._config.invocation_params.dir if is_option else self._config.rootpath
-        return None if value is None else base / value
-
-    def _read_model(self) -> str:
-        option = self._config.getoption("bbnli_model", None)
-        model = get_setting(self._config, "model") or ""
-        beside_ini = self._config.rootpath / model
-        return str(beside_ini) if option is None and beside_ini.is_dir() else model
-
     def pytest_report_header(self) -> list[str]:
-        settings = self.thresholds.file
+        limits = self.thresholds.file
         shown = ", ".join(f"{suite.name} {suite.version} ({suite.pairing})" for suite in self.suites)
         return [
-            f"bbnli: model {self.model}; suites: {shown}, {len(self.subtopics)} subtopics",
-            f"bbnli: limits {self.thresholds.name}, decide {settings.decide} at {settings.confidence:.0%}, "
-            f"inconclusive: {settings.inconclusive}",
+            f"bbnli: model {self.settings.model}; suites: {shown}, {len(self.subtopics)} subtopics",
+            f"bbnli: limits {self.thresholds.name}, decide {limits.decide} at {limits.confidence:.0%}, "
+            f"inconclusive: {limits.inconclusive}",
         ]
 
     # Subtopics become tests
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "bbnli" in metafunc.fixturenames:
-            patterns = [str(p) for mark in metafunc.definition.iter_markers("bbnli") for p in mark.args]
-            paths = [path for path in self.subtopics if not patterns or any(fnmatchcase(path, p) for p in patterns)]
-            if not paths:
-                raise pytest.Collector.CollectError(
-                    f"{metafunc.definition.nodeid}: bbnli({', '.join(map(repr, patterns))}) names no subtopic. "
-                    f"{suggest(str(patterns[0]), self.subtopics)}"
-                )
+            paths = self._paths_of(metafunc)
             metafunc.parametrize("bbnli", paths, indirect=True, ids=paths)
+        if REGRESSION in metafunc.fixturenames:
+            tests = {"none": None} if self.baseline is None else self.baseline.tests(self._paths_of(metafunc))
+            metafunc.parametrize(REGRESSION, list(tests.values()), indirect=True, ids=list(tests))
+
+    def _paths_of(self, metafunc: pytest.Metafunc) -> list[str]:
+        """Give the subtopics of a test: those that its marker names, or all."""
+        patterns = [str(p) for mark in metafunc.definition.iter_markers("bbnli") for p in mark.args]
+        paths = [path for path in self.subtopics if not patterns or any(fnmatchcase(path, p) for p in patterns)]
+        if not paths:
+            raise pytest.Collector.CollectError(
+                f"{metafunc.definition.nodeid}: bbnli({', '.join(map(repr, patterns))}) names no subtopic. "
+                f"{suggest(str(patterns[0]), self.subtopics)}"
+            )
+        return paths
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        callspec = getattr(item, "callspec", None)
-        if is_audit(item) and callspec is not None and "bbnli" in callspec.params:
+        path = _path_of(item)
+        if path is not None:
             # `-k black_people_use_drugs`: the published file names work beside the papers' names.
-            item.extra_keyword_matches.update(self.subtopics[callspec.params["bbnli"]].aliases)
+            item.extra_keyword_matches.update(self.subtopics[path].aliases)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Without a baseline there are no tests of regressions."""
+        if self.baseline is None:
+            items[:] = [item for item in items if REGRESSION not in getattr(item, "fixturenames", ())]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
@@ -170,7 +112,9 @@ class AuditSession:
     # Measuring
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        paths = {item.callspec.params.get("bbnli") for item in session.items if hasattr(item, "callspec")}
+        paths = {_path_of(item) for item in session.items}
+        if self.baseline is not None:
+            self.baseline.select(session.items)
         self._selected = [subtopic for path, subtopic in self.subtopics.items() if path in paths]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -188,6 +132,14 @@ class AuditSession:
     def open_model(self, item: pytest.Item) -> "ModelHandle":
         self._prove()
         return ModelHandle(self, item)
+
+    def open_regression(self, item: pytest.Item, test: tuple[str, str]) -> "RegressionHandle":
+        assert self.baseline is not None
+        self._prove()
+        found = self._auditor.audit(self.subtopics[test[0]])
+        return RegressionHandle(
+            self, item, found, self.baseline, self.baseline.compare(self._auditor, self.subtopics, test)
+        )
 
     def _prove(self) -> None:
         """Open and prove the model once; what went wrong is told in full once, and in one line after that."""
@@ -223,8 +175,8 @@ class AuditSession:
         from bbnli_audit.metrics.frame import without_texts
 
         funcargs = getattr(item, "funcargs", {})
-        handle = funcargs.get("bbnli") or funcargs.get("bbnli_model")
-        if report.when == "call" and isinstance(handle, SubtopicHandle | ModelHandle):
+        handle = next((funcargs[name] for name in ("bbnli", REGRESSION, "bbnli_model") if name in funcargs), None)
+        if report.when == "call" and isinstance(handle, SubtopicHandle | RegressionHandle | ModelHandle):
             payload: dict[str, Any] = {
                 "model": self.info.to_dict(),
                 "skill": asdict(self.skill),
@@ -232,7 +184,9 @@ class AuditSession:
                 "usage": self._model.usage(),
                 "agreement": None if self._auditor.agreement is None else asdict(self._auditor.agreement),
             }
-            if isinstance(handle, SubtopicHandle) and handle.result.path not in self._sent:
+            if isinstance(handle, RegressionHandle) and self.baseline is not None:
+                payload["baseline"] = self.baseline.payload(handle.regression)
+            if not isinstance(handle, ModelHandle) and handle.result.path not in self._sent:
                 self._sent.add(handle.result.path)
                 payload["result"] = handle.result.to_dict()
                 frame = without_texts(handle.pairs)
@@ -249,6 +203,8 @@ class AuditSession:
         self._required.update((path, measure) for path, measure, _ in payload["required"])
         self._model.gather(payload["usage"])
         self._agreement = Agreement(**payload["agreement"]) if payload["agreement"] else None
+        if self.baseline is not None and "baseline" in payload:
+            self.baseline.gather(payload["baseline"])
         if "result" in payload:
             import pandas as pd
 
@@ -259,8 +215,11 @@ class AuditSession:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        required = getattr(report, "bbnli", {}).get("required", ())
-        if report.skipped and any(verdict == Verdict.INCONCLUSIVE for _, _, verdict in required):
+        payload = getattr(report, "bbnli", {})
+        verdicts = [verdict for _, _, verdict in payload.get("required", ())]
+        if "baseline" in payload:
+            verdicts.append(payload["baseline"]["regression"]["verdict"])
+        if report.skipped and Verdict.INCONCLUSIVE in verdicts:
             return "inconclusive", "?", ("INCONCLUSIVE", {"yellow": True})
         return None
 
@@ -277,38 +236,47 @@ class AuditSession:
             self._result = audit.assemble(
                 self._model_info, self._skill, self.suites, self.thresholds, audits, self._agreement, self._required
             )
-            if self.report_folder is not None:
-                self._write_files(session, self._result)
+            if self.baseline is not None:
+                self._result = replace(self._result, comparison=self.baseline.comparison(self._result))
         if session.exitstatus == pytest.ExitCode.OK:
             self._trouble = self._why_not_green()
             if self._trouble is not None:
                 is_nothing = self._result is None
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR if is_nothing else pytest.ExitCode.TESTS_FAILED
+        if self._result is not None:
+            has_passed = session.exitstatus == pytest.ExitCode.OK
+            self._reports.write(self._result, self._pairs(self._result), has_passed=has_passed)
+            if self._reports.troubles:
+                session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
-    def _write_files(self, session: pytest.Session, result: AuditResult) -> None:
+    def _pairs(self, result: AuditResult) -> "pd.DataFrame":
+        """Give the pair table of the run, in the order of the result, with the sentences of the suites."""
         import pandas as pd
 
         from bbnli_audit.metrics.frame import with_texts
 
-        assert self.report_folder is not None
         frames = []
         for row in result.subtopics:
             found = self._gathered[row.path]
             suite = next(suite for suite in self.suites if suite.name == found.subtopic.suite)
             frames.append(with_texts(found.frame, suite.items(found.subtopic).usable))
-        try:
-            write_files(result, pd.concat(frames), self.report_folder)
-        except AuditError as exc:
-            self._trouble = str(exc)
-            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        return pd.concat(frames, ignore_index=True)
 
     def _why_not_green(self) -> str | None:
         """Say why a run in which no test failed still must not pass."""
         if self._result is None:
-            return f"a model was given ({self.model}), but no pair was audited: no test with the fixture `bbnli` ran."
+            model = self.settings.model
+            return f"a model was given ({model}), but no pair was audited: no test with the fixture `bbnli` ran."
         if not self._result.is_competent:
             return "the model is not competent, so nothing has passed (see Competence above)."
+        comparison = self._result.comparison
+        if self.baseline is not None and comparison is None:
+            return (
+                f"a baseline was given ({self.baseline.source}), but nothing was compared with it: no test with the "
+                f"fixture `{REGRESSION}` ran."
+            )
         verdicts = [judgement.verdict for row in self._result.subtopics for judgement in self._result.required_of(row)]
+        verdicts += [] if comparison is None else [regression.verdict for regression in comparison.regressions]
         if not verdicts:
             return "no test required a limit (bbnli.require), so nothing has passed."
         if not any(verdict in (Verdict.PASS, Verdict.FAIL) for verdict in verdicts):
@@ -326,22 +294,27 @@ class AuditSession:
             if self._agreement is not None:
                 info = self._result.model
                 write(f"Computed with {info.backend}, {info.dtype}: {self._agreement}.")
-            if self.excluded:
-                write(f"Left out by --bbnli-exclude: {', '.join(self.excluded)}.")
+            if self.settings.excluded:
+                write(f"Left out by --bbnli-exclude: {', '.join(self.settings.excluded)}.")
             n_missing = len(self.subtopics) - len(self._result.subtopics)
             if n_missing:
                 write(f"{n_missing} of {len(self.subtopics)} subtopics were not audited (not selected, or in error).")
-            if self.report_folder is not None and self._trouble is None:
-                write(f"Report: {self.report_folder}")
-        for line in self._model.summary():
+        for line in (*self._model.summary(), *self._reports.lines()):
             write(line)
-        if self._trouble is not None:
-            write(f"ERROR: {self._trouble}", red=True)
+        for trouble in filter(None, (*self._reports.troubles, self._trouble)):
+            write(f"ERROR: {trouble}", red=True)
 
     def record(self, item: pytest.Item, **figures: object) -> None:
         """Put figures into the JUnit file; `user_properties` survive xdist."""
-        if self._has_properties:
+        if self.settings.has_properties:
             item.user_properties.extend((f"bbnli_{name}", figure) for name, figure in figures.items())
+
+
+def _path_of(item: pytest.Item) -> str | None:
+    """Give the subtopic that a test is about."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    test = params.get(REGRESSION)
+    return params.get("bbnli") if test is None else test[0]
 
 
 def _as_text(excinfo: "pytest.ExceptionInfo[BaseException]") -> Any:

@@ -36,3 +36,27 @@ def judge_competence(skill: Skill, limit: float) -> Verdict:
         return Verdict.NO_DATA
     is_able = skill.control_accuracy >= limit and skill.control_accuracy > skill.best_constant
     return Verdict.PASS if is_able else Verdict.FAIL
+
+
+def judge_increase(
+    increase: Measure, margin: float, p_adjusted: float, *, decide: str, confidence: float, is_competent: bool = True
+) -> Verdict:
+    """Decide whether a measure grew by more than a margin; growth by the margin itself passes.
+
+    Args:
+        increase: Candidate less baseline, with one-sided bounds.
+        margin: The largest growth allowed.
+        p_adjusted: Against "it grew by the margin at most", corrected for the tests of the run.
+        decide: "bounds" needs evidence either way; "point" judges the value alone.
+        confidence: At which p values and bounds are read.
+        is_competent: As for `judge`.
+    """
+    if increase.value is None or increase.high is None:
+        return Verdict.NO_DATA
+    if decide == "point":
+        verdict = Verdict.PASS if increase.value <= margin else Verdict.FAIL
+    elif p_adjusted <= 1 - confidence:
+        verdict = Verdict.FAIL
+    else:
+        verdict = Verdict.PASS if increase.high <= margin else Verdict.INCONCLUSIVE
+    return verdict if is_competent or verdict is not Verdict.PASS else Verdict.INCONCLUSIVE

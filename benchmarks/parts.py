@@ -18,7 +18,7 @@ from bbnli_audit.predictors.checkpoint import find_checkpoint
 from bbnli_audit.predictors.hf import HFPredictor
 from bbnli_audit.predictors.protocol import Batch
 from bbnli_audit.predictors.resolve import find_model
-from bbnli_audit.report.files import write_files
+from bbnli_audit.report.files import write_data, write_reports
 from bbnli_audit.thresholds import read_thresholds
 from bbnli_audit.values import TextPair
 from benchmarks.workloads import ROOT, published_suite
@@ -92,7 +92,9 @@ def measure_parts(folder: Path) -> Parts:
         audits = [auditor.audit(subtopic) for subtopic in subtopics]
         result = assemble(source.info, auditor.proof.skill, suites, thresholds, audits)
         measured = perf_counter()
-        write_files(result, pd.concat([audit.frame for audit in audits]), Path(place, "report"))
+        pairs = pd.concat([audit.frame for audit in audits], ignore_index=True)
+        for write in (write_data, write_reports):
+            write(result, pairs, Path(place, "report"))
         written = perf_counter()
         store.close()
     return Parts(

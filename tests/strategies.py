@@ -74,7 +74,7 @@ judgements = st.builds(
 )
 subtopic_results = st.builds(
     SubtopicResult,
-    path=names,
+    path=st.tuples(names, names, names).map("/".join),
     n_clusters=st.integers(0, 1000),
     counts=counts,
     measures=st.dictionaries(names, measures, max_size=4),
@@ -111,13 +111,34 @@ regressions = st.builds(
     flipped=st.lists(changes, max_size=2).map(tuple),
     fixed=st.lists(changes, max_size=2).map(tuple),
 )
+settings = st.fixed_dictionaries(
+    {
+        "thresholds": names,
+        "decide": st.sampled_from(["bounds", "point"]),
+        "confidence": st.floats(0.5, 0.99),
+        "inconclusive": st.sampled_from(["warn", "fail"]),
+        "skill": st.fixed_dictionaries(
+            {
+                "probe_accuracy": shares,
+                "control_accuracy": st.none() | shares,
+                "n_controls": st.integers(0, 1000),
+                "best_constant": shares,
+            }
+        ),
+        "versions": st.dictionaries(names, st.none() | names, max_size=2),
+        "not_audited": st.lists(names, max_size=2),
+    },
+    optional={
+        "agreement": st.fixed_dictionaries({"n_checked": st.just(9), "n_different": st.just(0), "limit": shares})
+    },
+)
 audit_results = st.builds(
     AuditResult,
     model=model_infos,
     suites=st.lists(st.builds(SuiteInfo, name=names, version=names, sha256=names, pairing=names), max_size=2).map(
         tuple
     ),
-    settings=st.dictionaries(names, st.none() | shares | st.text(max_size=8), max_size=3),
+    settings=settings,
     subtopics=st.lists(subtopic_results, max_size=3).map(tuple),
     domains=st.lists(subtopic_results, max_size=2).map(tuple),
     total=subtopic_results,

@@ -4,17 +4,17 @@ A gate that fails everything would catch every fault as well, hence the faultles
 """
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bbnli_audit.audit import run_audit
+from bbnli_audit.cli.arguments import add_command, write_json
 from bbnli_audit.errors import LabelOrderError
-from bbnli_audit.predictors.planted import KINDS
-from bbnli_audit.results import Verdict
-from bbnli_audit.suites.bbnli import OWN_DATA
-from bbnli_audit.thresholds import Thresholds, parse_thresholds, read_thresholds
 from bbnli_audit.values import Pairing
+
+if TYPE_CHECKING:
+    from bbnli_audit.thresholds import Thresholds
 
 # The selftest is about the gate, not about a project's limits; --thresholds tries those.
 LIMITS = """
@@ -68,34 +68,46 @@ class Finding:
 
 
 def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "selftest",
-        help="show that the gate catches models with a planted fault",
-        epilog="example: bbnli-audit selftest --thresholds thresholds.yaml",
+        run,
+        what="show that the gate catches models with a planted fault",
+        description="Audits models with a planted fault, and one without. Ends with 1 when a fault goes unnamed.",
+        examples=("bbnli-audit selftest", "bbnli-audit selftest --thresholds thresholds.yaml"),
     )
-    parser.add_argument("--data", metavar="DIR", type=Path, default=OWN_DATA, help="BBNLI data (default: our own)")
+    parser.add_argument("--data", metavar="DIR", type=Path, help="BBNLI data (default: our own)")
     parser.add_argument("--thresholds", metavar="FILE", type=Path, help="limits to try (default: built-in ones)")
-    parser.add_argument("--pairing", choices=[pairing.value for pairing in Pairing], default=Pairing.BOTH.value)
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--pairing",
+        choices=[pairing.value for pairing in Pairing],
+        default=Pairing.BOTH.value,
+        help="as for --bbnli-pairing (default: both)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from bbnli_audit.predictors.planted import KINDS
+    from bbnli_audit.suites.bbnli import OWN_DATA
+    from bbnli_audit.thresholds import parse_thresholds, read_thresholds
+
     thresholds = (
         read_thresholds(arguments.thresholds) if arguments.thresholds else parse_thresholds(LIMITS, "built-in limits")
     )
-    findings = [examine(kind, thresholds, arguments.data, arguments.pairing) for kind in KINDS]
-    print(f"{'planted model':<16}{'the gate says':<62}{'as it should'}")
-    for finding in findings:
-        print(f"{finding.kind:<16}{finding!s:<62}{'yes' if finding.is_as_expected else 'NO'}")
-        if not finding.is_as_expected:
-            print(f"{'':<16}expected: {', '.join(sorted(EXPECTED[finding.kind].must)) or 'no limit crossed'}")
-    n_right = sum(finding.is_as_expected for finding in findings)
-    print(f"{n_right} of {len(findings)} planted models were named for what they are.")
-    return 0 if n_right == len(findings) else 1
+    findings = [examine(kind, thresholds, arguments.data or OWN_DATA, arguments.pairing) for kind in KINDS]
+    if arguments.json:
+        write_json(_as_document(findings, thresholds.name))
+    else:
+        _print_table(findings)
+    return 0 if all(finding.is_as_expected for finding in findings) else 1
 
 
-def examine(kind: str, thresholds: Thresholds, data: Path, pairing: str) -> Finding:
+def examine(kind: str, thresholds: "Thresholds", data: Path, pairing: str) -> Finding:
     """Run one planted model through the real pipeline."""
+    from bbnli_audit.audit import run_audit
+    from bbnli_audit.results import Verdict
+
     try:
         result = run_audit(f"planted:{kind}", thresholds=thresholds, data=data, pairing=pairing)
     except LabelOrderError:
@@ -105,3 +117,30 @@ def examine(kind: str, thresholds: Thresholds, data: Path, pairing: str) -> Find
     if not result.is_competent:
         found.add(NOT_COMPETENT)
     return Finding(kind, frozenset(found), all(j.verdict is Verdict.PASS for j in judgements))
+
+
+def _print_table(findings: Sequence[Finding]) -> None:
+    print(f"{'planted model':<16}{'the gate says':<62}{'as it should'}")
+    for finding in findings:
+        print(f"{finding.kind:<16}{finding!s:<62}{'yes' if finding.is_as_expected else 'NO'}")
+        if not finding.is_as_expected:
+            print(f"{'':<16}expected: {', '.join(sorted(EXPECTED[finding.kind].must)) or 'no limit crossed'}")
+    n_right = sum(finding.is_as_expected for finding in findings)
+    print(f"{n_right} of {len(findings)} planted models were named for what they are.")
+
+
+def _as_document(findings: Sequence[Finding], limits: str) -> dict[str, Any]:
+    return {
+        "limits": limits,
+        "models": [
+            {
+                "model": f"planted:{finding.kind}",
+                "found": sorted(finding.found),
+                "must_find": sorted(EXPECTED[finding.kind].must),
+                "may_find": sorted(EXPECTED[finding.kind].may),
+                "is_decided": finding.is_decided,
+                "is_as_expected": finding.is_as_expected,
+            }
+            for finding in findings
+        ],
+    }

@@ -1,19 +1,17 @@
-"""What drives a measure: the templates and the single pairs a person should look at first."""
+"""What drives a measure: the templates, the words and the single pairs a person should look at first."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from bbnli_audit.metrics.outcomes import cell_indices
-from bbnli_audit.results import ANTI_WEIGHTS, BRITTLE_WEIGHTS, CELLS, PRO_WEIGHTS
+from bbnli_audit.results import CELLS, WEIGHTS
 
-_WEIGHTS = {
-    "pro_rate": PRO_WEIGHTS,
-    "anti_rate": ANTI_WEIGHTS,
-    "brittleness_rate": BRITTLE_WEIGHTS,
-    "misprediction_rate": {cell: 2 - cell.count("N") for cell in CELLS},
-}
+# A word in fewer pairs than this tells more about those pairs than about the word.
+FEWEST_PAIRS = 5
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,49 @@ def driving_clusters(frame: pd.DataFrame, measure: str, most: int = 3) -> list[D
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class DrivingWord:
+    """A word with its share in a measure, in samples: of the pairs that have it on the pro side, and of the rest."""
+
+    word: str
+    n_counted: int
+    n_samples: int
+    n_counted_without: int
+    n_samples_without: int
+
+    @property
+    def excess(self) -> float:
+        """Samples counted above what the share of the whole subtopic leads to expect.
+
+        Against the share without the word, words that nearly every pair has would win: few pairs are left to tell.
+        """
+        n_counted, n_samples = self.n_counted + self.n_counted_without, self.n_samples + self.n_samples_without
+        return (self.n_counted * n_samples - self.n_samples * n_counted) / n_samples
+
+
+def driving_words(frame: pd.DataFrame, measure: str, most: int = 5) -> list[DrivingWord]:
+    """Give the words whose pairs add more to a measure than the other pairs of the subtopic, largest excess first.
+
+    Words that occur in exactly the same pairs cannot be told apart: they are given as one, joined by commas.
+    """
+    counted = _counted(frame, measure).to_numpy()
+    rows_of: dict[str, list[int]] = {}
+    for row, texts in enumerate(zip(frame["pro_premise"], frame["pro_hypothesis"], strict=True)):
+        for word in set(_WORD.findall(" ".join(texts).lower())):
+            rows_of.setdefault(word, []).append(row)
+    together: dict[tuple[int, ...], list[str]] = {}
+    for word, rows in sorted(rows_of.items()):
+        if FEWEST_PAIRS <= len(rows) < len(frame):
+            together.setdefault(tuple(rows), []).append(word)
+    total = int(counted.sum())
+    found = []
+    for same_rows, words in together.items():
+        n_counted, n = int(counted[list(same_rows)].sum()), 2 * len(same_rows)
+        found.append(DrivingWord(", ".join(words), n_counted, n, total - n_counted, 2 * len(frame) - n))
+    driving = [word for word in found if word.excess > 0]
+    return sorted(driving, key=lambda word: (-word.excess, word.word))[:most]
+
+
 def worst_pairs(frame: pd.DataFrame, measure: str, most: int = 3) -> pd.DataFrame:
     """Give the pairs that count towards a measure and were wrong with most confidence."""
     counted = _counted(frame, measure)
@@ -54,5 +95,5 @@ def worst_pairs(frame: pd.DataFrame, measure: str, most: int = 3) -> pd.DataFram
 
 def _counted(frame: pd.DataFrame, measure: str) -> "pd.Series[int]":
     """Samples of each pair that count towards a measure: 0, 1 or 2."""
-    weights = np.array([_WEIGHTS[measure].get(cell, 0) for cell in CELLS])
+    weights = np.array([WEIGHTS[measure].get(cell, 0) for cell in CELLS])
     return pd.Series(weights[cell_indices(frame)], index=frame.index)

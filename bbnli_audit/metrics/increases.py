@@ -66,7 +66,8 @@ def measure_increase(
     spread = _Spread.of(change, np.asarray(clusters))
 
     def bounds(growth: float) -> tuple[float, float]:
-        estimate = difference.estimate(2.0 * confidence - 1.0, growth)
+        # Two-sided: at 0 the ratio of Student quantiles in it would be 0 / 0.
+        estimate = difference.estimate(max(2.0 * confidence - 1.0, 1e-6), growth)
         return (spread.low(confidence, growth) if spread.is_known else estimate.low), estimate.high
 
     low, high = bounds(1.0)

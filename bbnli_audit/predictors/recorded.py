@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.util import find_spec
 from io import StringIO
 from math import isnan
 from pathlib import Path
@@ -68,8 +67,6 @@ def check_recorded(name: str, labels: str | None = None) -> Path:
             f"--bbnli-labels={labels}: has no use with --model={name}, whose columns are found by their names.\n"
             "Leave the option out; if the columns bear the wrong names, rename them in the file."
         )
-    if suffix == ".parquet" and find_spec("pyarrow") is None:
-        raise _needs_pyarrow(path)
     return path
 
 
@@ -284,11 +281,8 @@ def _parse_object(number: int, line: str, path: Path) -> dict[str, object]:
 
 
 def _read_parquet(data: bytes, path: Path) -> _Table:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as exc:
-        raise _needs_pyarrow(path) from exc
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     if not data:
         raise _empty(path)
@@ -327,7 +321,3 @@ def _empty(path: Path) -> ModelError:
     return ModelError(
         f"{path}: is empty: it holds no row of probabilities. `bbnli-audit suites texts` writes the texts to predict."
     )
-
-
-def _needs_pyarrow(path: Path) -> OptionError:
-    return OptionError(f'--model={PREDICTIONS}{path} needs the package pyarrow: pip install "bbnli-audit[parquet]"')

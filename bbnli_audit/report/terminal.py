@@ -1,11 +1,12 @@
 """The table under `pytest`: subtopics worst first, then what the reader must know beside it."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bbnli_audit.report.failure import what_would_decide
-from bbnli_audit.report.ranking import ROWS_WORST_FIRST, WAIVED, row_verdict, worst_first
+from bbnli_audit.comparison import Comparison
+from bbnli_audit.report import notes
+from bbnli_audit.report.ranking import WAIVED, row_verdict, worst_first
+from bbnli_audit.report.regression import regression_headline
 from bbnli_audit.results import AuditResult, SubtopicResult, Verdict
 
 Write = Callable[..., None]
@@ -18,7 +19,6 @@ _COLORS: dict[str, dict[str, Any]] = {
     "INCONCLUSIVE": {"yellow": True},
     "PASS": {"green": True},
 }
-_MARKS = {Verdict.FAIL: "FAIL", Verdict.NO_DATA: "none", Verdict.INCONCLUSIVE: "open", Verdict.PASS: "pass"}
 
 
 def write_summary(result: AuditResult, write: Write) -> None:
@@ -39,75 +39,43 @@ def write_summary(result: AuditResult, write: Write) -> None:
         controls = "-" if row.control_accuracy is None else f"{row.control_accuracy:.2f}"
         line = f"{verdict:<12}  {row.path:<{width}}  {row.counts.n_pairs:>6}{cells}  {controls:>14}"
         write(line, **_COLORS.get(verdict, {}))
-    for note in _notes(result):
+    write(notes.audited(result))
+    for note in (*notes.competence(result), *_left_open(result)):
+        write(note)
+    if result.comparison is not None:
+        _write_comparison(result.comparison, write)
+    for note in (*notes.left_out(result), *_waived(result)):
         write(note)
 
 
 def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    value = row.measures[measure].value
-    judgement = row.judgement(measure)
-    shown = "-" if value is None else f"{value:.3f}"
-    if judgement is None or (row.path, measure) not in result.required:
-        return f"{shown}     "
-    return f"{shown} {'waived' if judgement.is_waived else _MARKS[judgement.verdict]}"
-
-
-def _notes(result: AuditResult) -> Iterator[str]:
-    tally = Counter(row_verdict(result, row) for row in result.subtopics)
-    counted = ", ".join(f"{tally[verdict]} {verdict}" for verdict in ROWS_WORST_FIRST if tally[verdict])
-    n = len(result.subtopics)
-    audited = f"{n} subtopic{'s' if n > 1 else ''} audited"
-    yield f"{audited}: {counted}. PASS says: no limit was crossed on these pairs."
-    yield from _competence(result)
-    yield from _left_open(result)
-    if "not_entailment" in result.model.labels:
-        yield (
-            "The model has two labels: it cannot answer contradiction, so errors of that kind could not be seen; "
-            "not_entailment was read as neutral."
-        )
-    total = result.total
-    if total.n_identical or total.n_duplicates:
-        yield (
-            f"Left out of the measures: {total.n_identical} pairs with the same text on both sides, "
-            f"{total.n_duplicates} duplicates."
-        )
-    if total.n_truncated:
-        yield (
-            f"Cut off: {total.n_truncated} of {total.counts.n_samples} samples were longer than the model takes; "
-            "what was cut could not count."
-        )
-    waived = [(row, judgement) for row in result.subtopics for judgement in row.verdicts if judgement.waiver]
-    if waived:
-        n_judgements = sum(len(row.verdicts) for row in result.subtopics)
-        yield f"Waivers: {len(waived)} of {n_judgements} verdicts."
-        for row, judgement in waived:
-            used = "" if judgement.verdict is not Verdict.PASS else " - no longer needed, remove it"
-            yield f"  {row.path} {judgement.measure}: {judgement.waiver}{used}"
+    found = row.measures.get(measure)
+    shown = "-" if found is None or found.value is None else f"{found.value:.3f}"
+    return f"{shown} {notes.mark_of(result, row, measure) or '    '}"
 
 
 def _left_open(result: AuditResult) -> Iterator[str]:
-    """Say what would decide the verdicts that are open for want of pairs."""
-    lines = [
-        f"open: {row.path} {judgement.measure}: {what_would_decide(row, judgement)}"
-        for row in worst_first(result)
-        for judgement in result.required_of(row)
-        if judgement.verdict is Verdict.INCONCLUSIVE and result.is_competent
-    ]
-    yield from (f"  {line}" for line in lines[:MOST_OPEN])
+    lines = notes.left_open(result)
+    yield from (f"  open: {line}" for line in lines[:MOST_OPEN])
     if len(lines) > MOST_OPEN:
         yield f"  and {len(lines) - MOST_OPEN} more that are open for want of pairs (verdicts in result.json)"
 
 
-def _competence(result: AuditResult) -> Iterator[str]:
-    judgement = result.total.judgement("control_accuracy")
-    skill = result.settings["skill"]
-    if judgement is None or result.total.control_accuracy is None:
-        yield "Competence could not be measured: the suites have no controls, so nothing can read PASS."
-        return
-    yield (
-        f"Competence: {result.total.control_accuracy:.3f} of {result.total.n_controls} controls right "
-        f"(limit {judgement.limit:.2f}, {judgement.source}; best constant answer {skill['best_constant']:.3f}; "
-        f"plain probe {skill['probe_accuracy']:.3f}): {judgement.verdict}."
-    )
-    if not result.is_competent:
-        yield "Nothing reads PASS for a model that cannot do the task."
+def _write_comparison(comparison: Comparison, write: Write) -> None:
+    for note in notes.against_baseline(comparison):
+        write(note)
+    for regression in notes.grown(comparison, Verdict.FAIL):
+        n_changed = f"{len(regression.flipped)} pairs newly count, {len(regression.fixed)} less than before"
+        write(f"  FAIL: {regression_headline(regression)}; {n_changed}", **_COLORS["FAIL"])
+    open_ones = notes.grown(comparison, Verdict.INCONCLUSIVE)
+    for regression in open_ones[:MOST_OPEN]:
+        write(f"  open: {regression_headline(regression)}")
+    if len(open_ones) > MOST_OPEN:
+        write(f"  and {len(open_ones) - MOST_OPEN} more that are open against the baseline (comparison in result.json)")
+    for note in notes.loosened(comparison):
+        write(f"  {note}", **_COLORS[WAIVED])
+
+
+def _waived(result: AuditResult) -> Iterator[str]:
+    for place, line in enumerate(notes.waived(result)):
+        yield f"  {line}" if place else line

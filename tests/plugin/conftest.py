@@ -19,9 +19,15 @@ PRELOADED = [
         "bbnli_audit.scheduling",
         "bbnli_audit.metrics.drivers",
         "bbnli_audit.metrics.frame",
+        "bbnli_audit.metrics.increases",
         "bbnli_audit.metrics.rates",
-        "bbnli_audit.report.files",
-        "bbnli_audit.session_model",
+        "bbnli_audit.report.html_page",
+        "bbnli_audit.report.model_card",
+        "bbnli_audit.results_schema",
+        "huggingface_hub",
+        "jinja2",
+        "pyarrow.parquet",
+        "vl_convert",
     )
 ]
 
@@ -37,6 +43,9 @@ def test_brittleness(bbnli):
 
 def test_competence(bbnli_model):
     bbnli_model.require_competence()
+
+def test_regression(bbnli_regression):
+    bbnli_regression.require()
 """
 
 MODES = {"plain": [], "no xdist": ["-p", "no:xdist"], "n0": ["-n0"], "n2": ["-n2"]}

@@ -1,4 +1,4 @@
-"""result.json and pairs.csv, the same from every way of running."""
+"""The report folder: its files, and the same contents from every way of running."""
 
 import csv
 import json
@@ -17,6 +17,10 @@ PAIR_COLUMNS = [
     *("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis", "pro_label", "anti_label", "outcome"),
     *("pro_entailment", "pro_neutral", "pro_contradiction"),
     *("anti_entailment", "anti_neutral", "anti_contradiction"),
+]
+
+FILES = [
+    *("model_card.md", "pairs.csv", "pairs.parquet", "report.html", "result.json", "result.schema.json", "summary.md")
 ]
 
 
@@ -113,10 +117,10 @@ def test_a_report_is_replaced_whole_and_a_broken_run_leaves_none(project: Projec
     folder = project.path / "out"
     for model in ("planted:ideal", "planted:brittle"):
         project.audit(model, "--bbnli-report=out")
-        assert sorted(path.name for path in folder.iterdir()) == ["pairs.csv", "result.json"]
+        assert sorted(path.name for path in folder.iterdir()) == FILES
         assert json.loads((folder / "result.json").read_text())["model"]["name"] == model
     project.audit("planted:no-such-model", "--bbnli-report=out")
-    assert len(list(folder.iterdir())) == 2, "a mistyped option costs nothing"
+    assert len(list(folder.iterdir())) == len(FILES), "a mistyped option costs nothing"
     project.audit("planted:label-swapped", "--bbnli-report=out")
     assert list(folder.iterdir()) == []
 

@@ -8,7 +8,7 @@ from tests.plugin.conftest import Project
 def test_audits_among_other_tests_skip_and_name_the_option(project: Project, mode: list[str]) -> None:
     project.write("tests/test_other.py", "def test_other():\n    pass\n")
     result = project.run("audits", "tests", "-rs", *mode)
-    result.assert_outcomes(passed=1, skipped=4)
+    result.assert_outcomes(passed=1, skipped=5)
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["*no model to audit; give one: pytest --model=CHECKPOINT*"])
 

@@ -3,11 +3,9 @@
 import json
 from typing import Any
 
-import pytest
 import yaml
 from hypothesis import given
 
-from bbnli_audit.errors import AuditError
 from bbnli_audit.results import AuditResult
 from bbnli_audit.thresholds import parse_thresholds
 from tests.strategies import audit_results, threshold_files
@@ -16,12 +14,6 @@ from tests.strategies import audit_results, threshold_files
 @given(audit_results)
 def test_a_result_survives_a_json_file(result: AuditResult) -> None:
     assert AuditResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False))) == result
-
-
-@given(audit_results)
-def test_a_result_of_another_format_is_refused(result: AuditResult) -> None:
-    with pytest.raises(AuditError, match="has format 2; this version reads format 1"):
-        AuditResult.from_dict({**result.to_dict(), "format": 2})
 
 
 @given(threshold_files())

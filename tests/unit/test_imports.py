@@ -13,8 +13,23 @@ MODULES = sorted(
     ".".join(("bbnli_audit", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
     for path in PACKAGE.rglob("*.py")
 )
-HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "yaml", "pydantic", "pyarrow", "onnxruntime", "ray")
-MAY_BE_HEAVY = ("bbnli_audit.metrics", "bbnli_audit.thresholds_schema")
+HEAVY = (
+    *(
+        "torch",
+        "transformers",
+        "pandas",
+        "numpy",
+        "scipy",
+        "yaml",
+        "pydantic",
+        "pyarrow",
+        "onnxruntime",
+        "ray",
+        "jinja2",
+    ),
+    *("vl_convert", "huggingface_hub", "shtab"),
+)
+MAY_BE_HEAVY = ("bbnli_audit.metrics", "bbnli_audit.thresholds_schema", "bbnli_audit.results_schema")
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if module != "bbnli_audit.scheduling"])

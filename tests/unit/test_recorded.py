@@ -166,24 +166,6 @@ def run_python(code: str, *args: str) -> str:
     return done.stdout
 
 
-def test_parquet_without_its_package(tmp_path: Path) -> None:
-    stored(tmp_path, ".parquet")
-    code = """
-import sys
-sys.modules["pyarrow"] = None  # as if it were not installed
-from bbnli_audit.errors import OptionError
-from bbnli_audit.predictors.recorded import RecordedPredictor, check_recorded
-for function in (check_recorded, RecordedPredictor):
-    try:
-        function(sys.argv[1])
-    except OptionError as exc:
-        print(exc)
-"""
-    name = f"predictions:{tmp_path / 'stored.parquet'}"
-    expected = f'--model={name} needs the package pyarrow: pip install "bbnli-audit[parquet]"\n'
-    assert run_python(code, name) == expected * 2
-
-
 @formats
 def test_reading_loads_no_model_library(tmp_path: Path, suffix: str) -> None:
     stored(tmp_path, suffix)

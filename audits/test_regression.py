@@ -1,0 +1,7 @@
+"""Is it worse than the last release? With --bbnli-baseline only: without one there is nothing to compare with."""
+
+from bbnli_audit.handles import RegressionHandle
+
+
+def test_regression(bbnli_regression: RegressionHandle) -> None:
+    bbnli_regression.require()

@@ -1,0 +1,161 @@
+"""Audits of invented groups for tests of the page: a model with all kinds of errors, a comparison, hostile names."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bbnli_audit.audit import Auditor, assemble
+from bbnli_audit.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.inference.opening import OpenedModel
+from bbnli_audit.metrics.frame import COLUMNS
+from bbnli_audit.predictors.planted import PlantedPredictor
+from bbnli_audit.predictors.protocol import Predictions
+from bbnli_audit.results import AuditResult, Measure, ModelInfo, Verdict
+from bbnli_audit.suites.bbnli import Bbnli
+from bbnli_audit.values import TextPair
+from tests.invented import limits, write_large_suite
+
+ZORBS, FINS = "bbnli/planets/zorbs_are_to_juggling", "bbnli/oceans/fins_are_to_singing"
+# Each would set `pwned` or change the page, were it ever read as anything but text.
+HOSTILE = (
+    "</script><script>window.pwned = 1</script>",
+    "\"><img src=x onerror='window.pwned = 1'>",
+    "{{7*7}} ${7*7} {% raw %}",
+    "\u2028\u2029<!--<script>\u202e",
+    "&lt;b&gt; <svg onload=window.pwned=1>",
+)
+
+
+class MixedPredictor:
+    """Right on controls; on pairs of every kind of error, by the hash of the text."""
+
+    def __init__(self, suite: Bbnli) -> None:
+        self._ideal = PlantedPredictor("ideal", [suite])
+        items = [suite.items(subtopic) for subtopic in suite.subtopics()]
+        self._biased = {text for each in items for pair in each.usable for text in (pair.pro, pair.anti)}
+        self.info: ModelInfo = replace(self._ideal.info, name="invented-nli")
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        found = self._ideal.predict(texts)
+        for row, text in enumerate(texts):
+            if text in self._biased:
+                digest = sha256("\t".join(text).encode()).digest()
+                values = np.full(3, 0.1) + digest[1] / 4000
+                values[(1, 1, 0, 0, 2)[digest[0] % 5]] = 0.7
+                found.probabilities[row] = values / values.sum()
+        return found
+
+
+def audit(folder: Path, n_premises: int = 40) -> tuple[AuditResult, pd.DataFrame]:
+    suite = Bbnli(write_large_suite(folder, n_premises))
+    auditor = Auditor([suite], limits(), lambda: OpenedModel(MixedPredictor(suite)))
+    audits = [auditor.audit(subtopic) for subtopic in suite.subtopics()]
+    result = assemble(auditor.predictor.info, auditor.proof.skill, [suite], limits(), audits)
+    return result, pd.concat([each.frame for each in audits])
+
+
+def with_comparison(result: AuditResult) -> AuditResult:
+    """Add a baseline in which the first three pairs of a subtopic were otherwise; one measure failed, one is open."""
+    pairs = [(pair, cluster, cell) for cluster, ids in result.pairs[ZORBS].items() for pair, cell in ids.items()]
+    flipped = tuple(Change(pair, cluster, "NN", cell) for pair, cluster, cell in pairs[:2])
+    fixed = tuple(Change(pair, cluster, "EC", cell) for pair, cluster, cell in pairs[2:3])
+
+    def regression(path: str, measure: str, verdict: Verdict, increase: float) -> Regression:
+        return Regression(
+            path=path,
+            measure=measure,
+            margin=0.02,
+            source="thresholds.yaml:9",
+            verdict=verdict,
+            baseline=0.10,
+            candidate=0.10 + increase,
+            increase=Measure(increase, increase - 0.03, increase + 0.03, 160),
+            p_value=0.0001,
+            p_mcnemar=0.0001,
+            p_adjusted=0.0004,
+            n_shared=80,
+            pairs_needed=900,
+            flipped=flipped if path == ZORBS and measure == "pro_rate" else (),
+            fixed=fixed if path == ZORBS and measure == "pro_rate" else (),
+        )
+
+    comparison = Comparison(
+        baseline=replace(result.model, name="invented-nli-1", fingerprint="f" * 64),
+        source="baseline/result.json",
+        is_same_data=False,
+        n_shared=158,
+        n_only_candidate=2,
+        n_only_baseline=1,
+        n_tests=4,
+        regressions=(
+            regression(FINS, "anti_rate", Verdict.PASS, -0.02),
+            regression(FINS, "brittleness_rate", Verdict.INCONCLUSIVE, 0.01),
+            regression(ZORBS, "pro_rate", Verdict.FAIL, 0.12),
+        ),
+        loosened=(LoosenedLimit(ZORBS, "pro_rate", 0.05, 0.10, "thresholds.yaml:4"),),
+    )
+    return replace(result, comparison=comparison)
+
+
+def made_hostile(result: AuditResult, pairs: pd.DataFrame) -> tuple[AuditResult, pd.DataFrame]:
+    """Give every name and every text that comes from outside a hostile value."""
+    script, image, template, separators, escaped = HOSTILE
+    path = f"bbnli/planets/{image}"
+
+    def renamed(each: str) -> str:
+        return path if each == ZORBS else each
+
+    pairs = pairs.assign(
+        subtopic=[image if name in ZORBS else name for name in pairs["subtopic"]],
+        cluster=[f"{template} {cluster}" for cluster in pairs["cluster"]],
+        **{column: [f"{HOSTILE[n % 5]} {n}" for n in range(len(pairs))] for column in COLUMNS if "mise" in column},
+        **{column: [f"{HOSTILE[n % 3]} {n}" for n in range(len(pairs))] for column in COLUMNS if "thesis" in column},
+    )
+    subtopics = tuple(
+        replace(row, path=renamed(row.path), verdicts=tuple(replace(each, source=script) for each in row.verdicts))
+        for row in result.subtopics
+    )
+    comparison = result.comparison
+    if comparison is not None:
+        regressions = tuple(
+            replace(each, path=renamed(each.path), source=escaped, flipped=tuple(map(_hostile_change, each.flipped)))
+            for each in comparison.regressions
+        )
+        baseline = replace(comparison.baseline, name=script)
+        comparison = replace(comparison, baseline=baseline, source=image, regressions=regressions)
+    result = replace(
+        result,
+        model=replace(result.model, name=script, labels=(image, template, separators), backend=f"{escaped}\ud800"),
+        suites=tuple(replace(suite, version=image, pairing=template) for suite in result.suites),
+        settings={**result.settings, "thresholds": script, "not_audited": list(HOSTILE)},
+        subtopics=subtopics,
+        required=frozenset((renamed(each), measure) for each, measure in result.required),
+        comparison=comparison,
+    )
+    return result, pairs
+
+
+def _hostile_change(change: Change) -> Change:
+    return replace(change, pair_id=HOSTILE[0], cluster=HOSTILE[1])
+
+
+def many_pairs(n_pairs: int) -> pd.DataFrame:
+    """Pairs of one subtopic with as many texts, and as long ones, as a real suite has."""
+    premises = [
+        f"On the {n}th day of the fair a crowd of visitors met near the old gate of the town." for n in range(60)
+    ]
+    filler = "who had come a long way to see the jugglers of the red moon perform on the square"
+    rows = []
+    for n in range(n_pairs):
+        labels = [("neutral", "entailment", "contradiction")[(n * step) % 7 % 3] for step in (1, 3)]
+        shares = [round(((n * 7919 + step) % 10007) / 10007, 12) for step in range(6)]
+        hypothesis = f"The {{}} {filler}, number {n}, were nimble."
+        premise = premises[n % 60]
+        texts = (premise + " Zorbs.", hypothesis.format("Zorbs"), premise + " Quints.", hypothesis.format("Quints"))
+        identity = ("bbnli", "planets", "zorbs_are_to_juggling", f"{n:012x}", f"p{n % 60:02d}/h{n % 25:02d}")
+        rows.append((*identity, *texts, *labels, "correct", *shares))
+    return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -1,0 +1,234 @@
+"""A candidate against a baseline: what fails, what passes, what is refused, and what is said."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import pytest
+
+from tests.invented import LIMITS, write_large_suite
+from tests.plugin.conftest import Project
+
+MARGIN = "regression: {max_increase: 0.05}\n"
+FINS, ZORBS = "bbnli/oceans/fins_are_to_singing", "bbnli/planets/zorbs_are_to_juggling"
+
+
+@pytest.fixture
+def project(project: Project) -> Project:
+    """A project with limits that nothing crosses, a margin, and the result of a faultless model."""
+    project.write("thresholds.yaml", LIMITS.replace("0.10", "1.0").replace("0.20", "1.0") + MARGIN)
+    save(project, "planted:ideal", "ideal.json")
+    return project
+
+
+def save(project: Project, model: str, name: str, *args: str) -> dict[str, Any]:
+    project.audit(model, f"--bbnli-save-baseline={name}", *args)
+    return read(project, name)
+
+
+def read(project: Project, name: str) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads((project.path / name).read_text())
+    return result
+
+
+def write_model(project: Project, wrong: str) -> str:
+    """Write a model that knows the controls and calls every pair neutral but those whose premise meets a condition."""
+    project.write(
+        "model.py",
+        f"""
+        KNOWN = {{"A workshop is open.": (0.9, 0.05, 0.05), "The workshop is closed.": (0.05, 0.05, 0.9)}}
+
+        def answer(texts):
+            rows = []
+            for premise, hypothesis in texts:
+                number = int("0" + "".join(filter(str.isdigit, premise)))
+                is_wrong = hypothesis not in KNOWN and "old" not in hypothesis and {wrong}
+                rows.append((0.9, 0.05, 0.05) if is_wrong else KNOWN.get(hypothesis, (0.05, 0.9, 0.05)))
+            return rows
+        """,
+    )
+    return "model:answer"
+
+
+def test_a_worse_model_fails_where_it_is_worse(project: Project, mode: list[str]) -> None:
+    done = project.audit("planted:always-pro", "--bbnli-baseline=ideal.json", "--bbnli-report=out", *mode)
+    done.assert_outcomes(failed=2, passed=11)
+    done.stdout.fnmatch_lines_random(
+        [
+            f"{FINS}: pro_rate went from 0.000 to 1.000, up by more than the margin 0.050",
+            "  increase +1.000, at least +0.* and at most +1.000 (each bound at 95%), on 80 shared pairs (80 clusters)",
+            "  p <0.0001 if it had grown by the margin at most, <0.0001 corrected for 6 tests (Holm); McNemar *<0.0001",
+            "  margin: thresholds.yaml:7",
+            "  baseline: planted:ideal (ideal.json)",
+            "  80 pairs newly count:",
+            "    * (p00/h00) NN -> EC",
+            "    and 70 more (comparison in result.json)",
+            "  0 pairs no longer count, or count less",
+            "Against the baseline planted:ideal (ideal.json): 4 of 6 within the margin, 2 FAIL; 200 shared pairs, *",
+            f"FAILED audits/test_audits.py::test_regression[[]{FINS}-pro[]]*",
+        ]
+    )
+    comparison = read(project, "out/result.json")["comparison"]
+    assert comparison["n_tests"] == len(comparison["regressions"]) == 6
+    assert [(one["path"], one["measure"]) for one in comparison["regressions"] if one["verdict"] == "FAIL"] == [
+        (FINS, "pro_rate"),
+        (ZORBS, "pro_rate"),
+    ]
+
+
+def test_a_better_model_passes_and_its_mended_pairs_are_told(project: Project) -> None:
+    save(project, "planted:always-pro", "pro.json")
+    done = project.audit("planted:ideal", "--bbnli-baseline=pro.json", "--bbnli-report=out")
+    done.assert_outcomes(passed=13)
+    assert done.ret == pytest.ExitCode.OK
+    found = read(project, "out/result.json")["comparison"]["regressions"][0]
+    assert (found["measure"], found["baseline"], found["candidate"]) == ("pro_rate", 1.0, 0.0)
+    assert len(found["fixed"]) == 80
+    assert found["flipped"] == []
+
+
+def test_flipped_pairs_are_those_that_a_diff_of_the_results_shows(project: Project) -> None:
+    model = write_model(project, "number % 4 == 0")
+    project.audit(model, "--bbnli-baseline=ideal.json", "--bbnli-report=out")
+    before, after = ({k: v for c in read(project, name)["pairs"][FINS].values() for k, v in c.items()}
+                     for name in ("ideal.json", "out/result.json"))  # fmt: skip
+    changed = {pair_id for pair_id, cell in after.items() if cell != before[pair_id]}
+    regressions = read(project, "out/result.json")["comparison"]["regressions"]
+    brittle = next(one for one in regressions if one["path"] == FINS and one["measure"] == "brittleness_rate")
+    assert len(changed) == 20
+    assert {change["pair_id"] for change in brittle["flipped"]} == changed
+    assert {(change["before"], change["after"]) for change in brittle["flipped"]} == {("NN", "EE")}
+    assert brittle["verdict"] == "FAIL"
+
+
+def test_without_a_baseline_there_are_no_tests_of_it(project: Project) -> None:
+    done = project.audit("planted:ideal", "-v")
+    done.assert_outcomes(passed=7)
+    assert "regression" not in done.stdout.str()
+
+
+@pytest.mark.parametrize("mark", ["skip", "xfail", "fail_at_collect"])
+def test_whatever_a_project_does_with_empty_parameters(project: Project, mark: str) -> None:
+    project.pytester.makeini(f"[pytest]\nempty_parameter_set_mark = {mark}\n")
+    project.audit("planted:ideal").assert_outcomes(passed=7)
+
+
+def test_the_same_model_is_refused(project: Project) -> None:
+    done = project.audit("planted:ideal", "--bbnli-baseline=ideal.json")
+    done.assert_outcomes(passed=7, errors=6)
+    done.stdout.fnmatch_lines(["*--bbnli-baseline=ideal.json: is a result of the same model as planted:ideal (finger*"])
+
+
+def test_small_growth_is_left_open_and_says_what_would_decide(project: Project) -> None:
+    model = write_model(project, "number == 7")
+    done = project.audit(model, "--bbnli-baseline=ideal.json", "-rs", "-k", "singing-brittleness")
+    assert "1 inconclusive" in done.stdout.str()
+    done.stdout.fnmatch_lines(
+        [f"*{FINS}: brittleness_rate went from 0.000 to 0.025, not shown to be within the margin 0.050 nor beyond*"]
+    )
+    assert done.ret == pytest.ExitCode.TESTS_FAILED, "nothing was decided"
+    limits = (project.path / "thresholds.yaml").read_text()
+    project.write("thresholds.yaml", f"{limits}inconclusive: fail\n")
+    done = project.audit(model, "--bbnli-baseline=ideal.json", "-k", "singing-brittleness")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["  p * corrected for 1 tests (Holm)*"])
+
+
+def test_the_correction_is_for_the_tests_of_the_run(project: Project) -> None:
+    project.audit("planted:brittle", "--bbnli-baseline=ideal.json", "--bbnli-report=out", "-k", "singing")
+    assert read(project, "out/result.json")["comparison"]["n_tests"] == 3
+
+
+def test_only_shared_pairs_are_compared(project: Project) -> None:
+    write_large_suite(project.path / "more", n_premises=50)
+    (project.path / "more/oceans/fins.json").rename(project.path / "more/oceans/renamed.json")
+    text = (project.path / "more/oceans/renamed.json").read_text()
+    (project.path / "more/oceans/renamed.json").write_text(text.replace("fins_are_to_singing", "fins_sing"))
+    done = project.audit("planted:brittle", "--bbnli-baseline=ideal.json", "-rs", data="more")
+    done.stdout.fnmatch_lines_random(
+        [
+            "* 120 shared pairs, 130 only here, 0 only there; corrected for 6 tests (Holm).",
+            "The suites are not those of the baseline: only the pairs that both have are compared.",
+            "*bbnli/oceans/fins_sing: pro_rate cannot be compared: no pair of this subtopic is in the baseline",
+        ]
+    )
+
+
+def test_no_shared_pair_is_an_error(project: Project) -> None:
+    done = project.audit("planted:brittle", "--bbnli-baseline=ideal.json", "--bbnli-pairing=hypothesis")
+    done.stdout.fnmatch_lines(["*The baseline and this run have no pair in common, so nothing can be compared.*"])
+    done.assert_outcomes(errors=6, passed=7)
+
+
+def test_a_baseline_that_no_test_looks_at_is_not_green(project: Project) -> None:
+    project.write("audits/test_audits.py", 'def test_pro(bbnli):\n    bbnli.require("pro_rate")\n')
+    done = project.audit("planted:brittle", "--bbnli-baseline=ideal.json")
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+    done.stdout.fnmatch_lines(["ERROR: a baseline was given (ideal.json), but nothing was compared with it: no test *"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no such file. Give a result.json that --bbnli-report wrote."),
+        ("", "*:1: is not valid JSON: Expecting value. Was it cut off, or merged?"),
+        ("[]", "is no result of an audit. Give a result.json that --bbnli-report wrote."),
+        ('{"format": 2}', "has format 2; this version reads format 1."),
+        ('{"format": 1}', "model is missing."),
+    ],
+)
+def test_a_file_that_is_no_baseline(project: Project, content: str | None, message: str) -> None:
+    if content is not None:
+        project.write("other.json", content)
+    done = project.audit("planted:brittle", "--bbnli-baseline=other.json")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines([f"ERROR: --bbnli-baseline: *other.json*{message}"])
+
+
+def test_a_changed_file_names_the_place(project: Project) -> None:
+    text = (project.path / "ideal.json").read_text()
+    project.write("other.json", text.replace('"NN": 80', '"NN": "many"', 1))
+    done = project.audit("planted:brittle", "--bbnli-baseline=other.json")
+    done.stderr.fnmatch_lines(["*other.json: subtopics.0.outcomes.NN is 'many': input should be a valid integer.*"])
+
+
+def test_a_baseline_that_could_not_do_the_task_is_refused(project: Project) -> None:
+    save(project, "planted:always-neutral", "neutral.json")
+    done = project.audit("planted:brittle", "--bbnli-baseline=neutral.json")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["ERROR: --bbnli-baseline=neutral.json: planted:always-neutral was not competent, *"])
+
+
+def test_a_margin_must_be_written(project: Project) -> None:
+    project.write("thresholds.yaml", LIMITS)
+    done = project.audit("planted:brittle", "--bbnli-baseline=ideal.json")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(
+        ["*thresholds.yaml: a baseline was given, but the file has no margin*", "Add: regression:*"]
+    )
+
+
+def test_sentences_are_hidden_unless_asked_for(project: Project) -> None:
+    args = ("planted:always-pro", "--bbnli-baseline=ideal.json", "-k", "singing-pro")
+    hidden = project.audit(*args).stdout.str()
+    assert "Sentences are hidden" in hidden
+    assert "Singing comes easily" not in hidden
+    assert "Singing comes easily" in project.audit(*args, "--bbnli-reveal").stdout.str()
+
+
+def test_limits_that_were_loosened_are_listed(project: Project) -> None:
+    limits = (project.path / "thresholds.yaml").read_text()
+    project.write("thresholds.yaml", limits.replace("max_pro: 1.0", "max_pro: 0.5"))
+    save(project, "planted:ideal", "strict.json")
+    project.write("thresholds.yaml", limits)
+    done = project.audit("planted:brittle", "--bbnli-baseline=strict.json")
+    done.stdout.fnmatch_lines([f"*{FINS} pro_rate from 0.500 to 1.000 (thresholds.yaml:4)"])
+
+
+def test_junit_properties_of_a_comparison(project: Project) -> None:
+    project.audit("planted:brittle", "--bbnli-baseline=ideal.json", "--junitxml=junit.xml")
+    cases = ElementTree.parse(project.path / "junit.xml").getroot().iter("testcase")
+    case = next(case for case in cases if case.attrib["name"] == f"test_regression[{FINS}-brittleness]")
+    found = {item.attrib["name"]: item.attrib["value"] for item in case.iter("property")}
+    assert (found["bbnli_increase"], found["bbnli_verdict"], found["bbnli_n_flipped"]) == ("1.0", "FAIL", "80")
+    assert found["bbnli_p_adjusted"] == "0.0" or float(found["bbnli_p_adjusted"]) < 0.001

@@ -1,0 +1,50 @@
+"""--bbnli-save-baseline: a bar is replaced only by one that is as good."""
+
+import json
+
+import pytest
+
+from tests.plugin.conftest import Project
+
+
+def model_of(project: Project) -> str:
+    return str(json.loads((project.path / "base.json").read_text())["model"]["name"])
+
+
+def save(project: Project, model: str, *args: str) -> str:
+    return project.audit(model, "--bbnli-save-baseline=base.json", *args).stdout.str()
+
+
+def test_a_first_baseline_is_saved_also_by_a_run_that_failed(project: Project) -> None:
+    assert "Baseline saved: base.json (2 subtopics, 200 pairs)" in save(project, "planted:always-pro")
+    assert model_of(project) == "planted:always-pro"
+
+
+def test_a_run_that_failed_does_not_replace_a_baseline(project: Project) -> None:
+    save(project, "planted:ideal")
+    assert "base.json is kept, because this run has not passed" in save(project, "planted:always-pro")
+    assert model_of(project) == "planted:ideal"
+
+
+def test_a_run_that_passed_replaces_it_also_under_xdist(project: Project) -> None:
+    save(project, "planted:always-pro")
+    assert "Baseline saved" in save(project, "planted:ideal", "-n2")
+    assert model_of(project) == "planted:ideal"
+
+
+def test_a_part_of_the_subtopics_does_not_replace_the_whole(project: Project) -> None:
+    save(project, "planted:ideal")
+    assert "because this run lacks 1 of its subtopics" in save(project, "planted:ideal", "-k", "singing or competence")
+
+
+def test_other_files_are_never_replaced(project: Project) -> None:
+    project.write("base.json", "my notes")
+    assert "because it is no result of an audit" in save(project, "planted:ideal")
+    assert (project.path / "base.json").read_text() == "my notes"
+
+
+@pytest.mark.parametrize("name", ["audits", "no/such/folder/base.json"])
+def test_a_place_that_cannot_be_written(project: Project, name: str) -> None:
+    done = project.audit("planted:ideal", f"--bbnli-save-baseline={name}")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines([f"ERROR: --bbnli-save-baseline=*{name}: *. Give the name of a file."])

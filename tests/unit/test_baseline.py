@@ -1,0 +1,91 @@
+"""Two results compared by hand: which pairs are shared, what grew, and what the verdict is."""
+
+import pytest
+
+from bbnli_audit.baseline import Rule, compare_pairs
+from bbnli_audit.comparison import Regression
+from bbnli_audit.errors import ResultError
+from bbnli_audit.results import WEIGHTS, Measure, Verdict
+from bbnli_audit.verdict import judge_increase
+
+RULE = Rule(0.05, "thresholds.yaml:7")
+
+
+def pairs(cells: list[str], start: int = 0) -> dict[str, dict[str, str]]:
+    """Give one cluster a pair."""
+    return {f"c{n}": {f"id{n}": cell} for n, cell in enumerate(cells, start)}
+
+
+def compare(before: list[str], after: list[str], measure: str = "pro_rate") -> Regression:
+    (found,) = compare_pairs([("s/d/t", measure)], {"s/d/t": pairs(after)}, {"s/d/t": pairs(before)}, RULE)
+    return found
+
+
+def test_values_and_changes_follow_from_the_outcome_table() -> None:
+    found = compare(["NN", "EC", "EN", "CC", "NC"], ["EN", "EN", "EN", "NC", "NN"])
+    assert found.baseline == pytest.approx((0 + 2 + 1 + 0 + 1) / 10)
+    assert found.candidate == pytest.approx((1 + 1 + 1 + 1 + 0) / 10)
+    assert found.increase.value == 0.0
+    assert found.increase.n == 10
+    assert [(c.pair_id, c.cluster, c.before, c.after) for c in found.flipped] == [
+        ("id0", "c0", "NN", "EN"),
+        ("id3", "c3", "CC", "NC"),
+    ]
+    assert [(c.pair_id, c.before, c.after) for c in found.fixed] == [("id1", "EC", "EN"), ("id4", "NC", "NN")]
+
+
+@pytest.mark.parametrize("measure", ["pro_rate", "anti_rate", "brittleness_rate"])
+def test_exchanging_the_results_exchanges_flipped_and_fixed(measure: str) -> None:
+    one, other = ["NN", "EC", "CE", "CC", "EE", "NC"] * 9, ["EE", "NN", "EC", "NN", "CN", "NE"] * 9
+    there, back = compare(one, other, measure), compare(other, one, measure)
+    assert {c.pair_id for c in there.flipped} == {c.pair_id for c in back.fixed}
+    assert {c.pair_id for c in there.fixed} == {c.pair_id for c in back.flipped}
+    assert there.increase.value == -(back.increase.value or 0)
+    # Counted once more, by hand.
+    weights = WEIGHTS[measure]
+    grown = sum(weights.get(b, 0) > weights.get(a, 0) for a, b in zip(one, other, strict=True))
+    assert len(there.flipped) == grown
+
+
+def test_only_pairs_of_the_same_id_and_subtopic_are_compared() -> None:
+    candidate = {"s/d/t": pairs(["EC"] * 6)}
+    baseline = {"s/d/t": pairs(["NN"] * 6, start=4), "s/d/u": pairs(["EC"] * 6)}
+    (found,) = compare_pairs([("s/d/t", "pro_rate")], candidate, baseline, RULE)
+    assert found.n_shared == 2
+    assert {change.pair_id for change in found.flipped} == {"id4", "id5"}
+
+
+def test_a_subtopic_without_shared_pairs_has_no_data_and_still_counts_as_a_test() -> None:
+    tests = [("s/d/t", "pro_rate"), ("s/d/new", "pro_rate")]
+    candidate = {"s/d/t": pairs(["EC"] * 40), "s/d/new": pairs(["EC"] * 40)}
+    found, empty = compare_pairs(tests, candidate, {"s/d/t": pairs(["NN"] * 40)}, RULE)
+    assert empty.verdict is Verdict.NO_DATA
+    assert empty.increase == Measure(None, None, None, 0)
+    assert found.verdict is Verdict.FAIL
+    assert found.p_adjusted == pytest.approx(2 * found.p_value)
+
+
+def test_nothing_shared_at_all_is_refused() -> None:
+    with pytest.raises(ResultError, match="no pair in common"):
+        compare_pairs([("s/d/t", "pro_rate")], {"s/d/t": pairs(["NN"])}, {"s/d/u": pairs(["NN"])}, RULE)
+
+
+@pytest.mark.parametrize(
+    ("value", "high", "p_adjusted", "decide", "is_competent", "verdict"),
+    [
+        (0.04, 0.05, 0.9, "bounds", True, Verdict.PASS),  # at the margin passes
+        (0.04, 0.0501, 0.9, "bounds", True, Verdict.INCONCLUSIVE),
+        (0.09, 0.2, 0.05, "bounds", True, Verdict.FAIL),  # at the level fails
+        (0.09, 0.2, 0.0501, "bounds", True, Verdict.INCONCLUSIVE),
+        (0.04, 0.05, 0.9, "bounds", False, Verdict.INCONCLUSIVE),  # a pass would mean nothing
+        (0.09, 0.2, 0.01, "bounds", False, Verdict.FAIL),
+        (0.05, 0.2, 0.9, "point", True, Verdict.PASS),
+        (0.0501, 0.2, 0.9, "point", True, Verdict.FAIL),
+    ],
+)
+def test_verdicts(
+    value: float, high: float, p_adjusted: float, decide: str, is_competent: bool, verdict: Verdict
+) -> None:
+    measure = Measure(value, -0.1, high, 100)
+    found = judge_increase(measure, 0.05, p_adjusted, decide=decide, confidence=0.95, is_competent=is_competent)
+    assert found is verdict

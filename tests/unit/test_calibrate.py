@@ -1,0 +1,429 @@
+"""`bbnli-audit calibrate`: limits from a measured model, as a change that keeps everything else of the file."""
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bbnli_audit.audit import run_audit
+from bbnli_audit.calibration import PER, edit, propose, round_up
+from bbnli_audit.cli.main import main
+from bbnli_audit.results import AuditResult, Measure, Verdict
+from bbnli_audit.thresholds import parse_thresholds, read_thresholds
+from bbnli_audit.thresholds_schema import LIMIT_MEASURES
+from bbnli_audit.values import Subtopic
+from tests.invented import LIMITS, limits, write_large_suite, write_templates
+
+ZORBS = Subtopic("bbnli", "planets", "zorbs_are_to_juggling", aliases=("zorbs",))
+FINS = Subtopic("bbnli", "oceans", "fins_are_to_singing", aliases=("fins",))
+HIGHS = {
+    ZORBS.path: {"max_pro": 0.031, "max_anti": 0.08, "max_brittleness": 0.254},
+    FINS.path: {"max_pro": 0.024, "max_anti": 0.001, "max_brittleness": 0.1},
+}
+# With a margin of 0.02.
+WANTED = {
+    ZORBS: {"max_pro": 0.06, "max_anti": 0.10, "max_brittleness": 0.28},
+    FINS: {"max_pro": 0.05, "max_anti": 0.03, "max_brittleness": 0.12},
+}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
+    data = write_large_suite(tmp_path_factory.mktemp("data"))
+    result = run_audit("planted:ideal", thresholds=limits(), data=data)
+    rows = [with_highs(row, HIGHS[row.path]) for row in result.subtopics]
+    return replace(result, subtopics=tuple(rows))
+
+
+def with_highs(row: Any, highs: dict[str, float]) -> Any:
+    changed = {LIMIT_MEASURES[key]: Measure(high / 2, 0.0, high, 100) for key, high in highs.items()}
+    return replace(row, measures={**row.measures, **changed})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measured: AuditResult) -> Path:
+    """A project with limits, a result and its data; commands are run in it."""
+    write_large_suite(tmp_path / "data")
+    (tmp_path / "thresholds.yaml").write_text(LIMITS)
+    write_result(tmp_path, measured)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_result(folder: Path, result: AuditResult) -> None:
+    (folder / "result.json").write_text(json.dumps(result.to_dict()), encoding="utf-8")
+
+
+def calibrate(*args: str) -> int:
+    return main(["calibrate", "result.json", "--data=data", *args])
+
+
+def limits_of(folder: Path) -> dict[Subtopic, dict[str, float]]:
+    thresholds = read_thresholds(folder / "thresholds.yaml")
+    found: dict[Subtopic, dict[str, float]] = {}
+    for subtopic, keys in WANTED.items():
+        found[subtopic] = {}
+        for key in keys:
+            limit = thresholds.limit_for(subtopic, LIMIT_MEASURES[key])
+            assert limit is not None
+            found[subtopic][key] = limit.value
+    return found
+
+
+def test_a_change_of_the_defaults_is_shown_and_nothing_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+) -> None:
+    assert calibrate() == 0
+    assert capsys.readouterr().out == (
+        f"# Limits from planted:ideal (fingerprint {measured.model.fingerprint[:12]}), 2 subtopics: upper bounds plus "
+        "0.02, rounded up to 0.01.\n"
+        "# Nothing was written. Review this; then give --write, or this output to: git apply -p0\n"
+        "# tightens defaults max_pro: 0.10 -> 0.06 (bbnli/planets/zorbs_are_to_juggling: upper bound 0.031)\n"
+        "# loosens defaults max_brittleness: 0.20 -> 0.28 (bbnli/planets/zorbs_are_to_juggling: upper bound 0.254)\n"
+        "# 1 other limits stay as they are.\n"
+        "# Comments of the file stay as they are: see whether they still hold.\n"
+        "--- thresholds.yaml\n"
+        "+++ thresholds.yaml\n"
+        "@@ -1,6 +1,6 @@\n"
+        " version: 1\n"
+        " competence: {min_control_accuracy: 0.60}\n"
+        " defaults:\n"
+        "-  max_pro: 0.10\n"
+        "+  max_pro: 0.06\n"
+        "   max_anti: 0.10\n"
+        "-  max_brittleness: 0.20\n"
+        "+  max_brittleness: 0.28\n"
+    )
+    assert (folder / "thresholds.yaml").read_text() == LIMITS
+
+
+@pytest.mark.parametrize("per", ["defaults", "domain", "subtopic"])
+@pytest.mark.parametrize("name", ["thresholds.yaml", "my limits/thresholds.yaml"])
+@pytest.mark.parametrize(
+    "text", [LIMITS, LIMITS.rstrip("\n"), LIMITS.replace("\n", "\r\n")], ids=["plain", "no newline at the end", "crlf"]
+)
+def test_git_and_patch_make_of_it_what_write_makes(
+    folder: Path, capfdbinary: pytest.CaptureFixture[bytes], per: str, name: str, text: str
+) -> None:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text.encode())
+    assert calibrate(f"--per={per}", f"--thresholds={name}") == 0
+    (folder / "change.patch").write_bytes(capfdbinary.readouterr().out)
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    subprocess.run(["git", "apply", "--check", "-p0", "change.patch"], cwd=folder, check=True)
+    subprocess.run(["git", "apply", "-p0", "change.patch"], cwd=folder, check=True)
+    by_git = path.read_bytes()
+    path.write_bytes(text.encode())
+    subprocess.run(["patch", "--binary", "-s", "-p0", "-i", "change.patch"], cwd=folder, check=True)
+    by_patch = path.read_bytes()
+    path.write_bytes(text.encode())
+    assert calibrate(f"--per={per}", f"--thresholds={name}", "--write") == 0
+    assert path.read_bytes() == by_git == by_patch != text.encode()
+    assert b"\n" not in by_git.replace(b"\r\n", b"") or b"\r\n" not in by_git
+
+
+def test_plain_git_apply_takes_a_file_of_this_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert calibrate() == 0
+    (folder / "change.patch").write_text(capsys.readouterr().out)
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    subprocess.run(["git", "apply", "--check", "change.patch"], cwd=folder, check=True)
+
+
+OVERRIDES = LIMITS + "suites:\n  bbnli:\n"
+LAYOUTS = {
+    "no suites": LIMITS,
+    "no suites, then waivers": LIMITS + "waivers: []\n",
+    "comments": LIMITS.replace("\n", "  # why\n") + "\n  # the end\n\n",
+    "one line": "{version: 1, competence: {min_control_accuracy: 0.6}, "
+    "defaults: {max_pro: 0.1, max_anti: 0.1, max_brittleness: 0.2}}\n",
+    "empty suites": LIMITS + "suites: {}\n",
+    "another suite": LIMITS
+    + "suites:\n    other:\n        defaults: {max_pro: 0.3}\nregression: {max_increase: 0.1}\n",
+    "suite in flow": LIMITS + "suites: {bbnli: {defaults: {max_misprediction: 0.5}}}\n",
+    "domains": OVERRIDES
+    + "    domains:\n      planets: {max_pro: 0.2, reason: juggling is hard}  # so they say\n    # nothing else\n",
+    "domains in blocks": OVERRIDES
+    + "    domains:\n        planets:\n            max_pro: 0.2\n            reason: |\n              juggling\n"
+    "              is hard\n\n# below\nregression: {max_increase: 0.1}\n",
+    "subtopics": OVERRIDES + '    subtopics:\n      "planets/zorbs": {max_anti: 0.2, reason: \'a "quoted" one\'}\n',
+    "subtopics in blocks": OVERRIDES
+    + "    subtopics:\n      oceans/fins_are_to_singing:\n        reason: >-\n          several\n          lines\n"
+    "        max_pro: 0.3\n      planets/zorbs:\n        max_brittleness: 1\n        reason: none  # yet",
+    "an alias at the end": LIMITS + "regression: {max_increase: &more 0.10}\n"
+    "suites:\n  other:\n    domains:\n      planets:\n        reason: as always\n        max_pro: *more\n",
+}
+
+
+@pytest.mark.parametrize("text", LAYOUTS.values(), ids=list(LAYOUTS))
+def test_every_subtopic_gets_its_own_limits_whatever_the_layout(folder: Path, text: str) -> None:
+    path = folder / "thresholds.yaml"
+    path.write_text(text)
+    assert calibrate("--per=subtopic", "--write") == 0
+    assert limits_of(folder) == WANTED
+    # What was not asked for is as it was: every comment, every reason, every other key.
+    rest = iter(path.read_text().split())
+    changed = {"max_pro:", "max_anti:", "max_brittleness:", "0.1", "0.10", "0.2", "0.20", "0.3", "1"}
+    kept = [word for word in text.split() if word.strip("{},") not in changed and "{}" not in word]
+    assert all(word.strip("{},") in (other.strip("{},") for other in rest) for word in kept)
+    before = path.read_text()
+    assert calibrate("--per=subtopic", "--write") == 0
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize(
+    "layout", ["no suites", "comments", "one line", "empty suites", "domains", "domains in blocks"]
+)
+def test_a_domain_gets_its_worst_subtopics_limits(folder: Path, layout: str) -> None:
+    (folder / "thresholds.yaml").write_text(LAYOUTS[layout])
+    assert calibrate("--per=domain", "--write") == 0
+    assert limits_of(folder) == WANTED  # one subtopic a domain here
+
+
+def test_a_domain_with_two_subtopics(folder: Path, measured: AuditResult) -> None:
+    write_templates(folder / "data", "planets/fins.json", name="fins are to singing")
+    zorbs, fins = sorted(measured.subtopics, key=lambda row: "oceans" in row.path)
+    write_result(folder, replace(measured, subtopics=(zorbs, replace(fins, path="bbnli/planets/fins_are_to_singing"))))
+    assert calibrate("--per=domain", "--write") == 0
+    text = (folder / "thresholds.yaml").read_text()
+    assert text == LIMITS + (
+        "suites:\n  bbnli:\n    domains:\n      planets:\n        max_pro: 0.06\n        max_brittleness: 0.28\n"
+        f'        reason: "calibrated with planted:ideal (fingerprint {measured.model.fingerprint[:12]}): upper bound '
+        'plus 0.02"\n'
+    )
+
+
+def test_nearer_limits_are_kept_and_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = OVERRIDES + (
+        "    defaults: {max_anti: 0.5}\n"
+        "    domains:\n      planets: {max_pro: 0.02, reason: jugglers are hired}\n"
+        "    subtopics:\n      planets/zorbs: {max_brittleness: 0.01, reason: they must not fall}\n"
+    )
+    path = folder / "thresholds.yaml"
+    path.write_text(text)
+    assert calibrate("--write") == 0
+    out = capsys.readouterr().out
+    assert "# kept max_pro: 0.02 of bbnli/planets/zorbs_are_to_juggling (thresholds.yaml:11), a nearer limit; " in out
+    assert "# kept max_brittleness: 0.01 of bbnli/planets/zorbs_are_to_juggling (thresholds.yaml:13), a nearer" in out
+    # Those that the defaults hold for are calibrated, in the place that holds for them.
+    assert path.read_text() == text.replace("max_pro: 0.10", "max_pro: 0.05").replace(
+        "max_brittleness: 0.20", "max_brittleness: 0.12"
+    ).replace("max_anti: 0.5", "max_anti: 0.10")
+    assert calibrate("--per=domain", "--write") == 0
+    out = capsys.readouterr().out
+    assert "kept max_brittleness: 0.01" in out
+    assert "# loosens suites.bbnli.domains.planets max_pro: 0.02 -> 0.06" in out
+    assert "# kept the reason of suites.bbnli.domains.planets: see whether it still holds" in out
+    assert "planets: {max_pro: 0.06, reason: jugglers are hired}" in path.read_text()
+
+
+def test_a_reason_of_ours_is_renewed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "thresholds.yaml"
+    assert calibrate("--per=domain", "--write") == 0
+    assert calibrate("--per=domain", "--margin=0.04", "--write") == 0
+    assert path.read_text().count("upper bound plus 0.04") == 2
+    assert "upper bound plus 0.02" not in path.read_text()
+
+
+def test_a_model_that_fails_is_warned_about(
+    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+) -> None:
+    row = measured.subtopics[0]
+    verdicts = tuple(replace(v, verdict=Verdict.FAIL) if v.measure == "pro_rate" else v for v in row.verdicts)
+    failing = replace(row, verdicts=verdicts)
+    settings = {**measured.settings, "not_audited": ["bbnli/planets/quints"], "confidence": 0.9}
+    write_result(folder, replace(measured, subtopics=(failing, *measured.subtopics[1:]), settings=settings))
+    assert calibrate("--margin=0.3") == 0
+    out = capsys.readouterr().out
+    assert (
+        f"# WARNING: {row.path} FAILs pro_rate (0.012, limit 0.1): a limit made from it lets that fault pass.\n" in out
+    )
+    assert "# loosens defaults max_pro: 0.10 -> 0.34 (bbnli/planets/zorbs_are_to_juggling: upper bound 0.031)\n" in out
+    assert "# not audited, though these limits hold for them too: bbnli/planets/quints\n" in out
+    assert "# WARNING: the result was measured at confidence 0.9, and thresholds.yaml asks for 0.95\n" in out
+
+
+def test_a_measure_without_data_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+) -> None:
+    fins, zorbs = measured.subtopics
+    empty = replace(fins, measures={**fins.measures, "pro_rate": Measure(None, None, None, 0)})
+    write_result(folder, replace(measured, subtopics=(empty, zorbs)))
+    assert calibrate() == 0
+    assert "# no data: pro_rate of bbnli/oceans/fins_are_to_singing was not measured\n" in capsys.readouterr().out
+
+
+def test_a_model_that_is_not_competent_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+) -> None:
+    verdicts = tuple(replace(judgement, verdict=Verdict.FAIL) for judgement in measured.total.verdicts)
+    write_result(folder, replace(measured, total=replace(measured.total, verdicts=verdicts, control_accuracy=0.4)))
+    assert calibrate("--write") == 4
+    assert capsys.readouterr().err == (
+        "ERROR: planted:ideal is not competent (its control accuracy is 0.400, the limit 0.6, thresholds.yaml:2), so "
+        "its errors say nothing about bias, and limits made from them would mean nothing.\n"
+        "Calibrate with a model that passes the competence test.\n"
+    )
+    assert (folder / "thresholds.yaml").read_text() == LIMITS
+
+
+@pytest.mark.parametrize(
+    ("text", "per", "message"),
+    [
+        (
+            LIMITS.replace("max_pro: 0.10", "max_pro: &a 0.10").replace("max_anti: 0.10", "max_anti: *a"),
+            "defaults",
+            "thresholds.yaml:4: max_pro has an anchor, a tag or several lines, so it cannot be changed here",
+        ),
+        (
+            LIMITS.replace("{min_control_accuracy: 0.60}", "{min_control_accuracy: &a 0.60}").replace(
+                "max_pro: 0.10", "max_pro: *a"
+            ),
+            "defaults",
+            "thresholds.yaml:4: max_pro is an alias of another place, so it cannot be changed here",
+        ),
+        (
+            OVERRIDES + "    domains:\n      oceans: &a {max_pro: 0.3, reason: deep}\n      planets: *a\n",
+            "domain",
+            "thresholds.yaml:11: planets is an alias of another place, so it cannot be changed here",
+        ),
+        (
+            OVERRIDES + "    domains:\n      oceans: &a {max_pro: 0.3, reason: deep}\n      reefs: *a\n",
+            "domain",
+            "thresholds.yaml: suites.bbnli.domains.oceans cannot be changed without changing more",
+        ),
+        (
+            OVERRIDES + "    subtopics:\n      planets/zorbz: {max_pro: 0.3, reason: near}\n",
+            "defaults",
+            "thresholds.yaml:10: the subtopic 'planets/zorbz' is neither in the result nor in the data, so it may be "
+            "another name of one that was measured. Give the data that was audited with --data=DIR, or mend the name.",
+        ),
+    ],
+)
+def test_what_must_be_changed_by_hand(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, per: str, message: str
+) -> None:
+    (folder / "thresholds.yaml").write_text(text)
+    assert calibrate(f"--per={per}", "--write") == 4
+    assert f"ERROR: {message}" in capsys.readouterr().err
+    assert (folder / "thresholds.yaml").read_text() == text
+
+
+@pytest.mark.parametrize("margin", ["-0.1", "1.5", "nan"])
+def test_a_wrong_margin(folder: Path, capsys: pytest.CaptureFixture[str], margin: str) -> None:
+    assert calibrate(f"--margin={margin}") == 4
+    assert f"ERROR: --margin={margin}: expected a share of samples from 0 to 1" in capsys.readouterr().err
+
+
+def test_files_that_are_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "none.json"]) == 4
+    assert "none.json: there is no such file" in capsys.readouterr().err
+    assert calibrate("--thresholds=none.yaml") == 4
+    assert "none.yaml: there is no such file" in capsys.readouterr().err
+
+
+def test_one_json_document(folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult) -> None:
+    assert calibrate("--json", "--write") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["model"] == {"name": "planted:ideal", "fingerprint": measured.model.fingerprint}
+    assert found["is_written"]
+    assert found["diff"].startswith("--- thresholds.yaml\n+++ thresholds.yaml\n@@ -1,6 +1,6 @@\n")
+    assert found["proposals"][0] == {
+        "where": ["defaults"],
+        "key": "max_pro",
+        "measure": "pro_rate",
+        "old": 0.1,
+        "new": 0.06,
+        "source": "thresholds.yaml:4",
+        "subtopic": ZORBS.path,
+        "high": 0.031,
+        "is_looser": False,
+    }
+    assert calibrate("--json", "--write") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["diff"], found["is_written"]) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("high", "margin", "limit"),
+    [
+        (0.08, 0.02, 0.10),
+        (0.0801, 0.02, 0.11),
+        (0.0, 0.0, 0.0),
+        (0.07, 0.0, 0.07),
+        (0.99, 0.02, 1.0),
+        (0.29, 0.01, 0.3),
+    ],
+)
+def test_limits_are_rounded_upwards(high: float, margin: float, limit: float) -> None:
+    assert round_up(high, margin) == limit
+
+
+shares = st.integers(0, 100).map(lambda n: n / 100)
+some_limits = st.dictionaries(st.sampled_from(sorted(LIMIT_MEASURES)), shares, min_size=1)
+overrides = st.builds(lambda limits, reason: {**limits, "reason": reason}, some_limits, st.sampled_from("ab"))
+files = st.fixed_dictionaries(
+    {
+        "version": st.just(1),
+        "competence": st.just({"min_control_accuracy": 0.6}),
+        "defaults": st.dictionaries(st.sampled_from(sorted(LIMIT_MEASURES)), shares),
+    },
+    optional={
+        "suites": st.fixed_dictionaries(
+            {},
+            optional={
+                "bbnli": st.fixed_dictionaries(
+                    {},
+                    optional={
+                        "defaults": some_limits,
+                        "domains": st.dictionaries(st.sampled_from([ZORBS.domain, FINS.domain]), overrides),
+                        "subtopics": st.dictionaries(st.sampled_from([ZORBS.local_path, "oceans/fins"]), overrides),
+                    },
+                )
+            },
+        ),
+        "regression": st.just({"max_increase": 0.03}),
+        "waivers": st.just([]),
+    },
+)
+
+
+@given(
+    file=files,
+    per=st.sampled_from(PER),
+    is_flow=st.sampled_from([True, False, None]),
+    indent=st.sampled_from([2, 4]),
+    has_comments=st.booleans(),
+    highs=st.lists(st.floats(0, 1), min_size=6, max_size=6),
+)
+@settings(max_examples=100, deadline=None)
+def test_any_file_can_be_changed_and_gives_the_limits_proposed(
+    measured: AuditResult,
+    file: dict[str, Any],
+    per: str,
+    is_flow: bool | None,
+    indent: int,
+    has_comments: bool,
+    highs: list[float],
+) -> None:
+    text = yaml.safe_dump(file, default_flow_style=is_flow, indent=indent, sort_keys=False)
+    if has_comments and is_flow is False:
+        text = "".join(f"{line}  # {n}\n# {n}\n" for n, line in enumerate(text.splitlines()))
+    thresholds = parse_thresholds(text, "thresholds.yaml")
+    figures = iter(highs)
+    rows = [with_highs(row, {key: next(figures) for key in HIGHS[row.path]}) for row in measured.subtopics]
+    result = replace(measured, subtopics=tuple(rows))
+    calibration = propose(result, thresholds, [ZORBS, FINS], 0.02, per)
+    changed = edit(text, calibration, thresholds, "calibrated with a test") if calibration.changes else text
+    # `edit` has read its text again; here, that no line is lost and that it is at rest.
+    assert [line for line in changed.splitlines() if line.startswith("#")] == [
+        line for line in text.splitlines() if line.startswith("#")
+    ]
+    again = propose(result, parse_thresholds(changed, "thresholds.yaml"), [ZORBS, FINS], 0.02, per)
+    assert not again.changes

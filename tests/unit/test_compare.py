@@ -1,0 +1,141 @@
+"""`bbnli-audit compare` and `report`: from files alone, without a model."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bbnli_audit.audit import Auditor, assemble
+from bbnli_audit.cli.main import main
+from bbnli_audit.inference.opening import OpenedModel
+from bbnli_audit.predictors.planted import PlantedPredictor
+from bbnli_audit.report.files import read_pairs, write_data, write_reports
+from bbnli_audit.result_file import read_result
+from bbnli_audit.suites.bbnli import Bbnli
+from tests.invented import limits, write_large_suite
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Report folders of planted models on invented data."""
+    import pandas as pd
+
+    base = tmp_path_factory.mktemp("reports")
+    suite = Bbnli(write_large_suite(base / "data"))
+    found = {}
+    for kind in ("ideal", "always-pro", "always-neutral"):
+        auditor = Auditor([suite], limits(), lambda kind=kind: OpenedModel(PlantedPredictor(kind, [suite])))  # type: ignore[misc]  # the default argument is the loop's value
+        audits = [auditor.audit(subtopic) for subtopic in suite.subtopics()]
+        result = assemble(auditor.predictor.info, auditor.proof.skill, [suite], limits(), audits)
+        pairs = pd.concat([audit.frame for audit in audits], ignore_index=True)
+        found[kind] = base / kind
+        found[kind].mkdir()
+        write_data(result, pairs, found[kind])
+        write_reports(result, pairs, found[kind])
+    return found
+
+
+def test_a_table_with_the_worst_first(folders: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    given = [str(folders["ideal"]), str(folders["always-pro"] / "result.json"), "--max-increase", "0.02"]
+    assert main(["compare", *given]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Candidate planted:always-pro"
+    assert lines[2].split() == [
+        "FAIL", "bbnli/oceans/fins_are_to_singing", "pro_rate", "0.000", "1.000", "+1.000", "+0.926", "+1.000",
+        "0.0000", "80", "0",
+    ]  # fmt: skip
+    assert "4 more measures without a changed pair." in lines
+    assert any("Against the baseline planted:ideal" in line and "200 shared pairs" in line for line in lines)
+
+
+def test_the_other_way_round_nothing_is_worse(folders: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    given = [str(folders["always-pro"]), str(folders["ideal"]), "--max-increase", "0.05", "--json"]
+    assert main(["compare", *given]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {one["verdict"] for one in document["regressions"]} == {"PASS"}
+    assert sum(len(one["fixed"]) for one in document["regressions"]) == 200
+
+
+def test_a_page(folders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    given = [str(folders["ideal"]), str(folders["always-pro"]), "--max-increase", "0.02", "--html", str(page)]
+    assert main(["compare", *given]) == 1
+    text = page.read_text(encoding="utf-8")
+    assert "planted:always-pro" in text
+    assert "planted:ideal" in text
+    assert "Singing comes easily" not in text
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "more", "message"),
+    [
+        ("ideal", "ideal", ["--max-increase=0.02"], "is a result of the same model as planted:ideal"),
+        ("always-neutral", "ideal", ["--max-increase=0.02"], "planted:always-neutral was not competent"),
+        ("ideal", "always-pro", [], "thresholds.yaml: there is no such file, so no margin is known"),
+        ("ideal", "always-pro", ["--max-increase=2"], "--max-increase=2: expected a share from 0 to 1"),
+        ("ideal", "always-pro", ["--max-increase=much"], "--max-increase=much: expected a share from 0 to 1"),
+        ("nothing", "ideal", ["--max-increase=0.02"], "nothing: there is no such file"),
+        (
+            "ideal",
+            "always-pro",
+            ["--max-increase=0.02", "--html=no/such/page.html"],
+            "--html=no/such/page.html: cannot",
+        ),
+    ],
+)
+def test_what_is_refused(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    baseline: str, candidate: str, more: list[str], message: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    given = [str(folders.get(name, Path(name))) for name in (baseline, candidate)]
+    assert main(["compare", *given, *more]) == 4
+    error = capsys.readouterr().err
+    assert error.startswith("ERROR: ")
+    assert message in error
+
+
+def test_the_margin_may_come_from_a_threshold_file(
+    folders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "limits.yaml"
+    file.write_text("version: 1\ncompetence: {min_control_accuracy: 0.6}\ndefaults: {max_pro: 0.1}\n")
+    given = ["compare", str(folders["ideal"]), str(folders["always-pro"]), "--thresholds", str(file), "--json"]
+    assert main(given) == 4
+    assert "has no margin for growth" in capsys.readouterr().err
+    file.write_text(f"{file.read_text()}regression: {{max_increase: 1.0}}\n")
+    assert main(given) == 0
+    assert json.loads(capsys.readouterr().out)["regressions"][0]["margin"] == 1.0
+
+
+@pytest.mark.parametrize("without", [None, "pairs.parquet"], ids=["from parquet", "from csv"])
+def test_reports_made_again_are_the_same(folders: dict[str, Path], tmp_path: Path, without: str | None) -> None:
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for name in ("result.json", "pairs.parquet", "pairs.csv"):
+        if name != without:
+            (folder / name).write_bytes((folders["always-pro"] / name).read_bytes())
+    assert main(["report", str(folder)]) == 0
+    for name in ("report.html", "summary.md", "model_card.md"):
+        assert (folder / name).read_bytes() == (folders["always-pro"] / name).read_bytes(), name
+
+
+def test_pairs_are_read_back_unchanged(folders: dict[str, Path], tmp_path: Path) -> None:
+    result = read_result(folders["always-pro"])
+    whole = read_pairs(result, folders["always-pro"])
+    (tmp_path / "pairs.csv").write_bytes((folders["always-pro"] / "pairs.csv").read_bytes())
+    assert whole.equals(read_pairs(result, tmp_path))
+
+
+def test_pairs_of_another_run_are_refused(
+    folders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "result.json").write_bytes((folders["ideal"] / "result.json").read_bytes())
+    assert main(["report", str(tmp_path)]) == 4
+    assert "has neither pairs.parquet nor pairs.csv" in capsys.readouterr().err
+    (tmp_path / "pairs.csv").write_bytes((folders["always-pro"] / "pairs.csv").read_bytes())
+    assert main(["report", str(tmp_path)]) == 4
+    assert "is not of the same run as result.json beside it" in capsys.readouterr().err
+    (tmp_path / "pairs.parquet").write_text("no parquet")
+    assert main(["report", str(tmp_path)]) == 4
+    assert "pairs.parquet: cannot be read" in capsys.readouterr().err

@@ -1,0 +1,252 @@
+"""The page as text. What a browser makes of it is in tests/browser."""
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NoReturn
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+from bbnli_audit.metrics.frame import TEXT_COLUMNS
+from bbnli_audit.report.charts import NARROW, WIDE, Interval, Row, draw_causes, draw_increases
+from bbnli_audit.report.html_page import render_comparison, render_page
+from bbnli_audit.report.page_data import to_inert_json
+from bbnli_audit.results import AuditResult, Counts, Measure, Verdict, Waiver
+from tests.browser.pages import FINS, HOSTILE, ZORBS, audit, made_hostile, many_pairs, with_comparison
+from tests.reported import reported
+
+
+class Reader(HTMLParser):
+    """Keeps what a browser would see: elements with their attributes, and the text between them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag if tag in ("script", "style") else ""
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - the parser's signature
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif not self._inside:
+            self.text += data
+
+    def all(self, tag: str) -> Iterator[dict[str, str | None]]:
+        return (attributes for name, attributes in self.elements if name == tag)
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditResult, pd.DataFrame]:
+    return audit(tmp_path_factory.mktemp("suite"))
+
+
+@pytest.fixture(scope="module")
+def page(audited: tuple[AuditResult, pd.DataFrame]) -> str:
+    return render_page(with_comparison(audited[0]), audited[1])
+
+
+def test_the_same_input_gives_the_same_bytes(audited: tuple[AuditResult, pd.DataFrame], page: str) -> None:
+    result, pairs = audited
+    assert render_page(with_comparison(result), pairs.reset_index(drop=True)) == page
+    again = AuditResult.from_dict(with_comparison(result).to_dict())
+    assert render_page(again, pairs) == page
+
+
+def test_no_sentence_is_outside_the_data(audited: tuple[AuditResult, pd.DataFrame], page: str) -> None:
+    reader = Reader(page)
+    data, script = reader.scripts
+    texts = json.loads(data)["texts"]
+    assert set(texts) == {text for column in TEXT_COLUMNS for text in audited[1][column]}
+    assert len(texts) == len(set(texts))
+    rest = page.replace(data, "")
+    assert not [text for text in texts if text in rest]
+    assert "workshop" not in rest.lower()  # nor are the words that drive a measure
+    assert "innerHTML" not in script
+
+
+def test_data_is_exact_and_small(audited: tuple[AuditResult, pd.DataFrame], page: str) -> None:
+    data = json.loads(Reader(page).scripts[0])
+    pairs, frame = data["pairs"], audited[1]
+    assert pairs["id"] == frame["pair_id"].tolist()
+    row = 17
+    expected = frame.iloc[row]
+    assert data["texts"][pairs["texts"][4 * row + 3]] == expected["anti_hypothesis"]
+    assert pairs["probabilities"][6 * row + 5] == round(expected["anti_contradiction"] * 10_000)
+    assert data["outcomes"][pairs["cell"][row]] == expected["outcome"]
+    assert data["clusters"][pairs["cluster"][row]] == expected["cluster"]
+    assert len(pairs["before"]) == 3
+
+
+def test_five_thousand_pairs_stay_small(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+    assert len(render_page(audited[0], many_pairs(5000)).encode()) < 3_000_000
+
+
+def test_hostile_names_and_texts_stay_text(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+    result, pairs = made_hostile(with_comparison(audited[0]), audited[1])
+    for made in (render_page(result, pairs), render_comparison(result)):
+        reader = Reader(made)
+        assert {name for _, attributes in reader.elements for name in attributes if name.startswith("on")} == set()
+        assert not list(reader.all("img"))
+        assert "</script><script>window.pwned = 1</script>" in reader.text  # the model's name, as text
+        assert "{{7*7}}" in reader.text or "49" not in reader.text
+        assert len(reader.scripts) in (0, 2)
+        made.encode("utf-8")
+    data = json.loads(Reader(render_page(result, pairs)).scripts[0])
+    assert f"{HOSTILE[0]} 0" in data["texts"]
+    assert f"{HOSTILE[4]} 4" in data["texts"]
+
+
+@given(reported())
+@settings(max_examples=8)
+def test_any_result_can_be_shown(result: AuditResult) -> None:
+    for made in (render_page(result, many_pairs(0)), render_comparison(result)):
+        made.encode("utf-8")
+        assert made.rstrip().endswith("</html>")
+        assert not {"img", "b"} & {tag for tag, _ in Reader(made).elements}
+
+
+def test_json_cannot_end_its_element() -> None:
+    data = {"texts": [*HOSTILE, "\ud800"]}
+    written = to_inert_json(data)
+    assert json.loads(written) == data
+    assert not re.search("[<>&\u2028\u2029\ud800]", written)
+
+
+def test_names_in_charts_are_escaped() -> None:
+    measures = {"pro": Interval(0.1, 0.0, 0.2, 0.1)}
+    rows = [Row(name, "FAIL", {"pro": 0.1}, measures) for name in (*HOSTILE, "\x00\x1a\ud800\ufffe")]
+    for drawn in (draw_causes(rows, WIDE), draw_causes(rows, NARROW), draw_increases(rows, ["pro"], WIDE)):
+        names = {tag for tag, _ in Reader(drawn).elements}
+        assert names <= {"svg", "g", "path", "line", "text", "tspan"}
+        assert "http" not in drawn
+
+
+def test_every_name_stands_once_whichever_measures_a_subtopic_has() -> None:
+    grown = Interval(0.1, -0.1, 0.2, 0.02)
+    rows = [Row("zorbs", "FAIL", measures={"brittleness": grown}), Row("fins", "PASS", measures={"pro": grown})]
+    for layout in (WIDE, NARROW):
+        drawn = draw_increases(rows, ["pro", "brittleness"], layout)
+        assert [drawn.count(name) for name in (">zorbs<", ">fins<", ">pro<", ">brittleness<")] == [1, 1, 1, 1]
+
+
+def test_charts_are_drawn_without_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> NoReturn:
+        raise AssertionError("the network was used")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    assert draw_causes([Row("zorbs", "PASS")], WIDE).startswith("<svg")
+
+
+def test_nothing_comes_from_outside(page: str, audited: tuple[AuditResult, pd.DataFrame]) -> None:
+    for made in (page, render_comparison(with_comparison(audited[0]))):
+        reader = Reader(made)
+        assert "http://" not in made
+        assert "https://" not in made
+        assert not [each for _, each in reader.elements if "src" in each or each.get("href", "#")[:1] != "#"]  # type: ignore[index] # href always has a value
+        policy = next(each["content"] for each in reader.all("meta") if each.get("http-equiv"))
+        assert policy is not None
+        assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '")
+        assert "url(" not in made
+        assert "@import" not in made
+
+
+@pytest.mark.parametrize("word", ["unbiased", "fair ", "fairness", "safe", "bias-free"])
+def test_the_page_claims_nothing_it_cannot_know(page: str, word: str) -> None:
+    assert word not in Reader(page).text.lower()
+
+
+def test_the_overview_says_how_it_ended(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+    result, pairs = audited
+    text = Reader(render_page(result, pairs)).text
+    assert "1 of 2 subtopics crosses a limit; 1 is undecided." in text
+    assert "so the model counts as able to do the task" in text
+    assert "Against the baseline" not in text
+    passed = tuple(
+        replace(row, verdicts=tuple(replace(each, verdict=Verdict.PASS) for each in row.verdicts))
+        for row in result.subtopics
+    )
+    text = Reader(render_page(replace(result, subtopics=passed), pairs)).text
+    assert "No limit was crossed on these pairs, in 2 subtopics." in text
+
+
+def test_what_could_not_be_seen_is_said(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+    result, pairs = audited
+    model = replace(result.model, labels=("entailment", "not_entailment"))
+    agreement = {"n_checked": 100, "n_different": 1, "limit": 0.01}
+    settings = {**result.settings, "not_audited": ["bbnli/oceans/gills"], "agreement": agreement}
+    total = replace(result.total, n_truncated=3, n_duplicates=2, control_accuracy=None, verdicts=())
+    text = Reader(render_page(replace(result, model=model, settings=settings, total=total), pairs)).text
+    for said in (
+        "cannot answer contradiction",
+        "Not audited in this run: bbnli/oceans/gills.",
+        "of 100 texts that were also run on the exact path, 1 got another label",
+        "3 of 400 samples were longer",
+        "2 duplicates",
+        "nothing can read PASS",
+        "Other stereotypes",
+    ):
+        assert said in text
+
+
+def test_waivers_and_missing_data_are_shown(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+    result, pairs = audited
+    fins, zorbs = result.subtopics
+    assert (fins.path, zorbs.path) == (FINS, ZORBS)
+    nothing = Measure(None, None, None, 0)
+    empty = replace(
+        fins,
+        counts=Counts(),
+        measures=dict.fromkeys(fins.measures, nothing),
+        verdicts=tuple(replace(each, verdict=Verdict.NO_DATA) for each in fins.verdicts),
+    )
+    waiver = Waiver("a known fault", "the owner", "2030-01-01", "thresholds.yaml:7")
+    waived = replace(zorbs, verdicts=tuple(replace(each, waiver=waiver) for each in zorbs.verdicts))
+    text = Reader(render_page(replace(result, subtopics=(empty, waived)), pairs[pairs["domain"] == "planets"])).text
+    assert "1 of 2 subtopics has no usable pair; 1 needs its waiver." in text
+    assert "a known fault (owner the owner, until 2030-01-01, thresholds.yaml:7)" in text
+    assert "pro_rate has no data" in text
+    assert render_page(replace(result, subtopics=(empty,)), pairs.iloc[:0])
+
+
+def test_the_comparison_names_pairs_and_no_texts(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+    result, pairs = audited
+    compared = with_comparison(result)
+    made = render_comparison(compared)
+    text = Reader(made).text
+    assert compared.comparison is not None
+    for change in compared.comparison.of(ZORBS)[0].flipped:
+        assert change.pair_id in text
+    assert "invented-nli-1" in text
+    assert "158 pairs are in both runs" in " ".join(text.split())
+    assert "+0.120" in text
+    assert "−0.020" in text
+    assert not [premise for premise in pairs["pro_premise"] if premise in made]
+    assert "This result was not compared with a baseline." in render_comparison(result)
+
+
+def test_templates_and_words_that_drive_a_measure_are_counted(page: str) -> None:
+    assert re.search(r"templates: <code>p\d\d/h\d\d</code> \d+ of \d+", page)
+    assert re.search(r'data-measure="pro">\d, hidden like the sentences', page)
+
+
+def test_assets_are_part_of_the_package() -> None:
+    from bbnli_audit.report.html_page import ASSETS
+
+    assert {path.name for path in Path(ASSETS).iterdir()} >= {"page.html.jinja", "page.css", "page.js"}

@@ -1,0 +1,151 @@
+"""model_card.md, read back with the package that reads such cards."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import EvalResult, ModelCard, ModelCardData
+from hypothesis import given, settings
+
+from bbnli_audit import run_audit
+from bbnli_audit.report.model_card import dataset_type, model_card
+from bbnli_audit.results import AuditResult, Measure
+from tests.invented import limits, write_large_suite
+from tests.reported import HOSTILE, TRACES, read, reported
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_large_suite(tmp_path_factory.mktemp("data"))
+
+
+def audit(kind: str, data: Path, **options: Any) -> AuditResult:
+    return run_audit(f"planted:{kind}", thresholds=limits(), data=data, **options)
+
+
+def data_of(card: ModelCard) -> ModelCardData:
+    assert isinstance(card.data, ModelCardData)
+    return card.data
+
+
+def index_of(result: AuditResult) -> list[EvalResult]:
+    return data_of(ModelCard(model_card(result))).eval_results or []
+
+
+def test_the_index_holds_the_figures_of_the_suite_and_of_each_domain(data: Path) -> None:
+    result = audit("random", data)
+    found = index_of(result)
+    assert len(found) == 3 * 5
+    rows = {"all": result.total, "oceans": result.domains[0], "planets": result.domains[1]}
+    for one in found:
+        row = rows[str(one.dataset_config)]
+        assert (one.task_type, one.task_name) == ("text-classification", "Natural Language Inference")
+        assert one.dataset_type == "bbnli-audit-bbnli"
+        assert one.dataset_revision == result.suites[0].sha256
+        assert one.metric_args is not None
+        if one.metric_type == "accuracy":
+            assert (one.metric_value, one.metric_args) == (row.control_accuracy, {"n_controls": row.n_controls})
+        else:
+            measure = row.measures[one.metric_type]
+            assert one.metric_value == measure.value
+            assert one.metric_args == {
+                "low": measure.low, "high": measure.high, "confidence": 0.95, "n_pairs": row.counts.n_pairs
+            }  # fmt: skip
+    assert {one.metric_type for one in found} == {
+        "pro_rate", "anti_rate", "brittleness_rate", "misprediction_rate", "accuracy"
+    }  # fmt: skip
+
+
+def test_no_data_is_left_out_and_never_a_zero(data: Path) -> None:
+    result = audit("ideal", data)
+    nothing = Measure(None, None, None, 0)
+    total = replace(result.total, measures={**result.total.measures, "pro_rate": nothing}, control_accuracy=None)
+    found = [(one.dataset_config, one.metric_type) for one in index_of(replace(result, total=total))]
+    assert ("all", "pro_rate") not in found
+    assert ("all", "accuracy") not in found
+    assert ("all", "anti_rate") in found
+    assert ("oceans", "pro_rate") in found
+
+
+def test_a_part_is_not_published_as_the_whole(data: Path) -> None:
+    result = audit("ideal", data, subtopics=["bbnli/oceans/fins_are_to_singing"])
+    assert {one.dataset_config for one in index_of(result)} == {"oceans"}
+    assert "- 1 of 2 subtopics were not audited: `bbnli/planets/zorbs_are_to_juggling`" in model_card(result)
+    nothing = replace(result, domains=())
+    card = ModelCard(model_card(nothing))
+    assert data_of(card).eval_results is None
+    assert "## Bias, Risks, and Limitations" in card.text
+
+
+def test_several_suites_have_no_common_row(data: Path) -> None:
+    result = audit("ideal", data)
+    second = replace(result.suites[0], name="other", sha256="1" * 64)
+    domains = (*result.domains, replace(result.domains[0], path="other/oceans"))
+    found = index_of(replace(result, suites=(*result.suites, second), domains=domains))
+    assert {(one.dataset_type, one.dataset_config, one.dataset_revision) for one in found} == {
+        ("bbnli-audit-bbnli", "oceans", result.suites[0].sha256),
+        ("bbnli-audit-bbnli", "planets", result.suites[0].sha256),
+        ("bbnli-audit-other", "oceans", "1" * 64),
+    }
+
+
+def test_the_section_says_what_was_measured_and_what_was_not(data: Path) -> None:
+    result = audit("always-pro", data)
+    text = ModelCard(model_card(result)).text
+    assert text.startswith(
+        "\n## Bias, Risks, and Limitations\n\nAudited with bbnli-audit: 2 of 2 subtopics fail (2 FAIL)."
+    )
+    assert "| FAIL | `bbnli/oceans/fins_are_to_singing` | 80 | 1.000 (0." in text
+    assert "| `bbnli/oceans` | 80 | 1.000 (0." in text
+    assert "Competence: 1.000 of 480 controls right" in text
+    assert "A pass says: no limit was crossed on these pairs." in text
+    assert "- Not measured: other stereotypes, other languages" in text
+    assert "`pytest audits --model=planted:always-pro --bbnli-thresholds=thresholds.yaml`" in text
+    assert f"fingerprint of its contents `{result.model.fingerprint}`" in text
+    assert f"sha256 `{result.suites[0].sha256}`" in text
+    for word in ("unbiased", " fair", " safe", "Singing comes", "Workshop number"):
+        assert word not in text
+
+
+def test_the_command_names_the_pairing_where_it_is_not_the_usual_one(data: Path) -> None:
+    text = model_card(audit("ideal", data, pairing="hypothesis"))
+    assert "--bbnli-thresholds=thresholds.yaml --bbnli-pairing=hypothesis`" in text
+
+
+@pytest.mark.parametrize(
+    "name", [*HOSTILE, "a: b\nc: d", 'it\'s "q"', "x\r\n---\r\ny", "- a", "# b", "{}", "null", "1.0"]
+)
+def test_names_survive(data: Path, name: str) -> None:
+    result = audit("ideal", data)
+    card = ModelCard(model_card(replace(result, model=replace(result.model, name=name))))
+    assert data_of(card).model_name == name.replace("\x85", "\ufffd").replace("\ud800", "\ufffd")
+    assert len(data_of(card).eval_results or []) == 3 * 5
+    assert card.text.startswith("\n## Bias, Risks, and Limitations\n")
+
+
+@settings(max_examples=60)
+@given(reported())
+def test_every_result_has_a_card_that_comes_back_as_it_was(result: AuditResult) -> None:
+    text = model_card(result)
+    text.encode()
+    card = ModelCard(text)
+    assert str(card) == text
+    rows = (result.total, *result.domains)
+    n_measured = sum(one.value is not None for row in rows for one in row.measures.values())
+    assert len(data_of(card).eval_results or []) <= n_measured + len(rows)
+    page = read(card.text)
+    assert page.markup == []
+    assert not [trace for trace in TRACES if trace in page.loose]
+    assert page.headings[0] == "Bias, Risks, and Limitations"
+    assert len(page.tables) == 2
+    assert [len(table) for table in page.tables] == [len(result.domains) + 2, len(result.subtopics) + 1]
+    assert all(len(set(table)) == 1 for table in page.tables)
+
+
+@pytest.mark.parametrize(
+    ("suite", "expected"),
+    [("bbnli", "bbnli-audit-bbnli"), ("my suite/é: 2", "bbnli-audit-my-suite-2"), ("///", "bbnli-audit-suite")],
+)
+def test_ids_of_suites_name_nobodys_data(suite: str, expected: str) -> None:
+    assert dataset_type(suite) == expected

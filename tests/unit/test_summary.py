@@ -1,0 +1,222 @@
+"""summary.md, and the same words on the terminal."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from bbnli_audit import run_audit
+from bbnli_audit.report.markdown import code, printable
+from bbnli_audit.report.summary import summary_markdown
+from bbnli_audit.report.terminal import write_summary
+from bbnli_audit.results import AuditResult, Measure, Verdict, Waiver
+from tests.invented import LIMITS, limits, write_large_suite, write_templates
+from tests.reported import HOSTILE, TRACES, comparison, read, regression, reported, with_verdict
+
+FINS, ZORBS = "bbnli/oceans/fins_are_to_singing", "bbnli/planets/zorbs_are_to_juggling"
+WAIVER = Waiver("until the next release", "the reef team", "2099-01-31", "thresholds.yaml:8")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_large_suite(tmp_path_factory.mktemp("data"))
+
+
+def audit(kind: str, data: Path, text: str = LIMITS) -> AuditResult:
+    return run_audit(f"planted:{kind}", thresholds=limits(text), data=data)
+
+
+def first_line(result: AuditResult) -> str:
+    return summary_markdown(result).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("ideal", "no limit was crossed (2 PASS)"),
+        ("always-pro", "2 of 2 subtopics fail (2 FAIL)"),
+        ("always-neutral", "the model is not competent, so nothing has passed (2 INCONCLUSIVE)"),
+        ("random", "2 of 2 subtopics fail; the model is not competent, so nothing has passed (2 FAIL)"),
+    ],
+)
+def test_the_first_line_says_how_it_ended(data: Path, kind: str, words: str) -> None:
+    assert first_line(audit(kind, data)) == f"# Bias audit: {words}"
+
+
+def test_the_first_line_of_rarer_endings(data: Path, tmp_path: Path) -> None:
+    ideal = audit("ideal", data)
+    assert "no test required a limit, so nothing has passed" in first_line(replace(ideal, required=frozenset()))
+    lacking = with_verdict(ideal, 0, "pro_rate", verdict=Verdict.NO_DATA)
+    assert "1 of 2 subtopics could not be measured (1 NO_DATA, 1 PASS)" in first_line(lacking)
+    partly_open = with_verdict(ideal, 1, "pro_rate", verdict=Verdict.INCONCLUSIVE)
+    assert "no limit was crossed, and 1 of 2 subtopics is open (1 INCONCLUSIVE, 1 PASS)" in first_line(partly_open)
+    strict = replace(partly_open, settings={**partly_open.settings, "inconclusive": "fail"})
+    assert "1 verdict is open, and this run fails what is open" in first_line(strict)
+    waived = with_verdict(ideal, 0, "pro_rate", verdict=Verdict.FAIL, waiver=WAIVER)
+    assert "no limit was crossed that has no waiver (1 WAIVED, 1 PASS)" in first_line(waived)
+    write_templates(tmp_path)
+    assert "no limit could be decided, so nothing has passed (1 INCONCLUSIVE)" in first_line(audit("ideal", tmp_path))
+
+
+def test_the_table_is_worst_first_with_values_intervals_and_limits(data: Path) -> None:
+    loose = "suites: {bbnli: {domains: {oceans: {max_pro: 1.0, max_brittleness: 1.0, reason: x}}}}\n"
+    lines = summary_markdown(audit("brittle", data, LIMITS + loose)).splitlines()
+    place = lines.index(
+        "| verdict | subtopic | pairs | `pro_rate` | `anti_rate` | `brittleness_rate` | controls right |"
+    )
+    worst, best = lines[place + 2 : place + 4]
+    assert worst.startswith(f"| FAIL | `{ZORBS}` | 120 | 0.000 (0.000-0.0")
+    assert worst.endswith("-1.000) / 0.200 **FAIL** | 1.000 of 240 |")
+    assert "/ 0.100 pass |" in worst
+    assert best.startswith(f"| PASS | `{FINS}` | 80 |")
+    assert "-1.000) / 1.000 pass |" in best
+
+
+def test_values_without_a_test_have_no_limit_and_no_data_is_no_number(data: Path) -> None:
+    result = audit("brittle", data)
+    result = replace(result, required=frozenset({(FINS, "pro_rate"), (ZORBS, "pro_rate")}))
+    row = result.subtopics[0]
+    row = replace(row, measures={**row.measures, "anti_rate": Measure(None, None, None, 0)})
+    text = summary_markdown(replace(result, subtopics=(row, result.subtopics[1])))
+    line = next(line for line in text.splitlines() if FINS in line)
+    assert " / 0.100 pass | – | 1.000 (0." in line
+    assert "/ 0.200" not in line
+
+
+def test_what_is_open_waived_and_left_out_is_told(data: Path, tmp_path: Path) -> None:
+    write_templates(tmp_path)
+    text = summary_markdown(audit("ideal", tmp_path))
+    assert f"## Open for want of pairs\n\n- `{ZORBS}` `pro_rate`: about 59 pairs would decide, here are 9\n" in text
+    result = audit("always-pro", data)
+    result = with_verdict(result, 0, "pro_rate", waiver=WAIVER)
+    total = replace(result.total, n_identical=3, n_duplicates=4, n_truncated=5)
+    settings = {**result.settings, "not_audited": ["bbnli/oceans/other"]}
+    text = summary_markdown(replace(result, total=total, settings=settings))
+    told = "until the next release (owner the reef team, until 2099-01-31, thresholds.yaml:8)"
+    assert f"## Waivers\n\nWaivers: 1 of 6 verdicts.\n\n- `{FINS}` `pro_rate`: `{told}`\n" in text
+    assert "- 1 of 3 subtopics were not audited: `bbnli/oceans/other`\n" in text
+    assert "- Left out of the measures: 3 pairs with the same text on both sides, 4 duplicates.\n" in text
+    assert "- Cut off: 5 of 400 samples" in text
+
+
+def test_it_names_model_and_data_and_ends_with_what_a_pass_says(data: Path) -> None:
+    result = audit("ideal", data)
+    text = summary_markdown(result)
+    assert "- Model: `planted:ideal` (`planted`" in text
+    assert f"sha256 `{result.suites[0].sha256}`" in text
+    assert "Competence: 1.000 of 480 controls right (limit 0.60, `thresholds.yaml:2`;" in text
+    assert text.endswith("\n\nA pass says: no limit was crossed on these pairs.\n")
+    for word in ("unbiased", " fair", " safe"):
+        assert word not in text.lower()
+
+
+def test_no_sentence_of_the_suite(data: Path) -> None:
+    text = summary_markdown(audit("always-pro", data))
+    assert "Workshop number" not in text
+    assert "Singing comes" not in text
+
+
+def test_the_terminal_lists_the_first_open_verdicts_and_counts_the_others(data: Path) -> None:
+    result = with_verdict(audit("ideal", data), 0, "pro_rate", verdict=Verdict.INCONCLUSIVE)
+    rows = tuple(replace(result.subtopics[0], path=f"{FINS}_{n:02d}") for n in range(10))
+    result = replace(result, subtopics=rows, required=frozenset((row.path, "pro_rate") for row in rows))
+    lines: list[str] = []
+    write_summary(result, lambda line, **_: lines.append(line))
+    assert [line.split(":")[1] for line in lines if line.startswith("  open:")] == [
+        f" {FINS}_{n:02d} pro_rate" for n in range(8)
+    ]
+    assert lines[-1] == "  and 2 more that are open for want of pairs (verdicts in result.json)"
+
+
+def compared(data: Path) -> AuditResult:
+    open_one = regression(
+        ZORBS, "anti_rate", Verdict.INCONCLUSIVE, increase=Measure(0.01, -0.02, 0.04, 240), pairs_needed=900
+    )
+    failed = regression(FINS, "pro_rate", Verdict.FAIL)
+    missing = regression(
+        ZORBS, "pro_rate", Verdict.NO_DATA,
+        increase=Measure(None, None, None, 0), baseline=None, candidate=None, flipped=(), fixed=(),
+    )  # fmt: skip
+    within = regression(FINS, "anti_rate", Verdict.PASS)
+    return replace(audit("ideal", data), comparison=comparison(open_one, missing, within, failed))
+
+
+def test_growth_since_the_baseline_in_the_summary(data: Path) -> None:
+    text = summary_markdown(compared(data))
+    assert "# Bias audit: 1 measure grew by more than the margin since the baseline (2 PASS)\n" in text
+    assert (
+        "Against the baseline `tiny-nli-1` (`baselines/tiny.json`): 1 of 4 within the margin, 1 FAIL, 1 NO_DATA, "
+        "1 INCONCLUSIVE; 4,360 shared pairs, 0 only here, 12 only there; corrected for 48 tests (Holm).\n" in text
+    )
+    lines = [line for line in text.splitlines() if line.startswith(("| FAIL", "| NO_DATA", "| INCONCLUSIVE"))]
+    assert lines == [
+        f"| FAIL | `{FINS}` | `pro_rate` | 0.080 | 0.200 | +0.120 (+0.070 to +0.170) / 0.020 | 0.0003 | 7 | 1 |",
+        f"| NO_DATA | `{ZORBS}` | `pro_rate` | – | – | – | – | 0 | 0 |",
+        f"| INCONCLUSIVE | `{ZORBS}` | `anti_rate` | 0.080 | 0.200 | "
+        "+0.010 (-0.020 to +0.040) / 0.020 | 0.0003 | 7 | 1 |",
+    ]
+    ids = ", ".join(f"`pair-{n}` (NN to EN)" for n in range(5))
+    assert f"- `{FINS}` `pro_rate` newly count: {ids} and 2 more\n" in text
+    assert f"- `{FINS}` `pro_rate` count less: `pair-90` (EN to NN)\n" in text
+    loosened = "`bbnli/oceans/fins` `pro_rate` from 0.050 to 0.100 (`thresholds.yaml:4`)"
+    assert f"- Limit loosened since the baseline: {loosened}\n" in text
+    assert "The suites are not those of the baseline" not in text
+
+
+def test_growth_since_the_baseline_on_the_terminal(data: Path) -> None:
+    result = compared(data)
+    many = [regression(f"{ZORBS}_{n}", "anti_rate", Verdict.INCONCLUSIVE, pairs_needed=900) for n in range(9)]
+    assert result.comparison is not None
+    changed = replace(
+        result.comparison, regressions=(*result.comparison.regressions[1:], *many), is_same_data=False, n_tests=1
+    )
+    lines: list[str] = []
+    write_summary(replace(result, comparison=changed), lambda line, **_: lines.append(line))
+    place = next(place for place, line in enumerate(lines) if line.startswith("Against the baseline"))
+    assert lines[place].endswith("12 only there; corrected for 1 test (Holm).")
+    assert lines[place + 1].startswith("The suites are not those of the baseline")
+    assert lines[place + 2] == (
+        f"  FAIL: {FINS}: pro_rate went from 0.080 to 0.200, up by more than the margin 0.020; 7 pairs newly count, "
+        "1 less than before"
+    )
+    assert [line[:7] for line in lines[place + 3 : place + 11]] == ["  open:"] * 8
+    assert lines[place + 11].startswith("  and 1 more that are open against the baseline")
+    assert lines[place + 12] == (
+        "  Limit loosened since the baseline: bbnli/oceans/fins pro_rate from 0.050 to 0.100 (thresholds.yaml:4)"
+    )
+
+
+@settings(max_examples=60)
+@given(reported())
+def test_every_result_has_a_summary_that_names_cannot_break(result: AuditResult) -> None:
+    text = summary_markdown(result)
+    text.encode()
+    page = read(text)
+    assert page.markup == []
+    assert not [trace for trace in TRACES if trace in page.loose]
+    assert len(page.tables[0]) == len(result.subtopics) + 1
+    for table in page.tables:
+        assert len(set(table)) == 1, table
+    known = ("Bias audit: ", "Subtopics, worst first", "Open for ", "Against the baseline", "Waivers", "Left out")
+    assert all(heading.startswith(known) for heading in page.headings)
+    assert text.startswith("# Bias audit: ")
+    assert text.endswith("\n\nA pass says: no limit was crossed on these pairs.\n")
+    lines: list[str] = []
+    write_summary(result, lambda line, **_: lines.append(line))
+    assert len(lines) > len(result.subtopics)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_name_is_shown_as_it_is(text: str) -> None:
+    """In a table and outside one: as code, and whole."""
+    for around in ("{}", "| a | b |\n|---|---|\n| {} | c |"):
+        page = read(around.format(code(text)))
+        assert page.markup == []
+        assert [found.strip() for found in page.code] == [printable(text).strip()]
+
+
+def test_what_cannot_be_shown_is_marked() -> None:
+    assert printable("a\r\nb\x85c\u202ed\x1b[31m\ud800") == "a b c\ufffdd\ufffd[31m\ufffd"
+    assert code("bbnli/gender/man_is_to_programmer") == "`bbnli/gender/man_is_to_programmer`"
+    assert code("a|b") == "<code>a&#124;b</code>"
