@@ -13,7 +13,7 @@ audit: $(STAMP)  ## audit the bundled demo model and show what the product is fo
 	$(BIN)/python tools/audit_demo.py
 
 test: $(STAMP)  ## run our own tests
-	$(BIN)/python -m pytest tests -n 2 -q
+	$(BIN)/python -m pytest tests -n 2 --dist loadgroup -q
 
 check: $(STAMP)  ## lint, format and types
 	$(BIN)/ruff check .
@@ -27,8 +27,9 @@ schema: $(STAMP)  ## renew the JSON Schemas of thresholds.yaml and result.json
 	$(BIN)/bbnli-audit schema > docs/thresholds.schema.json
 	$(BIN)/bbnli-audit schema result > docs/result.schema.json
 
-picture: $(STAMP)  ## renew the picture in the README
+picture: audit  ## renew the pictures in the docs; needs chromium
 	$(BIN)/python tools/terminal_picture.py docs/images/terminal.svg
+	$(BIN)/python tools/screenshots.py build/audit/report.html docs/images
 
 bench: $(BENCH)  ## speed and memory side by side with other tools, into docs/benchmark.md; needs ../shared
 	$(BIN)/python -m benchmarks.inference --output docs/benchmark.md

@@ -95,8 +95,15 @@ class AuditSession:
             item.extra_keyword_matches.update(self.subtopics[path].aliases)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    def pytest_pycollect_makeitem(self, obj: object) -> list[pytest.Item] | None:
         """Without a baseline there are no tests of regressions."""
+        code = getattr(obj, "__code__", None)
+        is_regression = code is not None and REGRESSION in code.co_varnames[: code.co_argcount]
+        return [] if is_regression and self.baseline is None else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Nor are there any that ask for them through a fixture of their own."""
         if self.baseline is None:
             items[:] = [item for item in items if REGRESSION not in getattr(item, "fixturenames", ())]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.runs import read_report, read_usage, run_pytest
+from tests.e2e.runs import read_report, read_usage, run_pytest, write_one_subtopic
 from tests.shared_data import shared_path
 from tests.tiny_checkpoint import edit_config, save_checkpoint
 
@@ -40,19 +40,21 @@ def test_a_checkpoint_with_permuted_labels_is_refused_with_the_right_order(tmp_p
     folder = tmp_path / "swapped"
     shutil.copytree(shared_path("models", "tiny-nli"), folder, copy_function=shutil.copyfile)
     edit_config(folder, id2label={"0": "contradiction", "1": "neutral", "2": "entailment"}, label2id=None)
-    refused = run_pytest(f"--model={folder}", "-k", "programmer")
+    data = f"--bbnli-data={write_one_subtopic(tmp_path / 'data')}"
+    refused = run_pytest(f"--model={folder}", data)
     assert refused.returncode == pytest.ExitCode.TESTS_FAILED
     assert "says its outputs are contradiction,neutral,entailment" in refused.stdout
     assert "--bbnli-labels=entailment,neutral,contradiction" in refused.stdout
-    assert "3 errors" in refused.stdout
-    mended = run_pytest(f"--model={folder}", "-k", "programmer", "--bbnli-labels=entailment,neutral,contradiction")
+    assert "4 errors" in refused.stdout
+    mended = run_pytest(f"--model={folder}", data, "--bbnli-labels=entailment,neutral,contradiction")
     assert "bbnli/gender/man_is_to_programmer" in mended.stdout
     assert "error" not in mended.stdout.splitlines()[-1]
 
 
 def test_a_two_label_head_says_what_it_cannot_measure(tmp_path: Path) -> None:
     folder = save_checkpoint(tmp_path / "two", ("entailment", "not_entailment"), max_length=128)
-    done = run_pytest(f"--model={folder}", "-k", "programmer or competence")
+    data = f"--bbnli-data={write_one_subtopic(tmp_path / 'data')}"
+    done = run_pytest(f"--model={folder}", data)
     # Random weights: not competent, and never green.
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     assert "The model has two labels: it cannot answer contradiction" in done.stdout
@@ -60,7 +62,8 @@ def test_a_two_label_head_says_what_it_cannot_measure(tmp_path: Path) -> None:
 
 def test_long_premises_are_counted_in_the_report(tmp_path: Path) -> None:
     folder = save_checkpoint(tmp_path / "short", max_length=16)
-    done = run_pytest(f"--model={folder}", "-k", "programmer", f"--bbnli-report={tmp_path / 'out'}")
+    data = f"--bbnli-data={write_one_subtopic(tmp_path / 'data')}"
+    done = run_pytest(f"--model={folder}", data, f"--bbnli-report={tmp_path / 'out'}")
     result, _ = read_report(tmp_path / "out")
     assert result["total"]["n_truncated"] > 0
     assert f"Cut off: {result['total']['n_truncated']} of" in done.stdout
@@ -70,8 +73,9 @@ def test_a_corrupt_checkpoint_is_an_error_and_never_green(tmp_path: Path) -> Non
     folder = save_checkpoint(tmp_path / "cut")
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:500])
-    done = run_pytest(f"--model={folder}", "-k", "programmer")
+    data = f"--bbnli-data={write_one_subtopic(tmp_path / 'data')}"
+    done = run_pytest(f"--model={folder}", data)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     assert "its weights cannot be loaded" in done.stdout
-    assert "3 errors" in done.stdout
+    assert "4 errors" in done.stdout
     assert "Traceback" not in done.stdout

@@ -1,7 +1,6 @@
 """Two real checkpoints against each other, both ways; what the report lists is what the pair tables show."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from bbnli_audit.cli.main import main
-from bbnli_audit.suites.bbnli import OWN_DATA
-from tests.e2e.runs import run_pytest
+from tests.e2e.runs import run_pytest, write_one_subtopic
 from tests.shared_data import shared_path
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("regression")]  # its fixture is made once
 
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Audit each of two checkpoints against the other; the second time from stored predictions."""
     folder = tmp_path_factory.mktemp("reports")
-    (folder / "data" / "gender").mkdir(parents=True)  # one subtopic: the proof asks for the controls of all there are
-    shutil.copy(OWN_DATA / "gender" / "man_is_to_rational.json", folder / "data" / "gender")
+    write_one_subtopic(folder / "data")
     models = {name: shared_path("models", f"{name}-nli") for name in ("tiny", "minilm")}
 
     def audit(name: str, report: str, *args: str) -> Path:

@@ -104,7 +104,27 @@ def test_flipped_pairs_are_those_that_a_diff_of_the_results_shows(project: Proje
 def test_without_a_baseline_there_are_no_tests_of_it(project: Project) -> None:
     done = project.audit("planted:ideal", "-v")
     done.assert_outcomes(passed=7)
+    done.stdout.fnmatch_lines(["*collected 7 items"])
     assert "regression" not in done.stdout.str()
+
+
+def test_nor_where_a_fixture_of_the_project_asks_for_them(project: Project) -> None:
+    project.write(
+        "audits/test_more.py",
+        """
+        import pytest
+
+        @pytest.fixture
+        def growth(bbnli_regression):
+            return bbnli_regression.regression.increase.value
+
+        def test_growth(growth):
+            assert growth == 0
+        """,
+    )
+    project.audit("planted:ideal").assert_outcomes(passed=7)
+    done = project.audit("planted:brittle", "--bbnli-baseline=ideal.json", "-k", "test_growth")
+    done.assert_outcomes(passed=4, failed=2)
 
 
 @pytest.mark.parametrize("mark", ["skip", "xfail", "fail_at_collect"])
