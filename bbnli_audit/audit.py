@@ -4,56 +4,45 @@ The plugin asks the same `Auditor` subtopic by subtopic; `run_audit` asks for al
 """
 
 import traceback
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from platform import python_version
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from bbnli_audit.comparison import Comparison
+from bbnli_audit.assembly import SubtopicAudit, assemble, competence_judgement
 from bbnli_audit.errors import AuditError, ModelError, OptionError, suggest
 from bbnli_audit.inference.agreement import N_CONTROLS, N_PAIRS_TEXTS, Agreement, compare, draw
 from bbnli_audit.inference.opening import OpenedModel, read_inference
+from bbnli_audit.predictors.asking import read_asking
 from bbnli_audit.predictors.proof import Proof, probe_items, prove
 from bbnli_audit.predictors.protocol import Predictor, check_predictions
 from bbnli_audit.predictors.resolve import check_model
 from bbnli_audit.results import (
-    COMPETENCE,
+    GENERATIVE,
+    HIGHER_IS_BETTER,
+    LIKELIHOOD,
     AuditResult,
     Cells,
     Judgement,
     Measure,
-    ModelInfo,
     Skill,
     SubtopicResult,
-    SuiteInfo,
     Verdict,
 )
-from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
-from bbnli_audit.suites.protocol import Suite, check_suite, get_items
+from bbnli_audit.suites.controls import find_controls
+from bbnli_audit.suites.protocol import Suite, check_suite, families_of, get_items
+from bbnli_audit.suites.registry import BUILT_IN, DEFAULT, open_suite
 from bbnli_audit.thresholds import Limit, Thresholds, read_thresholds
-from bbnli_audit.values import Control, Pair, Pairing, Subtopic, SubtopicItems, TextPair
-from bbnli_audit.verdict import judge, judge_competence
-from bbnli_audit.versions import installed_version
+from bbnli_audit.values import TEMPLATE_PAIRINGS, Control, Pair, Pairing, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.verdict import judge
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bbnli_audit.metrics.rates import Measured
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class SubtopicAudit:
-    """What was found in one subtopic: the result for the report, and the pair table it was made from."""
-
-    subtopic: Subtopic
-    result: SubtopicResult
-    frame: "pd.DataFrame"
 
 
 class Auditor:
@@ -96,9 +85,8 @@ class Auditor:
         """
         with suppress(Exception):
             _ = self.agreement  # a fast path is checked before all is computed with it
-            texts = [item.text for item in probe_items()]
-            texts += [control.text for control in self._controls]
-            texts += [text for subtopic in subtopics for text in _distinct_texts(self._items(subtopic).usable)]
+            texts = [] if self._is_likelihood else [item.text for item in (*probe_items(), *self._controls)]
+            texts += [text for subtopic in subtopics for text in self._texts(self._items(subtopic).usable)]
             self._guard("the pass", lambda: self.predictor.predict(list(dict.fromkeys(texts))))
 
     @cached_property
@@ -110,7 +98,7 @@ class Auditor:
         sample = [item.text for item in probe_items()]
         for subtopic in self._all_subtopics:
             items = self._items(subtopic)
-            sample += draw(_distinct_texts(items.usable), N_PAIRS_TEXTS)
+            sample += draw(self._texts(items.usable), N_PAIRS_TEXTS)
             sample += draw((control.text for control in items.controls), N_CONTROLS)
         limit = self._model.max_disagreement
         return self._guard("the exact path", lambda: compare(self.predictor, exact, sample, limit))
@@ -119,11 +107,16 @@ class Auditor:
     def proof(self) -> Proof:
         """Always over the controls of all subtopics, so that a verdict does not depend on which tests were selected."""
         _ = self.agreement  # a fast path that answers otherwise is refused before any score
+        if self._is_likelihood:
+            return Proof(Skill(probe_accuracy=None, control_accuracy=None, n_controls=0, best_constant=0.0), {})
         return self._guard("the controls", lambda: prove(self.predictor, self._controls))
 
-    @property
+    def _families(self, suite: str) -> tuple[str, ...]:
+        return next(families_of(one) for one in self.suites if one.name == suite)
+
+    @cached_property
     def _controls(self) -> list[Control]:
-        return [control for subtopic in self._all_subtopics for control in self._items(subtopic).controls]
+        return find_controls(self.suites, lambda _, subtopic: self._items(subtopic))
 
     @cached_property
     def _all_subtopics(self) -> list[Subtopic]:
@@ -136,8 +129,22 @@ class Auditor:
         return self._expanded[subtopic]
 
     @property
+    def _is_likelihood(self) -> bool:
+        return self.predictor.info.kind in LIKELIHOOD
+
+    def _sides(self, pair: Pair) -> tuple[TextPair, TextPair]:
+        """Give what the model is asked for the two sides of a pair: each text, or each sentence against the other."""
+        if not self._is_likelihood:
+            return pair.pro, pair.anti
+        pro, anti = " ".join(pair.pro), " ".join(pair.anti)
+        return TextPair(pro, anti), TextPair(anti, pro)
+
+    def _texts(self, pairs: Iterable[Pair]) -> list[TextPair]:
+        return list(dict.fromkeys(text for pair in pairs for text in self._sides(pair)))
+
+    @property
     def is_competent(self) -> bool:
-        return competence_judgement(self.proof.skill, self.thresholds).verdict is Verdict.PASS
+        return self._is_likelihood or competence_judgement(self.proof.skill, self.thresholds).verdict is Verdict.PASS
 
     def audit(self, subtopic: Subtopic) -> SubtopicAudit:
         if subtopic not in self._audits:
@@ -146,20 +153,27 @@ class Auditor:
 
     def _audit(self, subtopic: Subtopic) -> SubtopicAudit:
         from bbnli_audit.metrics.frame import pair_frame
+        from bbnli_audit.metrics.likelihood import measure_preference
         from bbnli_audit.metrics.rates import measure_pairs
+        from bbnli_audit.metrics.unparsed import measure_parsed
 
         proof = self.proof  # before any score
         items = self._items(subtopic)
         pairs = items.usable
-        texts = _distinct_texts(pairs)
+        texts = self._texts(pairs)
         predictions = self._guard(subtopic.path, lambda: self.predictor.predict(texts))
         check_predictions(predictions, len(texts), self.predictor.info.name)
         row_of: dict[TextPair, int] = {text: row for row, text in enumerate(texts)}
-        pro_rows = [row_of[pair.pro] for pair in pairs]
-        anti_rows = [row_of[pair.anti] for pair in pairs]
+        pro_rows, anti_rows = ([row_of[self._sides(pair)[side]] for pair in pairs] for side in (0, 1))
         probabilities = predictions.probabilities
         frame = pair_frame(subtopic, pairs, probabilities[pro_rows], probabilities[anti_rows])
-        measured = measure_pairs(frame, self.thresholds.file.confidence)
+        confidence, families, n_unparsed = self.thresholds.file.confidence, self._families(subtopic.suite), 0
+        if self._is_likelihood:
+            measured = measure_preference(frame, confidence)
+        elif self.predictor.info.kind == GENERATIVE:
+            frame, measured, n_unparsed = measure_parsed(frame, confidence, families)
+        else:
+            measured = measure_pairs(frame, confidence, families)
         result = SubtopicResult(
             path=subtopic.path,
             n_clusters=measured.n_clusters,
@@ -171,6 +185,7 @@ class Auditor:
             n_identical=items.n_identical,
             n_duplicates=items.n_duplicates,
             n_truncated=int(predictions.is_truncated[pro_rows + anti_rows].sum()),
+            n_unparsed=n_unparsed,
         )
         return SubtopicAudit(subtopic, result, frame)
 
@@ -184,10 +199,17 @@ class Auditor:
         from bbnli_audit.metrics.intervals import pairs_needed
 
         settings = self.thresholds.file
-        verdict = judge(measure, limit.value, decide=settings.decide, is_competent=self.is_competent)
+        is_minimum = limit.measure in HIGHER_IS_BETTER
+        verdict = judge(
+            measure, limit.value, decide=settings.decide, is_competent=self.is_competent, is_minimum=is_minimum
+        )
         needed = None
         if verdict is Verdict.INCONCLUSIVE and self.is_competent:
-            needed = pairs_needed(measured.estimates[limit.measure], limit.value, settings.confidence)
+            estimate = measured.estimates[limit.measure]
+            if is_minimum:  # of what is missing there may be so much at most
+                estimate = estimate._replace(value=1 - estimate.value, low=1 - estimate.high, high=1 - estimate.low)
+            allowed = 1 - limit.value if is_minimum else limit.value
+            needed = pairs_needed(estimate, allowed, settings.confidence)
         judgement = Judgement(limit.measure, limit.value, verdict, limit.source, needed)
         waiver = self.thresholds.waiver_for(subtopic, limit.measure)
         if waiver is None:
@@ -221,130 +243,19 @@ def collect_cells(auditor: Auditor, subtopics: Iterable[Subtopic]) -> Cells:
     return found
 
 
-def _distinct_texts(pairs: Iterable[Pair]) -> list[TextPair]:
-    return list(dict.fromkeys(text for pair in pairs for text in (pair.pro, pair.anti)))
-
-
 def find_limit(thresholds: Thresholds, subtopic: Subtopic, measure: str) -> Limit | None:
     from bbnli_audit.thresholds_schema import LIMIT_MEASURES
 
     return thresholds.limit_for(subtopic, measure) if measure in LIMIT_MEASURES.values() else None
 
 
-def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
-    limit = thresholds.file.competence.min_control_accuracy
-    source = thresholds.source("competence", "min_control_accuracy")
-    return Judgement(COMPETENCE, limit, judge_competence(skill, limit), source)
-
-
-def assemble(
-    model: ModelInfo,
-    skill: Skill,
-    suites: Sequence[Suite],
-    thresholds: Thresholds,
-    audits: Iterable[SubtopicAudit],
-    agreement: Agreement | None = None,
-    required: Collection[tuple[str, str]] | None = None,
-    comparison: Comparison | None = None,
-) -> AuditResult:
-    """Put subtopics together into one result. Their order does not matter.
-
-    Args:
-        model: Which model was measured.
-        skill: How well it does the task.
-        suites: What was audited.
-        thresholds: What it was held to.
-        audits: What was found.
-        agreement: How a fast path compares with the exact one.
-        required: Path and measure of the limits that tests asked for; every limit when left out.
-        comparison: What became of the measures since a baseline.
-    """
-    import pandas as pd
-
-    from bbnli_audit.metrics.frame import cells_by_cluster
-
-    found = sorted(audits, key=lambda audit: audit.subtopic.path)
-    if not found:
-        raise AuditError("No subtopic was audited, so there is no result.")
-    by_domain: dict[str, list[SubtopicAudit]] = {}
-    for audit in found:
-        by_domain.setdefault(f"{audit.subtopic.suite}/{audit.subtopic.domain}", []).append(audit)
-    confidence = thresholds.file.confidence
-    domains = [
-        _pool(path, members, pd.concat([member.frame for member in members]), confidence)
-        for path, members in by_domain.items()
-    ]
-    total = replace(
-        _pool("total", found, pd.concat([audit.frame for audit in found]), confidence),
-        control_accuracy=skill.control_accuracy,
-        n_controls=skill.n_controls,
-        verdicts=(competence_judgement(skill, thresholds),),
-    )
-    return AuditResult(
-        model=model,
-        suites=tuple(SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value) for suite in suites),
-        settings={
-            **_settings(skill, thresholds),
-            **({} if agreement is None else {"agreement": asdict(agreement)}),
-            "not_audited": sorted(
-                {subtopic.path for suite in suites for subtopic in suite.subtopics()}
-                - {audit.subtopic.path for audit in found}
-            ),
-        },
-        subtopics=tuple(audit.result for audit in found),
-        domains=tuple(domains),
-        total=total,
-        pairs={audit.subtopic.path: cells_by_cluster(audit.frame) for audit in found},
-        required=frozenset(
-            ((audit.result.path, judgement.measure) for audit in found for judgement in audit.result.verdicts)
-            if required is None
-            else required
-        ),
-        comparison=comparison,
-    )
-
-
-def _pool(path: str, members: Sequence[SubtopicAudit], frame: "pd.DataFrame", confidence: float) -> SubtopicResult:
-    from bbnli_audit.metrics.rates import measure_pairs
-
-    measured = measure_pairs(frame, confidence)
-    results = [member.result for member in members]
-    n_controls = sum(result.n_controls for result in results)
-    n_right = sum(round((result.control_accuracy or 0) * result.n_controls) for result in results)
-    return SubtopicResult(
-        path=path,
-        n_clusters=measured.n_clusters,
-        counts=measured.counts,
-        measures=measured.measures,
-        control_accuracy=n_right / n_controls if n_controls else None,
-        n_controls=n_controls,
-        n_identical=sum(result.n_identical for result in results),
-        n_duplicates=sum(result.n_duplicates for result in results),
-        n_truncated=sum(result.n_truncated for result in results),
-    )
-
-
-def _settings(skill: Skill, thresholds: Thresholds) -> dict[str, Any]:
-    file = thresholds.file
-    return {
-        "thresholds": thresholds.name,
-        "decide": file.decide,
-        "confidence": file.confidence,
-        "inconclusive": file.inconclusive,
-        "skill": asdict(skill),
-        "versions": {"python": python_version(), **{name: installed_version(name) for name in _PACKAGES}},
-    }
-
-
-_PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
-
-
 def run_audit(
     model: str | Predictor,
     *,
     thresholds: str | Path | Thresholds = "thresholds.yaml",
-    data: str | Path = OWN_DATA,
+    data: str | Path | None = None,
     pairing: str | Pairing = Pairing.BOTH,
+    suite: str = DEFAULT,
     suites: Sequence[Suite] | None = None,
     subtopics: Sequence[str] | None = None,
     labels: str | None = None,
@@ -354,15 +265,20 @@ def run_audit(
     engine: str | None = None,
     ray_address: str | None = None,
     store: str | Path | None = None,
+    prompt: str | None = None,
+    prompts: str | Path | None = None,
+    base_url: str | None = None,
+    answers: str | None = None,
 ) -> AuditResult:
     """Audit a model without pytest and give the same result the plugin would.
 
     Args:
         model: As for `--model`, or any object with `info` and `predict`.
         thresholds: The file with the limits.
-        data: The folder of the `bbnli` suite; the package's own when left out.
+        data: The data of the suite; the package's own when left out.
         pairing: Where the groups are exchanged, `both` or `hypothesis`.
-        suites: Suites to audit instead of `bbnli`.
+        suite: A suite of the package by name.
+        suites: Suites to audit instead of it.
         subtopics: Paths to audit; all when left out.
         labels: As for `--bbnli-labels`; likewise `device`, `dtype`, `backend`, `engine` and `ray_address`.
         device: Where a checkpoint is computed.
@@ -371,16 +287,20 @@ def run_audit(
         engine: On this machine or on a Ray cluster.
         ray_address: Which cluster.
         store: A file that keeps predictions between runs; none is kept when left out.
+        prompt: As for `--bbnli-prompt`; likewise `prompts`, `base_url` and `answers`.
+        prompts: A file with prompts.
+        base_url: Where a model is served.
+        answers: How answers are read.
 
     Raises:
         AuditError: when the audit cannot be made as asked. A crossed limit is no error: it is a verdict.
     """
-    if pairing not in list(Pairing):
-        raise OptionError(f"pairing={pairing!r}: there is no such pairing. {suggest(str(pairing), Pairing)}")
+    if pairing not in TEMPLATE_PAIRINGS:
+        raise OptionError(f"pairing={pairing!r}: there is no such pairing. {suggest(str(pairing), TEMPLATE_PAIRINGS)}")
     if suites is None:
-        suites = [Bbnli(Path(data), Pairing(pairing))]
-    for suite in suites:
-        check_suite(suite)
+        suites = [open_suite(suite, None if data is None else Path(data), Pairing(pairing))]
+    for one in suites:
+        check_suite(one)
     inference = read_inference(
         labels=labels,
         device=device,
@@ -389,9 +309,12 @@ def run_audit(
         engine=engine,
         ray_address=ray_address,
         store=None if store is None else Path(store),
+        asking=read_asking(
+            prompt=prompt, prompts=None if prompts is None else Path(prompts), base_url=base_url, answers=answers
+        ),
     )
     if isinstance(model, str):
-        check_model(model, inference.labels, inference.computing)
+        check_model(model, inference.labels, inference.computing, inference.asking)
     if not isinstance(thresholds, Thresholds):
         thresholds = read_thresholds(Path(thresholds))
     check_thresholds_names(thresholds, suites)
@@ -411,7 +334,7 @@ def run_audit(
 
 def check_thresholds_names(thresholds: Thresholds, suites: Sequence[Suite]) -> None:
     known = [subtopic for suite in suites for subtopic in (*suite.subtopics(), *suite.documented())]
-    thresholds.check_names(known)
+    thresholds.check_names(known, BUILT_IN)
 
 
 def choose_subtopics(suites: Sequence[Suite], paths: Sequence[str] | None) -> list[Subtopic]:

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bbnli_audit import audit
+from bbnli_audit.assembly import SubtopicAudit, competence_judgement
 from bbnli_audit.comparison import Regression
 from bbnli_audit.errors import LimitExceeded, OptionError, ThresholdsError, suggest
 from bbnli_audit.report.failure import Evidence, failure_text, headline
 from bbnli_audit.report.regression import regression_headline, regression_text
-from bbnli_audit.results import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
+from bbnli_audit.results import LIKELIHOOD, WEIGHTS, Judgement, ModelInfo, Skill, SubtopicResult, Verdict
 from bbnli_audit.values import Subtopic
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ class ModelHandle:
     def require_competence(self) -> None:
         """Fail unless the model does the task well enough for a verdict to mean anything."""
         __tracebackhide__ = True
-        judgement = audit.competence_judgement(self.skill, self._session.thresholds)
+        if self.info.kind in LIKELIHOOD:
+            pytest.skip("a likelihood is no answer, so there is no competence to measure (docs/token_probability.md)")
+        judgement = competence_judgement(self.skill, self._session.thresholds)
         skill = self.skill
         self._session.record(
             self._item,
@@ -70,7 +72,7 @@ class ModelHandle:
 class SubtopicHandle:
     """What the fixture `bbnli` gives a test."""
 
-    def __init__(self, session: "AuditSession", item: pytest.Item, found: audit.SubtopicAudit) -> None:
+    def __init__(self, session: "AuditSession", item: pytest.Item, found: SubtopicAudit) -> None:
         self._session = session
         self._item = item
         self._found = found
@@ -96,6 +98,7 @@ class SubtopicHandle:
         test, as `inconclusive:` says in the threshold file; a waived failure is an expected one.
         """
         __tracebackhide__ = True
+        measure = self._measure_of_kind(measure)
         judgement = self._judgement(measure)
         self.required.append((self.result.path, judgement.measure, judgement.verdict.value))
         found = self.result.measures[judgement.measure]
@@ -119,6 +122,21 @@ class SubtopicHandle:
         if judgement.verdict is Verdict.NO_DATA and self._may_lack_data(judgement):
             pytest.skip(headline(self.result, judgement))
         raise LimitExceeded(self._failure_text(judgement))
+
+    def _measure_of_kind(self, measure: str) -> str:
+        """Give the measure that a kind of model has for what a test asks, or skip the test where it has none.
+
+        A language model that is asked nothing has one measure, and it is about the way of the stereotype.
+        """
+        from bbnli_audit.thresholds_schema import LIMIT_MEASURES, SHORT_NAMES
+
+        name = SHORT_NAMES.get(measure, measure)
+        if name == "pro_rate" and self._session.info.kind in LIKELIHOOD:
+            name = "token_preference"
+        if name in LIMIT_MEASURES.values() and name not in self.result.measures:
+            kind = self._session.info.kind
+            pytest.skip(f"{self.result.path} has no {name} with a model of the kind {kind} (docs/metrics.md)")
+        return name
 
     def _judgement(self, measure: str) -> Judgement:
         from bbnli_audit.thresholds_schema import LIMIT_MEASURES, SHORT_NAMES
@@ -154,7 +172,9 @@ class SubtopicHandle:
         from bbnli_audit.metrics.drivers import driving_clusters, worst_pairs
 
         frame = self._found.frame
-        clusters = [(c.cluster, c.n_counted, c.n_samples) for c in driving_clusters(frame, judgement.measure)]
+        is_counted = judgement.measure in WEIGHTS  # not a mean of probabilities
+        driving = driving_clusters(frame, judgement.measure) if is_counted else []
+        clusters = [(c.cluster, c.n_counted, c.n_samples) for c in driving]
         pairs = worst_pairs(frame, judgement.measure).to_dict("records")
         return failure_text(
             self.result,
@@ -172,7 +192,7 @@ class RegressionHandle:
         self,
         session: "AuditSession",
         item: pytest.Item,
-        found: audit.SubtopicAudit,
+        found: SubtopicAudit,
         baseline: "SessionBaseline",
         regression: Regression,
     ) -> None:

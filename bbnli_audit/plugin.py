@@ -22,16 +22,20 @@ _FIXTURES = ("bbnli", "bbnli_model", "bbnli_regression")
 _OPTIONS: dict[str, dict[str, str]] = {
     "--bbnli-model": {
         "metavar": "CHECKPOINT",
-        "help": "audit this model: a checkpoint's folder, a name on the hub, demo, predictions:FILE (stored "
-        "probabilities), module:callable, or planted:KIND",
+        "help": "audit this model: a checkpoint's folder, a name on the hub, demo, openai:NAME (served), "
+        "predictions:FILE (stored probabilities), module:callable, or planted:KIND",
     },
     "--bbnli-thresholds": {
         "metavar": "FILE",
         "help": "the limits (default: thresholds.yaml in the root folder)",
     },
+    "--bbnli-suite": {
+        "metavar": "NAMES",
+        "help": "what to audit: bbnli (default), occupations, winoqueer, with commas between; or all",
+    },
     "--bbnli-data": {
         "metavar": "DIR",
-        "help": "BBNLI data in the published format (default: the package's own)",
+        "help": "data of the suite in the published format (default: the package's own); NAME=PATH,... for several",
     },
     "--bbnli-pairing": {
         "metavar": "HOW",
@@ -48,6 +52,14 @@ _OPTIONS: dict[str, dict[str, str]] = {
     },
     "--bbnli-engine": {"metavar": "NAME", "help": "local (default) or ray"},
     "--bbnli-ray-address": {"metavar": "ADDRESS", "help": "an existing Ray cluster (default: one on this machine)"},
+    "--bbnli-prompt": {
+        "metavar": "NAME",
+        "help": "ask a causal language model: true or entailed (the paper's), or one of --bbnli-prompts; without it "
+        "the likelihoods of the two sides are compared",
+    },
+    "--bbnli-prompts": {"metavar": "FILE", "help": "prompts of your own: a YAML file of names and templates"},
+    "--bbnli-answers": {"metavar": "HOW", "help": "read answers from their text (default) or their first-token"},
+    "--bbnli-base-url": {"metavar": "URL", "help": "where openai:NAME is served (any OpenAI-compatible server)"},
     "--bbnli-store": {
         "metavar": "FILE",
         "help": "keep predictions there (default: predictions.sqlite in pytest's cache folder)",

@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bbnli_audit.comparison import Comparison
 
+# A model that answers yes or no in words, and the column in which its unreadable answers stand: such a model has two
+# labels, so the third column is free.
+GENERATIVE = "generative"
+UNPARSED = 2
+# Language models that are asked nothing: only the likelihoods of the two sides of a pair are compared.
+LIKELIHOOD = frozenset({"masked-lm", "causal-lm"})
+
 # History of the format of result.json:
 #   1  first version
 FORMAT = 1
@@ -19,6 +26,8 @@ CELLS = ("NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC")
 PRO_WEIGHTS = {"NC": 1, "EN": 1, "EC": 2}
 ANTI_WEIGHTS = {"CN": 1, "NE": 1, "CE": 2}
 BRITTLE_WEIGHTS = {"EE": 2, "CC": 2}
+# Where more is better: their limits are smallest values.
+HIGHER_IS_BETTER = frozenset({COMPETENCE, "same_label"})
 # How many samples of a pair count towards a measure.
 WEIGHTS = {
     "pro_rate": PRO_WEIGHTS,
@@ -148,6 +157,7 @@ class SubtopicResult:
     n_identical: int = 0
     n_duplicates: int = 0
     n_truncated: int = 0
+    n_unparsed: int = 0
 
     def judgement(self, measure: str) -> Judgement | None:
         return next((judgement for judgement in self.verdicts if judgement.measure == measure), None)
@@ -173,6 +183,7 @@ class SubtopicResult:
             "n_identical": self.n_identical,
             "n_duplicates": self.n_duplicates,
             "n_truncated": self.n_truncated,
+            "n_unparsed": self.n_unparsed,
         }
 
     @classmethod
@@ -188,6 +199,7 @@ class SubtopicResult:
             n_identical=data["n_identical"],
             n_duplicates=data["n_duplicates"],
             n_truncated=data["n_truncated"],
+            n_unparsed=data["n_unparsed"],
         )
 
 
@@ -217,7 +229,7 @@ class Skill:
     `best_constant` is what the best answer that never looks at the text would reach on the controls.
     """
 
-    probe_accuracy: float
+    probe_accuracy: float | None
     control_accuracy: float | None
     n_controls: int
     best_constant: float
@@ -254,7 +266,9 @@ class AuditResult:
 
     @property
     def is_competent(self) -> bool:
-        """The model does the task well enough for a pass to mean anything."""
+        """The model does the task well enough for a pass to mean anything. A likelihood is no task."""
+        if self.model.kind in LIKELIHOOD:
+            return True
         judgement = self.total.judgement(COMPETENCE)
         return judgement is not None and judgement.verdict is Verdict.PASS
 

@@ -88,6 +88,7 @@ class Row(_Strict):
     n_identical: Count = Field(description="Pairs left out because both sides have the same text.")
     n_duplicates: Count = Field(description="Pairs left out because they stood there before.")
     n_truncated: Count = Field(description="Samples longer than the model takes.")
+    n_unparsed: Count = Field(description="Samples whose answer could not be read; their pairs are not measured.")
 
 
 class Subtopic(Row):
@@ -95,7 +96,7 @@ class Subtopic(Row):
 
 
 class Skill(_Strict):
-    probe_accuracy: Share
+    probe_accuracy: Share | None
     control_accuracy: Share | None
     n_controls: Count
     best_constant: Share

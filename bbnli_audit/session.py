@@ -4,7 +4,7 @@ Registered only when a model is given. Under xdist every worker has its own; res
 test reports, as plain builtins, in any order.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bbnli_audit import audit
+from bbnli_audit.assembly import SubtopicAudit, assemble
 from bbnli_audit.errors import AuditError, LimitExceeded, suggest
 from bbnli_audit.handles import ModelHandle, RegressionHandle, SubtopicHandle
 from bbnli_audit.inference.agreement import Agreement
@@ -23,6 +24,7 @@ from bbnli_audit.session_baseline import SessionBaseline
 from bbnli_audit.session_model import SessionModel
 from bbnli_audit.session_reports import SessionReports
 from bbnli_audit.session_settings import SessionSettings
+from bbnli_audit.suites.registry import BUILT_IN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +54,7 @@ class AuditSession:
         self._sent: set[str] = set()
         self._model_info: ModelInfo | None = None
         self._skill: Skill | None = None
-        self._gathered: dict[str, audit.SubtopicAudit] = {}
+        self._gathered: dict[str, SubtopicAudit] = {}
         self._required: set[tuple[str, str]] = set()
         self._agreement: Agreement | None = None
         self._result: AuditResult | None = None
@@ -72,21 +74,26 @@ class AuditSession:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "bbnli" in metafunc.fixturenames:
             paths = self._paths_of(metafunc)
-            metafunc.parametrize("bbnli", paths, indirect=True, ids=paths)
+            metafunc.parametrize("bbnli", paths or [None], indirect=True, ids=paths or ["none"])
         if REGRESSION in metafunc.fixturenames:
-            tests = {"none": None} if self.baseline is None else self.baseline.tests(self._paths_of(metafunc))
-            metafunc.parametrize(REGRESSION, list(tests.values()), indirect=True, ids=list(tests))
+            tests = {} if self.baseline is None else self.baseline.tests(self._paths_of(metafunc))
+            metafunc.parametrize(REGRESSION, list(tests.values()) or [None], indirect=True, ids=list(tests) or ["none"])
 
     def _paths_of(self, metafunc: pytest.Metafunc) -> list[str]:
-        """Give the subtopics of a test: those that its marker names, or all."""
+        """Give the subtopics of a test: those that its marker names, or all. None of a suite that is not audited."""
         patterns = [str(p) for mark in metafunc.definition.iter_markers("bbnli") for p in mark.args]
         paths = [path for path in self.subtopics if not patterns or any(fnmatchcase(path, p) for p in patterns)]
-        if not paths:
+        if not paths and not self._are_of_other_suites(patterns):
             raise pytest.Collector.CollectError(
                 f"{metafunc.definition.nodeid}: bbnli({', '.join(map(repr, patterns))}) names no subtopic. "
                 f"{suggest(str(patterns[0]), self.subtopics)}"
             )
         return paths
+
+    def _are_of_other_suites(self, patterns: Sequence[str]) -> bool:
+        """Tell whether patterns name suites of the package that this run leaves out."""
+        left_out = set(BUILT_IN) - {suite.name for suite in self.suites}
+        return bool(patterns) and all(pattern.partition("/")[0] in left_out for pattern in patterns)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         path = _path_of(item)
@@ -96,16 +103,17 @@ class AuditSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makeitem(self, obj: object) -> list[pytest.Item] | None:
-        """Without a baseline there are no tests of regressions."""
+        """Without a baseline there are no tests of regressions, and none of suites that are not audited."""
         code = getattr(obj, "__code__", None)
         is_regression = code is not None and REGRESSION in code.co_varnames[: code.co_argcount]
-        return [] if is_regression and self.baseline is None else None
+        marks = [mark for mark in getattr(obj, "pytestmark", ()) if getattr(mark, "name", "") == "bbnli"]
+        is_elsewhere = self._are_of_other_suites([str(pattern) for mark in marks for pattern in mark.args])
+        return [] if is_elsewhere or (is_regression and self.baseline is None) else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Nor are there any that ask for them through a fixture of their own."""
-        if self.baseline is None:
-            items[:] = [item for item in items if REGRESSION not in getattr(item, "fixturenames", ())]
+        """Nor those that say so by other means: a fixture of their own, or a marker of their module."""
+        items[:] = [item for item in items if not _has_nothing_to_audit(item)]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
@@ -217,7 +225,7 @@ class AuditSession:
 
             result = SubtopicResult.from_dict(payload["result"])
             frame = pd.DataFrame(payload["pairs"])
-            self._gathered[result.path] = audit.SubtopicAudit(self.subtopics[result.path], result, frame)
+            self._gathered[result.path] = SubtopicAudit(self.subtopics[result.path], result, frame)
 
     def pytest_report_teststatus(
         self, report: pytest.TestReport
@@ -240,7 +248,7 @@ class AuditSession:
             assert self._model_info is not None
             assert self._skill is not None
             audits = list(self._gathered.values())
-            self._result = audit.assemble(
+            self._result = assemble(
                 self._model_info, self._skill, self.suites, self.thresholds, audits, self._agreement, self._required
             )
             if self.baseline is not None:
@@ -315,6 +323,11 @@ class AuditSession:
         """Put figures into the JUnit file; `user_properties` survive xdist."""
         if self.settings.has_properties:
             item.user_properties.extend((f"bbnli_{name}", figure) for name, figure in figures.items())
+
+
+def _has_nothing_to_audit(item: pytest.Item) -> bool:
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    return any(name in params and params[name] is None for name in ("bbnli", REGRESSION))
 
 
 def _path_of(item: pytest.Item) -> str | None:

@@ -20,6 +20,7 @@ from bbnli_audit.errors import OptionError
 from bbnli_audit.inference.opening import OpenedModel, read_inference
 from bbnli_audit.inference.progress import Progress, Shown, Silent, Watcher, Written
 from bbnli_audit.plugin import get_setting
+from bbnli_audit.predictors.asking import read_asking
 from bbnli_audit.predictors.loading import Share
 from bbnli_audit.predictors.resolve import check_model
 
@@ -60,8 +61,12 @@ class SessionModel:
             store=self._store,
             run_store=Path(run_folder) / STORE_FILE if run_folder else None,
             share=_share(self._worker),
+            asking=read_asking(
+                **{option: get_setting(config, option) for option in ("prompt", "base_url", "answers")},
+                prompts=find_path("prompts"),
+            ),
         )
-        check_model(name, self._inference.labels, self._inference.computing)
+        check_model(name, self._inference.labels, self._inference.computing, self._inference.asking)
 
     def _find_store(self, find_path: Callable[[str], Path | None]) -> Path | None:
         given = find_path("store")

@@ -10,10 +10,10 @@ import pytest
 from bbnli_audit import audit
 from bbnli_audit.errors import OptionError, SuiteError, ThresholdsError, suggest
 from bbnli_audit.plugin import get_setting
-from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
 from bbnli_audit.suites.protocol import check_suite
+from bbnli_audit.suites.registry import open_suite, read_data, read_names
 from bbnli_audit.thresholds import Thresholds, read_thresholds
-from bbnli_audit.values import Pairing, Subtopic
+from bbnli_audit.values import TEMPLATE_PAIRINGS, Pairing, Subtopic
 
 if TYPE_CHECKING:
     from bbnli_audit.suites.protocol import Suite
@@ -34,9 +34,13 @@ class SessionSettings:
 
     def _open_suites(self) -> "list[Suite]":
         pairing = get_setting(self._config, "pairing") or Pairing.BOTH.value
-        if pairing not in list(Pairing):
-            raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, Pairing)}")
-        suites: list[Suite] = [Bbnli(self.path("data") or OWN_DATA, Pairing(pairing))]
+        if pairing not in TEMPLATE_PAIRINGS:
+            raise OptionError(
+                f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, TEMPLATE_PAIRINGS)}"
+            )
+        names = read_names(get_setting(self._config, "suite"))
+        data = read_data(get_setting(self._config, "data"), names)
+        suites = [open_suite(name, self._below(data.get(name), "data"), Pairing(pairing)) for name in names]
         for given in self._config.hook.pytest_bbnli_suites(config=self._config):
             if not isinstance(given, list | tuple):
                 raise SuiteError(f"pytest_bbnli_suites gave a {type(given).__name__}; expected a list of suites.")
@@ -76,7 +80,9 @@ class SessionSettings:
 
     def path(self, name: str) -> Path | None:
         """Read a path: an option counts from where pytest was started, an ini key from the root folder."""
-        value = get_setting(self._config, name)
+        return self._below(get_setting(self._config, name), name)
+
+    def _below(self, value: str | None, name: str) -> Path | None:
         is_option = self._config.getoption(f"bbnli_{name}", None) is not None
         base = self._config.invocation_params.dir if is_option else self._config.rootpath
         return None if value is None else base / value

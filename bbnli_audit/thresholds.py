@@ -1,6 +1,6 @@
 """Reads thresholds.yaml, checks it, and remembers the line each limit is written on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -85,12 +85,19 @@ class Thresholds:
         """Give file:line of a key, for messages and annotations."""
         return f"{self.name}:{self._lines[key]}"
 
-    def check_names(self, known: Iterable[Subtopic]) -> None:
-        """Refuse names of suites, domains and subtopics that do not exist: a typo would silently lift a limit."""
+    def check_names(self, known: Iterable[Subtopic], other_suites: Collection[str] = ()) -> None:
+        """Refuse names of suites, domains and subtopics that do not exist: a typo would silently lift a limit.
+
+        Args:
+            known: The subtopics of the suites of this run.
+            other_suites: Suites that exist and are not audited now.
+        """
         suites: dict[str, list[Subtopic]] = {}
         for subtopic in known:
             suites.setdefault(subtopic.suite, []).append(subtopic)
         for suite, limits in self.file.suites.items():
+            if suite not in suites and suite in other_suites:
+                continue  # its names are looked at when it is audited
             if suite not in suites:
                 raise self._unknown(("suites", suite), f"there is no suite {suite!r}.", suite, suites)
             domains = {subtopic.domain for subtopic in suites[suite]}
@@ -111,13 +118,16 @@ class Thresholds:
                     )
                 written[names[name]] = name
         self._check_waivers(
-            {f"{s.suite}/{name}": s for subtopics in suites.values() for s in subtopics for name in _local_names(s)}
+            set(other_suites) - set(suites),
+            {f"{s.suite}/{name}": s for subtopics in suites.values() for s in subtopics for name in _local_names(s)},
         )
 
-    def _check_waivers(self, subtopics: Mapping[str, Subtopic]) -> None:
+    def _check_waivers(self, other_suites: Collection[str], subtopics: Mapping[str, Subtopic]) -> None:
         seen: dict[tuple[str, str], str] = {}
         for index, waiver in enumerate(self.waivers()):
             where: Key = ("waivers", index, "subtopic")
+            if waiver.subtopic.partition("/")[0] in other_suites:
+                continue
             if waiver.subtopic not in subtopics:
                 raise self._unknown(where, f"there is no subtopic {waiver.subtopic!r}.", waiver.subtopic, subtopics)
             subtopic = subtopics[waiver.subtopic]

@@ -5,19 +5,43 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-# Limits are spelled by direction; each belongs to one measure of metrics/rates.py. The short name is what a waiver
-# and a test id say.
+# Limits are spelled by direction; each belongs to one measure of metrics/rates.py or metrics/families.py. The short
+# name is what a waiver and a test id say.
 LIMIT_MEASURES = {
     "max_pro": "pro_rate",
     "max_anti": "anti_rate",
     "max_brittleness": "brittleness_rate",
     "max_misprediction": "misprediction_rate",
+    "max_unparsed": "unparsed_rate",
+    "max_token_preference": "token_preference",
+    "min_same_label": "same_label",
+    "max_probability_gap": "probability_gap",
+    "max_pro_preference": "pro_preference",
+    **{f"max_m{n}": f"m{n}" for n in range(1, 9)},
 }
-SHORT_NAMES = {key.removeprefix("max_"): measure for key, measure in LIMIT_MEASURES.items()}
+SHORT_NAMES = {key.removeprefix("max_").removeprefix("min_"): measure for key, measure in LIMIT_MEASURES.items()}
 
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Text = Annotated[str, Field(pattern=r"\S", strict=True)]
-ShortName = Literal["pro", "anti", "brittleness", "misprediction"]
+ShortName = Literal[
+    "pro",
+    "anti",
+    "brittleness",
+    "misprediction",
+    "unparsed",
+    "token_preference",
+    "same_label",
+    "probability_gap",
+    "pro_preference",
+    "m1",
+    "m2",
+    "m3",
+    "m4",
+    "m5",
+    "m6",
+    "m7",
+    "m8",
+]
 
 
 class _Strict(BaseModel):
@@ -31,6 +55,31 @@ class Limits(_Strict):
     max_anti: Share | None = Field(default=None, description="Largest share of samples wrong against the stereotype.")
     max_brittleness: Share | None = Field(default=None, description="Largest share wrong the same way for both groups.")
     max_misprediction: Share | None = Field(default=None, description="Largest share of samples wrong for any cause.")
+    max_unparsed: Share | None = Field(
+        default=None, description="Generative models: largest share of answers that could not be read."
+    )
+    max_token_preference: Share | None = Field(
+        default=None,
+        description="Language models: largest share with the stereotyped side likelier; 0.5 is even.",
+    )
+    min_same_label: Share | None = Field(
+        default=None, description="occupations: smallest share with the same answer for both genders (S)."
+    )
+    max_probability_gap: Share | None = Field(
+        default=None, description="occupations: largest mean difference of the two genders' probabilities (ΔP)."
+    )
+    max_pro_preference: Share | None = Field(
+        default=None,
+        description="occupations: largest share with the majority gender likelier (B); 0.5 is even.",
+    )
+    max_m1: Share | None = Field(default=None, description="winoqueer: M1, the identity is entailed more.")
+    max_m2: Share | None = Field(default=None, description="winoqueer: M2, entailed with a probability above 0.25.")
+    max_m3: Share | None = Field(default=None, description="winoqueer: M3, entailed with a probability above 0.5.")
+    max_m4: Share | None = Field(default=None, description="winoqueer: M4, entailed with a probability above 0.75.")
+    max_m5: Share | None = Field(default=None, description="winoqueer: M5, entailment less contradiction is larger.")
+    max_m6: Share | None = Field(default=None, description="winoqueer: M6, the same with half of neutral taken off.")
+    max_m7: Share | None = Field(default=None, description="winoqueer: M7, entailed against neutral.")
+    max_m8: Share | None = Field(default=None, description="winoqueer: M8, entailed against contradicted.")
     allow_no_data: bool | None = Field(default=None, strict=True, description="Let a subtopic without pairs pass.")
 
 

@@ -35,10 +35,15 @@ class Outcome(StrEnum):
 
 
 class Pairing(StrEnum):
-    """Where the groups are exchanged: in premise and hypothesis (BBNLI), or in the hypothesis alone (BBNLI-next)."""
+    """Where the groups are exchanged: in premise and hypothesis (BBNLI), in one of them alone (BBNLI-next, WQ-NLI)."""
 
     BOTH = "both"
     HYPOTHESIS = "hypothesis"
+    PREMISE = "premise"
+
+
+# How templates with two groups can be paired; the other suites are what their papers say.
+TEMPLATE_PAIRINGS = (Pairing.BOTH, Pairing.HYPOTHESIS)
 
 
 class TextPair(NamedTuple):

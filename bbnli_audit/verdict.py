@@ -3,18 +3,26 @@
 from bbnli_audit.results import Measure, Skill, Verdict
 
 
-def judge(measure: Measure, limit: float, *, decide: str, is_competent: bool = True) -> Verdict:
-    """Compare a measure with a largest allowed value; being at the limit passes.
+def judge(
+    measure: Measure, limit: float, *, decide: str, is_competent: bool = True, is_minimum: bool = False
+) -> Verdict:
+    """Compare a measure with a largest (or smallest) allowed value; being at the limit passes.
 
     Args:
         measure: Value and interval.
-        limit: The largest value allowed.
+        limit: The largest value allowed, or the smallest.
         decide: "bounds" judges the interval, so it can end undecided; "point" judges the value alone.
         is_competent: Whether the model is good enough at the task for a pass to mean anything. If not, what would
             pass is undecided: a model that cannot read has shown no bias, and has not been shown to have none.
+        is_minimum: Whether the limit is the smallest value allowed.
     """
     if measure.value is None or measure.low is None or measure.high is None:
         return Verdict.NO_DATA
+    if is_minimum:
+        measure, limit = Measure(-measure.value, -measure.high, -measure.low, measure.n), -limit
+    assert measure.value is not None
+    assert measure.low is not None
+    assert measure.high is not None
     if decide == "point":
         verdict = Verdict.PASS if measure.value <= limit else Verdict.FAIL
     elif measure.low > limit:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from bbnli_audit.audit import Auditor, assemble
+from bbnli_audit.assembly import assemble
+from bbnli_audit.audit import Auditor
 from bbnli_audit.inference.opening import OpenedModel
 from bbnli_audit.inference.store import PredictionStore, Row
 from bbnli_audit.inference.stored import StoredPredictor

@@ -84,6 +84,7 @@ subtopic_results = st.builds(
     n_identical=st.integers(0, 100),
     n_duplicates=st.integers(0, 100),
     n_truncated=st.integers(0, 100),
+    n_unparsed=st.integers(0, 100),
 )
 model_infos = st.builds(
     ModelInfo, name=names, fingerprint=names, kind=names, backend=names, dtype=names, labels=st.just(tuple(LABELS))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.cli.arguments import add_command, write_json
 from bbnli_audit.errors import LabelOrderError
-from bbnli_audit.values import Pairing
+from bbnli_audit.values import TEMPLATE_PAIRINGS, Pairing
 
 if TYPE_CHECKING:
     from bbnli_audit.thresholds import Thresholds
@@ -80,7 +80,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--thresholds", metavar="FILE", type=Path, help="limits to try (default: built-in ones)")
     parser.add_argument(
         "--pairing",
-        choices=[pairing.value for pairing in Pairing],
+        choices=[pairing.value for pairing in TEMPLATE_PAIRINGS],
         default=Pairing.BOTH.value,
         help="as for --bbnli-pairing (default: both)",
     )

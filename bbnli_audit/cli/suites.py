@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.cli.arguments import add_command, write_json, write_out
-from bbnli_audit.errors import OptionError, suggest
-from bbnli_audit.values import Label, Pairing, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.errors import OptionError
+from bbnli_audit.suites.registry import BUILT_IN, DEFAULT
+from bbnli_audit.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic, SubtopicItems, TextPair
 
 if TYPE_CHECKING:
     from bbnli_audit.suites.bbnli import Bbnli
     from bbnli_audit.suites.protocol import Suite
     from bbnli_audit.suites.template_file import TemplateFile
 
-NAMES = ("bbnli",)
 N_EXAMPLES = 3
 
 
@@ -56,7 +56,7 @@ def add_parser(commands: Any) -> None:
     )
     texts.add_argument(
         "--pairing",
-        choices=[pairing.value for pairing in Pairing],
+        choices=[pairing.value for pairing in TEMPLATE_PAIRINGS],
         default=Pairing.BOTH.value,
         help="as for --bbnli-pairing",
     )
@@ -103,7 +103,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 def run_show(arguments: argparse.Namespace) -> int:
     if arguments.subtopic is None and "/" in arguments.suite:  # `show gender/man_is_to_programmer`
         first = arguments.suite.partition("/")[0]
-        arguments.subtopic, arguments.suite = arguments.suite, first if first in NAMES else NAMES[0]
+        arguments.subtopic, arguments.suite = arguments.suite, first if first in BUILT_IN else DEFAULT
     suite = _open(arguments, Pairing.BOTH)
     other = _open(arguments, Pairing.HYPOTHESIS)
     chosen = suite.subtopics() if arguments.subtopic is None else [find_subtopic(suite, arguments.subtopic)]
@@ -121,9 +121,12 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
+    from bbnli_audit.suites.bbnli import Bbnli
     from bbnli_audit.suites.check import check_files
 
     suite = _open(arguments, Pairing.BOTH)
+    if not isinstance(suite, Bbnli):
+        raise OptionError(f"The suite {suite.name!r} is not made of template files, so there is nothing to check.")
     findings = check_files(suite.files())
     n_files = len(suite.files())
     if arguments.json:
@@ -164,12 +167,11 @@ def run_texts(arguments: argparse.Namespace) -> int:
 def needed_texts(suite: "Suite") -> list[TextPair]:
     """Give the distinct texts an audit predicts. Sorted, so that no order tells sides or expected labels."""
     from bbnli_audit.predictors.proof import probe_items
+    from bbnli_audit.suites.controls import find_controls
 
-    texts = {item.text for item in probe_items()}
+    texts = {item.text for item in (*probe_items(), *find_controls([suite]))}
     for subtopic in suite.subtopics():
-        items = suite.items(subtopic)
-        texts.update(control.text for control in items.controls)
-        texts.update(text for pair in items.usable for text in (pair.pro, pair.anti))
+        texts.update(text for pair in suite.items(subtopic).usable for text in (pair.pro, pair.anti))
     return sorted(texts)
 
 
@@ -189,7 +191,7 @@ def find_subtopic(suite: "Suite", name: str) -> Subtopic:
     return known[name]
 
 
-def _title(suite: "Bbnli") -> dict[str, Any]:
+def _title(suite: "Suite") -> dict[str, Any]:
     return {"suite": suite.name, "version": suite.version, "sha256": suite.sha256}
 
 
@@ -207,9 +209,21 @@ def _count(suite: "Suite", other: "Suite", subtopic: Subtopic) -> dict[str, Any]
     }
 
 
-def _describe(suite: "Bbnli", subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
-    file = next(file for file in suite.files() if (file.domain, file.name) == (subtopic.domain, subtopic.name))
+def _describe(suite: "Suite", subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
+    from bbnli_audit.suites.bbnli import Bbnli
+
     items = suite.items(subtopic)
+    return {
+        **(_describe_file(suite, subtopic, is_revealed) if isinstance(suite, Bbnli) else {}),
+        "n_identical": items.n_identical,
+        "n_duplicates": items.n_duplicates,
+        "pair_ids": [pair.id for pair in items.usable[:N_EXAMPLES]],
+        **({"pairs": _examples(items)} if is_revealed else {}),
+    }
+
+
+def _describe_file(suite: "Bbnli", subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
+    file = next(file for file in suite.files() if (file.domain, file.name) == (subtopic.domain, subtopic.name))
     return {
         "phenomenon": _phenomenon(suite, file, is_revealed),
         "templates": {
@@ -217,10 +231,7 @@ def _describe(suite: "Bbnli", subtopic: Subtopic, is_revealed: bool) -> dict[str
             "test_hypothesis": len(file.controls),
             "bias_hypothesis_stereotypical": len(file.hypotheses),
         },
-        "n_identical": items.n_identical,
-        "n_duplicates": items.n_duplicates,
-        "pair_ids": [pair.id for pair in items.usable[:N_EXAMPLES]],
-        **({"groups": list(file.groups), "pairs": _examples(items)} if is_revealed else {}),
+        **({"groups": list(file.groups)} if is_revealed else {}),
     }
 
 
@@ -243,15 +254,16 @@ def _examples(items: SubtopicItems) -> list[dict[str, Any]]:
 
 def _print_subtopic(row: dict[str, Any]) -> None:
     print(row["path"])
-    templates, controls = row["templates"], row["controls"]
+    templates = row.get("templates")
     lines = {
-        "measures": row["phenomenon"],
+        "measures": row.get("phenomenon"),
         "also named": ", ".join(row["aliases"]),
         "groups": " / ".join(row.get("groups", ())),
         "pairs": f"{row['n_pairs']} in {row['n_clusters']} clusters; {row['n_pairs_hypothesis']} with a fixed premise",
         "left out": f"{row['n_identical']} the same on both sides, {row['n_duplicates']} duplicates",
-        "controls": ", ".join(f"{n} {label}" for label, n in controls.items()),
-        "templates": f"{templates['premise']} premises, {templates['bias_hypothesis_stereotypical']} hypotheses, "
+        "controls": ", ".join(f"{n} {label}" for label, n in row["controls"].items()),
+        "templates": templates
+        and f"{templates['premise']} premises, {templates['bias_hypothesis_stereotypical']} hypotheses, "
         f"{templates['test_hypothesis']} control hypotheses",
         "pair ids": f"{', '.join(row['pair_ids'])}, ..." if row["pair_ids"] else "",
     }
@@ -282,9 +294,7 @@ def _as_jsonl(texts: Iterable[TextPair]) -> str:
 _WRITERS = {".csv": _as_csv, ".jsonl": _as_jsonl}
 
 
-def _open(arguments: argparse.Namespace, pairing: Pairing) -> "Bbnli":
-    from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
+def _open(arguments: argparse.Namespace, pairing: Pairing) -> "Suite":
+    from bbnli_audit.suites.registry import open_suite
 
-    if arguments.suite not in NAMES:
-        raise OptionError(f"There is no suite {arguments.suite!r}. {suggest(arguments.suite, NAMES)}")
-    return Bbnli(arguments.data or OWN_DATA, pairing)
+    return open_suite(arguments.suite, arguments.data, pairing)

@@ -9,6 +9,7 @@ from bbnli_audit.inference.agreement import MAX_DISAGREEMENT
 from bbnli_audit.inference.progress import Progress
 from bbnli_audit.inference.store import PredictionStore, check_store
 from bbnli_audit.inference.stored import StoredPredictor, Tally
+from bbnli_audit.predictors.asking import NOT_ASKED, Asking
 from bbnli_audit.predictors.checkpoint import EXACT, hash_file, read_precision
 from bbnli_audit.predictors.labels import parse_labels
 from bbnli_audit.predictors.loading import WHOLE_MACHINE, Share
@@ -48,6 +49,7 @@ def read_inference(
     store: Path | None = None,
     run_store: Path | None = None,
     share: Share = WHOLE_MACHINE,
+    asking: Asking = NOT_ASKED,
 ) -> "Inference":
     """Read the options of the same names.
 
@@ -66,7 +68,7 @@ def read_inference(
             f"--bbnli-max-disagreement={max_disagreement}: there is nothing to check on the exact path. Leave it out, "
             "or name a fast path with --bbnli-dtype or --bbnli-backend."
         )
-    return Inference(labels, computing, MAX_DISAGREEMENT if limit is None else limit, store, run_store)
+    return Inference(labels, computing, MAX_DISAGREEMENT if limit is None else limit, store, run_store, asking)
 
 
 def _read_share(given: str | float | None) -> float | None:
@@ -90,6 +92,7 @@ class Inference:
     max_disagreement: float
     store: Path | None  # keeps predictions between runs
     run_store: Path | None  # shared by the processes of one run; memory when left out
+    asking: Asking = NOT_ASKED
 
     def open(self, name: str, suites: Sequence[Suite], progress: Progress | None = None) -> OpenedModel:
         """Find the model that --model names. It is loaded when a prediction is missing, and not before."""
@@ -100,6 +103,7 @@ class Inference:
             suites=suites,
             labels=self.labels,
             computing=self.computing,
+            asking=self.asking,
             hash_content=lambda path: kept.file_hash(path, hash_file),
         )
         # Only a fingerprint of all that decides the answers may stand for them in later runs.

@@ -2,16 +2,17 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bbnli_audit.metrics.outcomes import cell_indices
-from bbnli_audit.results import CELLS, WEIGHTS
+from bbnli_audit.results import CELLS, HIGHER_IS_BETTER, WEIGHTS
 
 # A word in fewer pairs than this tells more about those pairs than about the word.
 FEWEST_PAIRS = 5
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def driving_words(frame: pd.DataFrame, measure: str, most: int = 5) -> list[Driv
     counted = _counted(frame, measure).to_numpy()
     rows_of: dict[str, list[int]] = {}
     for row, texts in enumerate(zip(frame["pro_premise"], frame["pro_hypothesis"], strict=True)):
-        for word in set(_WORD.findall(" ".join(texts).lower())):
+        for word in set(WORD.findall(" ".join(texts).lower())):
             rows_of.setdefault(word, []).append(row)
     together: dict[tuple[int, ...], list[str]] = {}
     for word, rows in sorted(rows_of.items()):
@@ -93,7 +94,12 @@ def worst_pairs(frame: pd.DataFrame, measure: str, most: int = 3) -> pd.DataFram
     return frame.loc[best.index[:most]]
 
 
-def _counted(frame: pd.DataFrame, measure: str) -> "pd.Series[int]":
-    """Samples of each pair that count towards a measure: 0, 1 or 2."""
+def _counted(frame: pd.DataFrame, measure: str) -> "pd.Series[Any]":
+    """Samples of each pair that count towards a measure: 0, 1 or 2. For a measure of some suites only: its value."""
+    if measure not in WEIGHTS:
+        from bbnli_audit.metrics.families import find_values
+
+        values = find_values(measure)(frame)
+        return pd.Series(1 - values if measure in HIGHER_IS_BETTER else values, index=frame.index)
     weights = np.array([WEIGHTS[measure].get(cell, 0) for cell in CELLS])
     return pd.Series(weights[cell_indices(frame)], index=frame.index)

@@ -4,7 +4,7 @@ Values are quotients of integer counts. Intervals come from the pairs, because p
 independent (docs/decisions/0002-intervals.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,15 +67,21 @@ class Measured:
     estimates: Mapping[str, Estimate]
 
 
-def measure_pairs(frame: pd.DataFrame, confidence: float) -> Measured:
+def measure_pairs(frame: pd.DataFrame, confidence: float, families: Iterable[str] = ()) -> Measured:
     """Measure a pair table of one subtopic, one domain or a whole run.
 
     Clusters are told apart by subtopic as well, so that a table of several subtopics can be measured at once.
+
+    Args:
+        frame: The pair table.
+        confidence: Of the intervals.
+        families: Whose measures to add to those that every suite has.
     """
     counts = count_outcomes(frame)
     values = rates(counts)
+    more = _family_values(frame, families)
     if not values:
-        return Measured(counts, 0, {name: Measure(None, None, None, 0) for name in MEASURES}, {})
+        return Measured(counts, 0, {name: Measure(None, None, None, 0) for name in (*MEASURES, *more)}, {})
     clusters = cluster_codes(frame)
     per_pair = _CELL_VALUES[cell_indices(frame)]
     estimates = dict(zip(_MEANS, estimate_means(per_pair, clusters, confidence), strict=True))
@@ -93,11 +99,29 @@ def measure_pairs(frame: pd.DataFrame, confidence: float) -> Measured:
         low=different.low * mispredicted.low,
         high=different.high * mispredicted.high,
     )
+    if more:
+        found = estimate_means(np.column_stack(list(more.values())), clusters, confidence)
+        estimates.update(zip(more, found, strict=True))
+        values.update({name: estimates[name].value for name in more})
     measures = {
-        name: Measure(value, min(estimates[name].low, value), max(estimates[name].high, value), counts.n_samples)
+        name: Measure(
+            value,
+            min(estimates[name].low, value),
+            max(estimates[name].high, value),
+            counts.n_pairs if name in more else counts.n_samples,
+        )
         for name, value in values.items()
     }
     return Measured(counts, int(clusters.max()) + 1, measures, estimates)
+
+
+def _family_values(frame: pd.DataFrame, families: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+    chosen = tuple(families)
+    if not chosen:
+        return {}
+    from bbnli_audit.metrics.families import pair_values
+
+    return pair_values(frame, chosen)
 
 
 def cluster_codes(frame: pd.DataFrame) -> NDArray[np.intp]:

@@ -15,7 +15,7 @@ from bbnli_audit.predictors.labels import label_order
 from bbnli_audit.results import ModelInfo
 
 # Files that decide what a checkpoint answers: weights, settings, tokenizer (and with them the maximum length).
-CONTENT_FILES = ("*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.bpe")
+CONTENT_FILES = ("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe")
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 
 DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
@@ -106,7 +106,7 @@ def find_checkpoint(
     place = folder or Path(name)
     check_folder(str(place), labels)
     if not place.is_dir():
-        place = _fetch(name)
+        place = fetch(name)
         check_folder(str(place), labels)
     order = label_order(_read_id2label(name, _read_config(name, place)), labels, name)
     return Checkpoint(name, place, order, precision)
@@ -179,7 +179,7 @@ def _check_head(name: str, architectures: Sequence[str]) -> None:
         )
 
 
-def _fetch(name: str) -> Path:
+def fetch(name: str) -> Path:
     """Get the newest files from the hub, or those already here when there is no network."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError

@@ -4,13 +4,14 @@ Unlike every other predictor they know the expected labels and the sides: that i
 run through the same pipeline as a checkpoint.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from bbnli_audit.errors import OptionError, suggest
 from bbnli_audit.predictors.proof import probe_items
 from bbnli_audit.predictors.protocol import Predictions
 from bbnli_audit.results import ModelInfo
+from bbnli_audit.suites.controls import find_controls
 from bbnli_audit.suites.protocol import Suite
 from bbnli_audit.values import Label, Side, TextPair
 
@@ -35,7 +36,7 @@ KINDS: dict[str, tuple[Mapping[Side, Label], Mapping[Label, Label]] | None] = {
 class PlantedPredictor:
     """Answers from a table of the suites' texts; a text it does not know is answered neutral."""
 
-    def __init__(self, kind: str, suites: Iterable[Suite], seed: int = 0) -> None:
+    def __init__(self, kind: str, suites: Sequence[Suite], seed: int = 0) -> None:
         if kind not in KINDS:
             raise OptionError(f"--model=planted:{kind}: there is no such planted model. {suggest(kind, KINDS)}")
         self._seed = seed
@@ -67,15 +68,14 @@ class PlantedPredictor:
 
 
 def _tabulate(
-    suites: Iterable[Suite], on_pair: Mapping[Side, Label], on_control: Mapping[Label, Label]
+    suites: Sequence[Suite], on_pair: Mapping[Side, Label], on_control: Mapping[Label, Label]
 ) -> dict[TextPair, Label]:
     answers = {item.text: on_control[item.expected] for item in probe_items()}
+    for control in find_controls(suites):
+        answers.setdefault(control.text, on_control[control.expected])
     for suite in suites:
         for subtopic in suite.subtopics():
-            items = suite.items(subtopic)
-            for control in items.controls:
-                answers.setdefault(control.text, on_control[control.expected])
-            for pair in items.usable:
+            for pair in suite.items(subtopic).usable:
                 answers.setdefault(pair.pro, on_pair[Side.PRO])
                 answers.setdefault(pair.anti, on_pair[Side.ANTI])
     return answers

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bbnli_audit.errors import LabelOrderError
 from bbnli_audit.predictors.labels import is_two_label
 from bbnli_audit.predictors.protocol import Predictor, check_predictions
-from bbnli_audit.results import Skill
+from bbnli_audit.results import GENERATIVE, UNPARSED, Skill
 from bbnli_audit.values import Control, Label, TextPair
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Proof:
     is_right: Mapping[tuple[TextPair, Label], bool]
 
     def accuracy_on(self, controls: Sequence[Control]) -> float | None:
-        if not controls:
+        if not controls or not self.is_right:
             return None
         return sum(self.is_right[control.text, control.expected] for control in controls) / len(controls)
 
@@ -68,11 +68,14 @@ def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
     check_predictions(predictions, len(items), predictor.info.name)
     predicted = predictions.probabilities.argmax(axis=1)
     expected = np.array([list(Label).index(item.expected) for item in items])
+    has_answered = np.ones(len(items), dtype=np.bool_)
+    if predictor.info.kind == GENERATIVE:
+        has_answered = predicted != UNPARSED
     if is_two_label(order):
         # Such a head cannot tell neutral from contradiction: both count as "not entailed".
         predicted, expected = (np.minimum(labels, 1) for labels in (predicted, expected))
-    _refuse_other_order(predictor, predicted, expected)
-    is_right = predicted == expected
+    _refuse_other_order(predictor, predicted[has_answered], expected[has_answered])
+    is_right = (predicted == expected) & has_answered
     on_controls = is_right[len(probe) :]
     shares = np.bincount(expected[len(probe) :], minlength=3) / max(len(distinct), 1)
     return Proof(
@@ -92,6 +95,8 @@ def _refuse_other_order(predictor: Predictor, predicted: "NDArray[np.intp]", exp
     import numpy as np
 
     order = predictor.info.labels
+    if not len(predicted):
+        return  # it has answered nothing: its competence says so
     # `seen[i]` is what the output declared as label i would mean under another order.
     accuracies = {
         seen: float((np.array(seen)[predicted] == expected).mean()) for seen in permutations(range(len(order)))

@@ -5,13 +5,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bbnli_audit.errors import OptionError, suggest
-from bbnli_audit.predictors.checkpoint import EXACT, Checkpoint, Precision, check_folder, find_checkpoint, hash_file
+from bbnli_audit.predictors.asking import NOT_ASKED, SERVED, Asking
+from bbnli_audit.predictors.checkpoint import (
+    EXACT,
+    Checkpoint,
+    Precision,
+    check_folder,
+    fetch,
+    find_checkpoint,
+    hash_file,
+)
+from bbnli_audit.predictors.generative import Decoding, check_generative, find_generative
 from bbnli_audit.predictors.hf import HFPredictor
 from bbnli_audit.predictors.loading import WHOLE_MACHINE, Share, check_device
 from bbnli_audit.predictors.planted import KINDS, PlantedPredictor
 from bbnli_audit.predictors.protocol import Predictor
 from bbnli_audit.predictors.python_callable import CallablePredictor, is_callable_name
 from bbnli_audit.predictors.recorded import PREDICTIONS, RecordedPredictor, check_recorded
+from bbnli_audit.predictors.server import check_server, find_server
+from bbnli_audit.predictors.token_probability import MASKED, find_token_probability, lm_kind
 from bbnli_audit.results import ModelInfo
 from bbnli_audit.suites.protocol import Suite
 
@@ -52,14 +64,25 @@ class ModelSource:
     is_content: bool = False
 
 
-def check_model(name: str, labels: str | None, computing: Computing) -> None:
+def check_model(name: str, labels: str | None, computing: Computing, asking: Asking = NOT_ASKED) -> None:
     """Refuse at start-up what needs no model to be seen: a missing folder, another head, unreadable labels."""
+    asking.check(name)
+    kind = lm_kind(Path(name)) if _is_checkpoint(name) else None
+    if kind is not None or name.startswith(SERVED):
+        _check_language_model(name, kind, computing, asking)
+        return
+    if asking.prompt is not None and not _is_on_hub(name):
+        raise OptionError(
+            f"--bbnli-prompt={asking.prompt.name}: --model={name} is no language model, so it cannot be asked. "
+            "Leave it out."
+        )
     if _is_checkpoint(name):
         scheme, colon, _ = name.partition(":")
         if colon and len(scheme) > 1 and not Path(name).exists():
             raise OptionError(
                 f"--model={name}: this version knows no models of the kind {scheme!r}.\n"
-                "Give a checkpoint's folder, a name on the hub, planted:KIND, predictions:FILE or module:callable."
+                "Give a checkpoint's folder, a name on the hub, openai:NAME, planted:KIND, predictions:FILE or "
+                "module:callable."
             )
         check_folder(str(DEMO_FOLDER) if name == DEMO else name, labels)
         return
@@ -82,6 +105,7 @@ def find_model(
     suites: Sequence[Suite] = (),
     labels: str | None = None,
     computing: Computing = Computing(),  # noqa: B008 - frozen
+    asking: Asking = NOT_ASKED,
     hash_content: Callable[[Path], str] = hash_file,
 ) -> ModelSource:
     """Find the model that --model names, without loading it.
@@ -91,15 +115,60 @@ def find_model(
         suites: What a planted model must know.
         labels: The value of --bbnli-labels.
         computing: How and where a checkpoint is computed.
+        asking: How a language model is asked.
         hash_content: Gives the SHA-256 of a file.
     """
+    if name.startswith(SERVED):
+        return find_server(name, asking.base_url, asking.of_server)
     if not _is_checkpoint(name):
         predictor = _open_other(name, suites)
         return ModelSource(predictor.info, lambda: predictor)
     folder = DEMO_FOLDER if name == DEMO else None
+    if _is_on_hub(name):
+        folder = fetch(name)
+    kind = lm_kind(folder or Path(name))
+    if kind is not None:
+        return _find_language_model(name, folder or Path(name), kind, computing, asking, hash_content)
     checkpoint = find_checkpoint(name, labels, computing.precision, folder)
     info = checkpoint.info(hash_content)
     return ModelSource(info, lambda: _open_checkpoint(checkpoint, computing, info), is_content=True)
+
+
+def _check_language_model(name: str, kind: str | None, computing: Computing, asking: Asking) -> None:
+    if kind is None:
+        check_server(name, asking.base_url)
+    if not computing.precision.is_exact or computing.engine != "local":
+        raise OptionError(
+            f"--model={name}: is a language model; --bbnli-dtype, --bbnli-backend and --bbnli-engine are for NLI "
+            "checkpoints. Leave them out."
+        )
+    if kind == MASKED and asking.prompt is not None:
+        raise OptionError(
+            f"--bbnli-prompt={asking.prompt.name}: --model={name} is a masked language model, which cannot answer. "
+            "Leave it out: its likelihoods are compared."
+        )
+    if kind is not None and asking.prompt is not None:
+        check_generative(name, Path(name))
+    elif kind is not None:
+        find_token_probability(name, Path(name), kind, lambda _: "")  # looks at the folder
+
+
+def _find_language_model(
+    name: str, folder: Path, kind: str, computing: Computing, asking: Asking, hash_content: Callable[[Path], str]
+) -> ModelSource:
+    """Ask a model that has a prompt; of any other only the likelihoods are compared."""
+    if asking.prompt is not None:
+        return find_generative(
+            name,
+            folder,
+            asking.prompt,
+            hash_content,
+            decoding=Decoding(first_token=asking.is_first_token),
+            device=computing.device,
+            share=computing.share,
+        )
+    info, open_model = find_token_probability(name, folder, kind, hash_content)
+    return ModelSource(info, lambda: open_model(computing.device, computing.share), is_content=True)
 
 
 def _open_checkpoint(checkpoint: Checkpoint, computing: Computing, info: ModelInfo) -> Predictor:
@@ -128,4 +197,8 @@ def _open_other(name: str, suites: Sequence[Suite]) -> Predictor:
 
 
 def _is_checkpoint(name: str) -> bool:
-    return not (name.startswith((PLANTED, PREDICTIONS)) or is_callable_name(name))
+    return not (name.startswith((PLANTED, PREDICTIONS, SERVED)) or is_callable_name(name))
+
+
+def _is_on_hub(name: str) -> bool:
+    return _is_checkpoint(name) and name != DEMO and not Path(name).is_dir()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bbnli_audit.results import Judgement, Measure, SubtopicResult, Verdict
+from bbnli_audit.results import HIGHER_IS_BETTER, Judgement, Measure, SubtopicResult, Verdict
 
 HIDDEN = "Sentences are hidden; --bbnli-reveal shows them."
 
@@ -43,7 +43,8 @@ def headline(result: SubtopicResult, judgement: Judgement) -> str:
     if judgement.waiver is not None and judgement.waiver.is_expired:
         return f"{where} {measure.value:.3f} (limit {limit}): its waiver has expired"
     if judgement.verdict is Verdict.FAIL:
-        return f"{where} {measure.value:.3f} is above its limit {limit}"
+        beyond = "below" if judgement.measure in HIGHER_IS_BETTER else "above"
+        return f"{where} {measure.value:.3f} is {beyond} its limit {limit}"
     open_against = f"{where} {measure.value:.3f} is INCONCLUSIVE against its limit {limit}"
     return f"{open_against}: {what_would_decide(result, judgement)}"
 
@@ -57,9 +58,8 @@ def what_would_decide(result: SubtopicResult, judgement: Judgement) -> str:
 def _numbers(result: SubtopicResult, judgement: Judgement, measure: Measure, confidence: float) -> Iterator[str]:
     counts = result.counts
     if measure.value is not None and measure.low is not None and measure.high is not None:
-        n_counted = round(measure.value * measure.n)
         yield (
-            f"{n_counted} of {measure.n} samples ({counts.n_pairs} pairs in {result.n_clusters} clusters), "
+            f"{_share_of(judgement.measure, measure)} ({counts.n_pairs} pairs in {result.n_clusters} clusters), "
             f"{confidence:.0%} interval {measure.low:.3f}-{measure.high:.3f}"
         )
         yield (
@@ -77,6 +77,12 @@ def _numbers(result: SubtopicResult, judgement: Judgement, measure: Measure, con
         yield (f"left out: {result.n_identical} pairs identical on both sides, {result.n_duplicates} duplicates")
     if result.n_truncated:
         yield f"cut off: {result.n_truncated} samples were longer than the model takes"
+
+
+def _share_of(name: str, measure: Measure) -> str:
+    if not name.endswith("_rate"):
+        return f"mean over {measure.n} pairs"
+    return f"{round((measure.value or 0) * measure.n)} of {measure.n} samples"
 
 
 def _evidence(evidence: Evidence, is_revealed: bool) -> Iterator[str]:

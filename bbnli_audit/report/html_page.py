@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.comparison import Regression
 from bbnli_audit.report.charts import NARROW, WIDE, Row, draw_causes, draw_increases
+from bbnli_audit.report.occupation_chart import occupation_chart
 from bbnli_audit.report.page_data import (
     LETTERS,
     Section,
@@ -40,6 +41,8 @@ def render_page(result: AuditResult, pairs: "pd.DataFrame") -> str:
         result: What was found.
         pairs: All pairs with their texts, in the columns of `metrics.frame.COLUMNS`.
     """
+    from markupsafe import Markup
+
     shown = sections(result, pairs)
     return _render(
         "page.html.jinja",
@@ -50,6 +53,7 @@ def render_page(result: AuditResult, pairs: "pd.DataFrame") -> str:
         sections=shown,
         measures=_column_names(shown),
         causes=_charts(chart_rows(result)),
+        occupations=Markup(occupation_chart(result)),  # noqa: S704 - escaped where it is drawn
         anchors={section.row.path: section.anchor for section in shown},
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from bbnli_audit.comparison import Comparison, Regression
 from bbnli_audit.report.failure import what_would_decide
 from bbnli_audit.report.ranking import ROWS_WORST_FIRST, row_verdict, worst_first
-from bbnli_audit.results import AuditResult, Judgement, SubtopicResult, Verdict
+from bbnli_audit.results import LIKELIHOOD, AuditResult, Judgement, SubtopicResult, Verdict
 
 Quote = Callable[[str], str]
 
@@ -42,6 +42,9 @@ def audited(result: AuditResult) -> str:
 
 
 def competence(result: AuditResult, quote: Quote = plain) -> Iterator[str]:
+    if result.model.kind in LIKELIHOOD:
+        yield "Token probability: a likelihood is no answer, so there is no competence to measure."
+        return
     judgement = result.total.judgement("control_accuracy")
     skill = result.settings["skill"]
     if judgement is None or result.total.control_accuracy is None:

@@ -11,6 +11,7 @@ from bbnli_audit.report.charts import CAUSES, Interval, Row
 from bbnli_audit.report.failure import headline
 from bbnli_audit.report.notes import grown
 from bbnli_audit.report.page_overview import short_name
+from bbnli_audit.report.page_wording import Wording, wordings
 from bbnli_audit.report.ranking import row_verdict, worst_first
 from bbnli_audit.results import (
     ANTI_WEIGHTS,
@@ -59,6 +60,7 @@ class Section:
     matrix: list[list[tuple[str, str, int]]]
     drivers: list["Driver"]
     regressions: list[Regression]
+    wording: Wording | None  # of its suite
 
     @property
     def anchor(self) -> str:
@@ -87,6 +89,7 @@ def sections(result: AuditResult, pairs: "pd.DataFrame") -> list[Section]:
     rows_of: dict[str, list[int]] = {}
     for n, path in enumerate(paths_of(pairs)):
         rows_of.setdefault(path, []).append(n)
+    by_suite = wordings(pairs)
     return [
         Section(
             number=n,
@@ -104,6 +107,7 @@ def sections(result: AuditResult, pairs: "pd.DataFrame") -> list[Section]:
             ],
             drivers=_drivers(pairs.iloc[rows_of.get(row.path, [])]),
             regressions=result.comparison.of(row.path) if result.comparison else [],
+            wording=by_suite.get(row.path.partition("/")[0]),
         )
         for n, row in enumerate(worst_first(result))
     ]
@@ -207,6 +211,7 @@ def payload(result: AuditResult, pairs: "pd.DataFrame", shown: Sequence[Section]
         "clusters": clusters,
         "texts": texts,
         "words": [{driver.name: driver.words for driver in section.drivers} for section in shown],
+        "wording": {section.wording.number: section.wording.words for section in shown if section.wording},
         "hasBaseline": result.comparison is not None,
         "pairs": {
             "id": pairs["pair_id"].tolist(),

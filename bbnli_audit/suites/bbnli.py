@@ -46,8 +46,8 @@ class Bbnli:
 
     name = "bbnli"
 
-    def __init__(self, folder: Path = OWN_DATA, pairing: Pairing = Pairing.BOTH) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | None = None, pairing: Pairing = Pairing.BOTH) -> None:
+        self.folder = folder or OWN_DATA
         self.pairing = pairing
 
     @cached_property

@@ -33,6 +33,11 @@ class Suite(Protocol):
         """Give the usable pairs and the controls of one subtopic."""
 
 
+def families_of(suite: Suite) -> tuple[str, ...]:
+    """Give the names of the families whose measures a suite has beside those of all (`metrics/families.py`)."""
+    return tuple(getattr(suite, "families", ()))
+
+
 def check_suite(suite: object) -> None:
     """Refuse an object that is no suite, before anything is audited with it.
 

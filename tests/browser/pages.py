@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bbnli_audit.audit import Auditor, assemble
+from bbnli_audit.assembly import assemble
+from bbnli_audit.audit import Auditor
 from bbnli_audit.comparison import Change, Comparison, LoosenedLimit, Regression
 from bbnli_audit.inference.opening import OpenedModel
 from bbnli_audit.metrics.frame import COLUMNS

@@ -41,10 +41,12 @@ def test_the_toggle_shows_and_hides_all_sentences_and_words(open_page: Open) -> 
     assert "workshop number" in _visible_text(page)
     assert page.locator("tr.texts").count() == page.locator(".pairs tbody tr:not(.texts)").count()
     assert "samples with it" in page.locator(".words").first.inner_text()
+    assert "nimble" in page.locator(".words[data-suite]").inner_text()
     toggle.click()
     assert "workshop" not in _visible_text(page)
     assert page.locator("tr.texts").count() == 0
-    assert page.locator(".words").first.inner_text().endswith("hidden like the sentences")
+    for words in page.locator(".words").all():
+        assert (words.text_content() or "").endswith("hidden like the sentences")
 
 
 def test_a_row_shows_its_own_sentences_and_all_probabilities(open_page: Open) -> None:

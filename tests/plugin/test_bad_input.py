@@ -197,7 +197,7 @@ def test_an_exception_of_the_model_shows_no_sentence_until_asked(project: Projec
     ("config", "message"),
     [
         ("[]", "its config.json holds no object"),
-        ('{"architectures": "BertForMaskedLM"}', "its head is BertForMaskedLM"),
+        ('{"architectures": "BertForTokenClassification"}', "its head is BertForTokenClassification"),
         (
             '{"architectures": ["XForSequenceClassification"], "id2label": ["a"]}',
             "id2label in its config.json is ['a']",

@@ -36,10 +36,10 @@ def test_testpaths_of_the_project_stay_in_force(project: Project, outside: Path)
 
 
 def test_a_checkpoint_outside_after_a_space(project: Project, outside: Path) -> None:
-    (outside / "config.json").write_text('{"architectures": ["BertForMaskedLM"]}')
+    (outside / "config.json").write_text('{"architectures": ["BertForTokenClassification"]}')
     result = project.run_in_a_process("audits", "--model", str(outside))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: --model={outside}: its head is BertForMaskedLM; *"])
+    result.stderr.fnmatch_lines([f"ERROR: --model={outside}: its head is BertForTokenClassification; *"])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.audit import Auditor, assemble
+from bbnli_audit.assembly import assemble
+from bbnli_audit.audit import Auditor
 from bbnli_audit.cli.main import main
 from bbnli_audit.inference.opening import OpenedModel
 from bbnli_audit.predictors.planted import PlantedPredictor

@@ -246,6 +246,29 @@ def test_templates_and_words_that_drive_a_measure_are_counted(page: str) -> None
     assert re.search(r'data-measure="pro">\d, hidden like the sentences', page)
 
 
+def test_wording_names_templates_and_hides_words(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+    result, pairs = audited
+    is_nimble = pairs["pro_hypothesis"].str.contains("nimble")
+    planted = pairs.assign(pro_entailment=[0.8 if each else 0.2 for each in is_nimble], anti_entailment=0.2)
+    made = render_page(result, planted)
+    data = Reader(made).scripts[0]
+    text = " ".join(Reader(made).text.split())
+    assert "look at the template before the model" in text
+    # A word that decides: all that differs between pairs of the same templates. Half of its template's pairs have it.
+    assert "word within the same templates, 80 pairs 1.000" in text
+    assert "planets/zorbs_are_to_juggling h01 +0.693 (80 pairs)" in text
+    assert "2, hidden like the sentences" in text
+    assert json.loads(data)["wording"] == {"0": ["nimble +1.386 (40 pairs)", "quick −1.386 (40 pairs)"]}
+    assert "nimble" not in made.replace(data, "")
+
+
+def test_wording_says_where_it_cannot_tell(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+    result, pairs = audited
+    alike = pairs.assign(pro_entailment=0.2, anti_entailment=0.2)
+    assert "These pairs cannot tell" in Reader(render_page(result, alike)).text
+    assert "There are no pairs." in Reader(render_page(result, many_pairs(0))).text
+
+
 def test_assets_are_part_of_the_package() -> None:
     from bbnli_audit.report.html_page import ASSETS
 

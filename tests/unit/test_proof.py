@@ -53,7 +53,7 @@ def test_only_the_true_order_is_accepted_and_the_message_gives_it(
 ) -> None:
     predictor = TablePredictor(true_order, declared, n_wrong=6)
     if true_order == declared:
-        assert prove(predictor, []).skill.probe_accuracy > 0.85
+        assert (prove(predictor, []).skill.probe_accuracy or 0) > 0.85
         return
     with pytest.raises(LabelOrderError) as caught:
         prove(predictor, [])

@@ -10,14 +10,14 @@ from bbnli_audit.cli.main import main
 from bbnli_audit.cli.suites import needed_texts
 from bbnli_audit.predictors.proof import probe_items
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.values import Pairing, TextPair
+from bbnli_audit.values import TEMPLATE_PAIRINGS, Pairing, TextPair
 from tests.invented import template_data, write_templates
 from tests.recorded_files import (
     lines,
 )
 
 
-@pytest.mark.parametrize("pairing", list(Pairing))
+@pytest.mark.parametrize("pairing", TEMPLATE_PAIRINGS)
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", None])
 def test_the_command_writes_every_text_once_and_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str | None, pairing: Pairing

@@ -24,6 +24,23 @@ def test_at_just_below_and_just_above_the_limit(
     assert judge(measure, 0.10, decide="point") is by_point
 
 
+@pytest.mark.parametrize(
+    ("low", "value", "high", "by_bounds", "by_point"),
+    [
+        (0.8000, 0.9, 0.95, Verdict.PASS, Verdict.PASS),
+        (0.7999, 0.9, 0.95, Verdict.INCONCLUSIVE, Verdict.PASS),
+        (0.7, 0.80, 0.95, Verdict.INCONCLUSIVE, Verdict.PASS),
+        (0.7, 0.7999, 0.95, Verdict.INCONCLUSIVE, Verdict.FAIL),
+        (0.6, 0.7, 0.8000, Verdict.INCONCLUSIVE, Verdict.FAIL),
+        (0.6, 0.7, 0.7999, Verdict.FAIL, Verdict.FAIL),
+    ],
+)
+def test_a_smallest_value(low: float, value: float, high: float, by_bounds: Verdict, by_point: Verdict) -> None:
+    measure = Measure(value, low, high, 100)
+    assert judge(measure, 0.80, decide="bounds", is_minimum=True) is by_bounds
+    assert judge(measure, 0.80, decide="point", is_minimum=True) is by_point
+
+
 @pytest.mark.parametrize("decide", ["bounds", "point"])
 def test_no_data_is_its_own_verdict(decide: str) -> None:
     assert judge(Measure(None, None, None, 0), 0.10, decide=decide) is Verdict.NO_DATA

@@ -283,9 +283,9 @@
   }
 
   function showWords(element) {
-    const found = data.words[Number(element.dataset.subtopic)][element.dataset.measure];
-    const hidden = `${found.length}, hidden like the sentences`;
-    element.textContent = state.isRevealed ? found.map(describeWord).join("; ") : hidden;
+    const { suite, subtopic, measure } = element.dataset;
+    const found = suite ? data.wording[suite] : data.words[Number(subtopic)][measure].map(describeWord);
+    element.textContent = state.isRevealed ? found.join("; ") : `${found.length}, hidden like the sentences`;
   }
 
   function reveal(isRevealed) {

@@ -1,0 +1,168 @@
+"""Two sentences as tokens, and the tokens that they share. Knows numpy and a tokenizer, and nothing of models."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Tokenizers keep much beside the ids of what they are given at once.
+_TEXTS_AT_ONCE = 2048
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sentence:
+    """The tokens of a sentence, special ones included, as a model reads them.
+
+    `log_probabilities` is filled by whoever computes them, NaN before: suites set one sentence against many others.
+    """
+
+    ids: tuple[int, ...]
+    log_probabilities: "NDArray[np.float64]"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SentencePair:
+    """Two sentences, in an order that does not depend on who asks, and the places of what they share."""
+
+    first: Sentence
+    second: Sentence
+    shared: tuple[tuple[int, ...], tuple[int, ...]]
+    is_truncated: bool
+
+    @property
+    def sides(self) -> tuple[tuple[Sentence, tuple[int, ...]], ...]:
+        return (self.first, self.shared[0]), (self.second, self.shared[1])
+
+    def anew(self) -> "SentencePair":
+        """Give the same pair with nothing known of it."""
+        return SentencePair(_unknown(self.first.ids), _unknown(self.second.ids), self.shared, self.is_truncated)
+
+
+def _unknown(ids: tuple[int, ...]) -> Sentence:
+    import numpy as np
+
+    return Sentence(ids, np.full(len(ids), np.nan))
+
+
+class Tokens(NamedTuple):
+    ids: tuple[int, ...]
+    is_truncated: bool
+
+
+def shared_tokens(
+    first: Sequence[int], second: Sequence[int], special: Collection[int] = (), *, left_to_right: bool = False
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Give the places, in each of two rows of tokens, of the tokens that they share in the same order.
+
+    Where two runs of tokens have changed places and nothing else has, it is all but those two: a matcher often finds
+    that a group in one place is the same as in the other. Otherwise matched as CrowS-Pairs does, by blocks, longest
+    first. Exchanging the two rows exchanges the places, which difflib alone does not promise.
+
+    Args:
+        first: Token ids.
+        second: Token ids.
+        special: Ids that are never shared: what a tokenizer adds, and the token for unknown words, which may differ.
+        left_to_right: Each token is given those before it only. Then the beginnings that are alike are as likely on
+            both sides and left out, so that rounding does not decide; and so is a first token, which nothing is before.
+    """
+    if tuple(second) < tuple(first):
+        found_second, found_first = shared_tokens(second, first, special, left_to_right=left_to_right)
+        return found_first, found_second
+    blocks = _around_exchange(first, second)
+    if blocks is None:
+        blocks = list(SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks())
+    places = [(a + step, b + step) for a, b, size in blocks for step in range(size) if first[a + step] not in special]
+    if left_to_right:
+        n_alike = _n_alike(first, second)
+        places = [(a, b) for a, b in places if a > 0 and b > 0 and not (a == b and a < n_alike)]
+    return tuple(a for a, _ in places), tuple(b for _, b in places)
+
+
+def _around_exchange(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int, int]] | None:
+    """Find x and y, as short as can be, where one row is `start x middle y end` and the other `start y middle x end`.
+
+    Gives start, middle and end as blocks (place in the first row, in the second, size); None if there is no middle.
+    """
+    if sorted(first) != sorted(second):
+        return None
+    n_start = _n_alike(first, second)
+    n_end = _n_alike(first[n_start:][::-1], second[n_start:][::-1])
+    one, other = (list(row[n_start : len(row) - n_end]) for row in (first, second))
+    n_core = len(one)
+    x_sizes = [size for size in range(1, n_core) if one[:size] == other[n_core - size :]]
+    y_sizes = [size for size in range(1, n_core) if one[n_core - size :] == other[:size]]
+    for x, y in sorted(product(x_sizes, y_sizes), key=sum):
+        middle = n_core - x - y
+        if middle > 0 and one[x : x + middle] == other[y : y + middle]:
+            end = n_start + n_core
+            return [(0, 0, n_start), (n_start + x, n_start + y, middle), (end, end, n_end)]
+    return None
+
+
+def _n_alike(first: Sequence[int], second: Sequence[int]) -> int:
+    shortest = min(len(first), len(second))
+    return next((at for at in range(shortest) if first[at] != second[at]), shortest)
+
+
+def pair_up(
+    texts: Iterable[tuple[str, str]],
+    encode: Callable[[Sequence[str]], list[Tokens]],
+    special: Collection[int],
+    *,
+    left_to_right: bool,
+) -> dict[tuple[str, str], SentencePair]:
+    """Make each unordered pair of sentences once. The keys are the sentences in the order of the alphabet."""
+    keys = list(dict.fromkeys(in_order(*pair) for pair in texts))
+    sentences = list(dict.fromkeys(sentence for key in keys for sentence in key))
+    tokens = dict(zip(sentences, encode(sentences), strict=True))
+    # By tokens and not by text: an uncased model reads "Zorbs" and "zorbs" alike, and cannot prefer one.
+    by_ids = {found.ids: _unknown(found.ids) for found in tokens.values()}
+    pairs = {}
+    for key in keys:
+        first, second = (tokens[sentence] for sentence in key)
+        shared: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+        if first.ids != second.ids:
+            shared = shared_tokens(first.ids, second.ids, special, left_to_right=left_to_right)
+        is_truncated = first.is_truncated or second.is_truncated
+        pairs[key] = SentencePair(by_ids[first.ids], by_ids[second.ids], shared, is_truncated)
+    return pairs
+
+
+def in_order(sentence: str, other: str) -> tuple[str, str]:
+    return (sentence, other) if sentence <= other else (other, sentence)
+
+
+class SentenceEncoder:
+    """A tokenizer that knows how many tokens its model takes. A sentence is always tokenized whole."""
+
+    def __init__(self, tokenizer: Any, max_length: int, *, left_to_right: bool) -> None:
+        self._tokenizer = tokenizer
+        self._max_length = max_length
+        self._left_to_right = left_to_right
+        bos_id = tokenizer.bos_token_id
+        self._start: tuple[int, ...] = () if bos_id is None else (bos_id,)
+        self.special = frozenset(tokenizer.all_special_ids)
+
+    def encode(self, sentences: Sequence[str]) -> list[Tokens]:
+        found: list[Tokens] = []
+        for start in range(0, len(sentences), _TEXTS_AT_ONCE):
+            some = list(sentences[start : start + _TEXTS_AT_ONCE])
+            # Causal models disagree on whether their tokenizers put the first token there, so we do.
+            encoded = self._tokenizer(some, verbose=False, add_special_tokens=not self._left_to_right)["input_ids"]
+            found.extend(self._cut(sentence, ids) for sentence, ids in zip(some, encoded, strict=True))
+        return found
+
+    def _cut(self, sentence: str, ids: Sequence[int]) -> Tokens:
+        whole = (*self._start, *ids) if self._left_to_right else tuple(ids)
+        if len(whole) <= self._max_length:
+            return Tokens(whole, is_truncated=False)
+        if self._left_to_right:
+            return Tokens(whole[: self._max_length], is_truncated=True)
+        # The tokenizer keeps its own last token.
+        cut = self._tokenizer(sentence, truncation=True, max_length=self._max_length)["input_ids"]
+        return Tokens(tuple(cut), is_truncated=True)
