@@ -71,12 +71,9 @@ class Checkpoint:
         Args:
             hash_file: Gives the SHA-256 of a file; the store remembers those of unchanged files.
         """
-        digest = sha256(f"{','.join(self.labels)}\n{self.precision}\n".encode())
-        for path in sorted({path for pattern in CONTENT_FILES for path in self.folder.glob(pattern)}):
-            digest.update(f"{path.name} {hash_file(path)}\n".encode())
         return ModelInfo(
             name=self.name,
-            fingerprint=digest.hexdigest(),
+            fingerprint=hash_contents(f"{','.join(self.labels)}\n{self.precision}\n", self.folder, hash_file),
             kind="sequence-classification",
             backend=self.precision.backend,
             dtype=self.precision.dtype,
@@ -108,7 +105,7 @@ def find_checkpoint(
     if not place.is_dir():
         place = fetch(name)
         check_folder(str(place), labels)
-    order = label_order(_read_id2label(name, _read_config(name, place)), labels, name)
+    order = label_order(_read_id2label(name, read_config(name, place)), labels, name)
     return Checkpoint(name, place, order, precision)
 
 
@@ -128,9 +125,15 @@ def check_folder(name: str, labels: str | None = None) -> None:
         return  # a name on the hub
     if not folder.is_dir():
         raise ModelError(f"--model={name}: is a file. Give the folder that holds the checkpoint's config.json.")
-    config = _read_config(name, folder)
+    config = read_config(name, folder)
     architectures = config.get("architectures") or []
     _check_head(name, architectures if isinstance(architectures, list) else [str(architectures)])
+    check_contents(name, folder)
+    label_order(_read_id2label(name, config), labels, name)
+
+
+def check_contents(name: str, folder: Path) -> None:
+    """Refuse a folder without safe weights or without a tokenizer, whatever its head."""
     if not any(folder.glob("*.safetensors")):
         others = ", ".join(sorted(path.name for path in folder.glob("*.bin"))) or "none at all"
         raise ModelError(
@@ -142,10 +145,17 @@ def check_folder(name: str, labels: str | None = None) -> None:
             f"--model={name}: the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)}); transformers would make up "
             "an empty one, and every word would be unknown.\nSave it there with tokenizer.save_pretrained(folder)."
         )
-    label_order(_read_id2label(name, config), labels, name)
 
 
-def _read_config(name: str, folder: Path) -> dict[str, Any]:
+def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str]) -> str:
+    """Give a fingerprint of the files that decide what a checkpoint answers, and of how it is computed."""
+    digest = sha256(start.encode())
+    for path in sorted({path for pattern in CONTENT_FILES for path in folder.glob(pattern)}):
+        digest.update(f"{path.name} {hash_content(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def read_config(name: str, folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError as exc:

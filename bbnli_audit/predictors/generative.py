@@ -1,26 +1,26 @@
 """Causal language models asked yes or no, computed by torch: a head with two labels, and a column for no answer."""
 
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.errors import ModelError
 from bbnli_audit.predictors.answers import PARSER, Answer, is_settled, parse_answer
 from bbnli_audit.predictors.batches import predict_all, run_in_threads
-from bbnli_audit.predictors.checkpoint import _TOKENIZER_FILES, CONTENT_FILES, _read_config, fetch
+from bbnli_audit.predictors.checkpoint import check_contents, fetch, hash_contents, read_config
 from bbnli_audit.predictors.decoding import Decoder, Row
 from bbnli_audit.predictors.loading import (
     WHOLE_MACHINE,
     Share,
-    _import_torch,
-    _max_length,
-    _quiet_transformers,
     first_line,
+    import_torch,
+    load_pretrained,
+    max_length_of,
+    one_core_each,
     pick_device,
+    quiet_transformers,
 )
 from bbnli_audit.predictors.prompt_tokens import PromptEncoder
 from bbnli_audit.predictors.prompts import Prompt
@@ -80,16 +80,14 @@ def find_generative(
     if not place.is_dir():
         place = fetch(name)
     check_generative(name, place)
-    digest = sha256(json.dumps([KIND, prompt.template, asdict(decoding), "float32", PARSER]).encode())
-    for path in sorted({path for pattern in CONTENT_FILES for path in place.glob(pattern)}):
-        digest.update(f"{path.name} {hash_content(path)}\n".encode())
-    info = ModelInfo(name, digest.hexdigest(), KIND, "torch", "float32", LABELS)
+    how = json.dumps([KIND, prompt.template, asdict(decoding), "float32", PARSER])
+    info = ModelInfo(name, hash_contents(how, place, hash_content), KIND, "torch", "float32", LABELS)
     return ModelSource(info, lambda: GenerativePredictor(place, prompt, info, decoding, device, share), is_content=True)
 
 
 def check_generative(name: str, folder: Path) -> None:
     """Refuse, without loading anything, what can be seen to be wrong in a folder."""
-    config = _read_config(name, folder)
+    config = read_config(name, folder)
     heads = config.get("architectures") or []
     if not any(str(head).endswith(HEADS) for head in heads):
         found = ", ".join(map(str, heads)) or "none named"
@@ -97,16 +95,7 @@ def check_generative(name: str, folder: Path) -> None:
             f"--model={name}: its head is {found}; a model that is asked with a prompt needs a language-model head "
             "(…ForCausalLM).\nLeave the prompt out for an NLI checkpoint, or give a causal language model."
         )
-    if not any(folder.glob("*.safetensors")):
-        raise ModelError(
-            f"--model={name}: no weights in safetensors format. Other formats can run code when they are loaded.\n"
-            "Save it again with save_pretrained(folder), which writes model.safetensors."
-        )
-    if not any(path for pattern in _TOKENIZER_FILES for path in folder.glob(pattern)):
-        raise ModelError(
-            f"--model={name}: the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)}).\n"
-            "Save it there with tokenizer.save_pretrained(folder)."
-        )
+    check_contents(name, folder)
 
 
 class GenerativePredictor:
@@ -121,18 +110,20 @@ class GenerativePredictor:
         device: str = "auto",
         share: Share = WHOLE_MACHINE,
     ) -> None:
-        self._torch = _import_torch()
+        self._torch = import_torch()
         self.info = info
         self._first_token = decoding.first_token
-        with _quiet_transformers():
-            self._model, tokenizer = _load(info.name, folder)
+        with quiet_transformers():
+            self._model, tokenizer = load_pretrained(
+                info.name, str(folder), "AutoModelForCausalLM", whole="Give a whole language model."
+            )
         self._device = pick_device(device, share)
         self._model.to(self._device, self._torch.float32).eval()
         self._is_on_cpu = self._device.type == "cpu"
         self._n_rows = _CPU_ROWS if self._is_on_cpu else _GPU_ROWS
         self._n_threads = max(1, self._torch.get_num_threads() // share.count) if self._is_on_cpu else 1
         n_new = 1 if decoding.first_token else decoding.max_new_tokens
-        max_length = _max_length(tokenizer, self._model) - n_new
+        max_length = max_length_of(tokenizer, self._model) - n_new
         self._prompts = PromptEncoder(tokenizer, prompt, max_length, info.name)
         self._decoder = Decoder(self._model, _end_ids(self._model, tokenizer), n_new, self._is_done)
         self._is_cached = self._is_computed_alike()
@@ -156,18 +147,8 @@ class GenerativePredictor:
 
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
         """Run batches, on a CPU one a core: with more threads a batch would be rounded otherwise."""
-        with self._one_core_each():
+        with one_core_each(self._is_on_cpu):
             yield from run_in_threads(self.forward, batches, self._n_threads)
-
-    @contextmanager
-    def _one_core_each(self) -> Iterator[None]:
-        n_before = self._torch.get_num_threads()
-        if self._is_on_cpu:
-            self._torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            self._torch.set_num_threads(n_before)
 
     def forward(self, batch: Batch) -> Predictions:
         """Predict one batch. Threads may call it at the same time."""
@@ -211,7 +192,7 @@ class GenerativePredictor:
         first, second, third = (item.text for item in probe_items()[:3])
         texts = [first, TextPair(first.premise, second.hypothesis), third]
         rows = [entry.row for batch in self.plan(texts) for entry in batch.inputs]
-        with self._one_core_each():
+        with one_core_each(self._is_on_cpu):
             return self._decoder.is_cacheable(rows)
 
     def _is_done(self, answer: Sequence[int]) -> bool:
@@ -222,30 +203,3 @@ def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
     configured = model.generation_config.eos_token_id
     ids = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
     return frozenset(token for token in ids if token is not None)
-
-
-def _load(name: str, folder: Path) -> tuple[Any, Any]:
-    import torch
-    from safetensors import SafetensorError
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
-        )
-        model, report = loaded
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except (SafetensorError, RuntimeError) as exc:
-        raise ModelError(
-            f"--model={name}: its weights cannot be loaded: {first_line(exc)}.\n"
-            "The file may be cut off or not fit its config.json; copy or save the checkpoint again."
-        ) from exc
-    except (OSError, ValueError, KeyError, ImportError) as exc:
-        raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise ModelError(
-            f"--model={name}: its weights lack {len(missing)} of the model's tensors ({', '.join(missing[:3])}…), "
-            "which would be filled with random numbers.\nGive a whole language model."
-        )
-    return model, tokenizer

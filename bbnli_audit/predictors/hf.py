@@ -4,8 +4,7 @@ The exact path: float32, inference mode, no padding, and near ties decided by a 
 text never depends on what else is predicted.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bbnli_audit.errors import ModelError
@@ -13,7 +12,7 @@ from bbnli_audit.predictors.batches import CPU_TOKENS, GPU_TOKENS, predict_all, 
 from bbnli_audit.predictors.checkpoint import Checkpoint, hash_file
 from bbnli_audit.predictors.encoding import EncodedText, by_length, classify, stack
 from bbnli_audit.predictors.labels import columns_of
-from bbnli_audit.predictors.loading import WHOLE_MACHINE, Share, first_line, load_model, pick_device
+from bbnli_audit.predictors.loading import WHOLE_MACHINE, Share, first_line, load_model, one_core_each, pick_device
 from bbnli_audit.predictors.padding_free import PaddingFree, find_padding_free
 from bbnli_audit.predictors.proof import probe_items
 from bbnli_audit.predictors.protocol import Batch, Predictions
@@ -61,7 +60,7 @@ class HFPredictor:
     def _find_padding_free(self) -> PaddingFree | None:
         texts = self._encoder.encode([item.text for item in probe_items()[:_N_CHECKED]])
         types = [text.types for text in texts if text.types is not None]
-        with self._one_core_each():
+        with one_core_each(self._is_on_cpu):
             return find_padding_free(self._model, [text.ids for text in texts], types or None)
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
@@ -73,18 +72,8 @@ class HFPredictor:
 
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
         """Run batches, on a CPU as many at once as there are cores: one core a batch loses nothing to waiting."""
-        with self._one_core_each():
+        with one_core_each(self._is_on_cpu):
             yield from run_in_threads(self.forward, batches, self._n_threads)
-
-    @contextmanager
-    def _one_core_each(self) -> Iterator[None]:
-        n_before = self._torch.get_num_threads()
-        if self._is_on_cpu:
-            self._torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            self._torch.set_num_threads(n_before)
 
     def forward(self, batch: Batch) -> Predictions:
         """Predict one batch. Threads may call it at the same time."""

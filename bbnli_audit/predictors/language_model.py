@@ -1,8 +1,8 @@
 """A masked or causal language model, computed by torch: the log-probabilities of a sentence's own tokens."""
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,11 +12,13 @@ from bbnli_audit.predictors.encoding import MIN_ROWS
 from bbnli_audit.predictors.loading import (
     WHOLE_MACHINE,
     Share,
-    _import_torch,
-    _max_length,
-    _quiet_transformers,
     first_line,
+    import_torch,
+    load_pretrained,
+    max_length_of,
+    one_core_each,
     pick_device,
+    quiet_transformers,
 )
 from bbnli_audit.predictors.shared_tokens import Sentence, SentenceEncoder
 
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 
 # The most outputs of a pass, tokens times vocabulary, where the head gives them for all tokens (float32: 4 bytes each).
 _CPU_OUTPUTS, _GPU_OUTPUTS = 1 << 25, 1 << 28
+
+
+_WHOLE = (
+    "This is a model without a trained language-model head, or a damaged file. Give a masked or causal language model."
+)
 
 
 class _Row(NamedTuple):
@@ -41,11 +48,12 @@ class LanguageModel:
     def __init__(
         self, name: str, folder: Path, *, is_causal: bool, device: str = "auto", share: Share = WHOLE_MACHINE
     ) -> None:
-        self._torch = _import_torch()
+        self._torch = import_torch()
         self._name = name
         self._is_causal = is_causal
-        with _quiet_transformers():
-            self._model, tokenizer = _load(name, str(folder), is_causal=is_causal)
+        with quiet_transformers():
+            head = "AutoModelForCausalLM" if is_causal else "AutoModelForMaskedLM"
+            self._model, tokenizer = load_pretrained(name, str(folder), head, whole=_WHOLE)
         self._mask_id = tokenizer.mask_token_id
         if not is_causal and self._mask_id is None:
             raise ModelError(
@@ -56,7 +64,7 @@ class LanguageModel:
         self._model.to(self._device, self._torch.float32).eval()
         self._is_on_cpu = self._device.type == "cpu"
         self.n_threads = max(1, self._torch.get_num_threads() // share.count) if self._is_on_cpu else 1
-        max_length = _max_length(tokenizer, self._model)
+        max_length = max_length_of(tokenizer, self._model)
         self.encoder = SentenceEncoder(tokenizer, max_length, left_to_right=is_causal)
         self._wanted = threading.local()  # the hidden state of each row that this thread's pass needs outputs for
         self.n_tokens = CPU_TOKENS if self._is_on_cpu else GPU_TOKENS
@@ -70,16 +78,8 @@ class LanguageModel:
                 n_outputs = _CPU_OUTPUTS if self._is_on_cpu else _GPU_OUTPUTS
                 self.n_tokens = min(self.n_tokens, n_outputs // len(tokenizer))
 
-    @contextmanager
-    def one_core_each(self) -> Iterator[None]:
-        """One core a batch loses nothing to waiting, and rounds alike on any number of cores."""
-        n_before = self._torch.get_num_threads()
-        if self._is_on_cpu:
-            self._torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            self._torch.set_num_threads(n_before)
+    def one_core_each(self) -> AbstractContextManager[None]:
+        return one_core_each(self._is_on_cpu)
 
     def cost(self, sentence: Sentence, places: Sequence[int]) -> int:
         """Say how many tokens the model must read for the log-probabilities at these places."""
@@ -180,31 +180,3 @@ class LanguageModel:
         """Make MIN_ROWS sequences of as many tokens, no token twice in one where the vocabulary has enough."""
         ordinary = [token for token in range(n_vocabulary) if token not in self.encoder.special][: 2 * MIN_ROWS]
         return [[ordinary[(row + place) % len(ordinary)] for place in range(MIN_ROWS)] for row in range(MIN_ROWS)]
-
-
-def _load(name: str, folder: str, *, is_causal: bool) -> tuple[Any, Any]:
-    import torch
-    from safetensors import SafetensorError
-    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
-
-    family: Any = AutoModelForCausalLM if is_causal else AutoModelForMaskedLM
-    try:
-        model, report = family.from_pretrained(
-            folder, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
-        )
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except (SafetensorError, RuntimeError) as exc:
-        raise ModelError(
-            f"--model={name}: its weights cannot be loaded: {first_line(exc)}.\n"
-            "The file may be cut off or not fit its config.json; copy or save the checkpoint again."
-        ) from exc
-    except (OSError, ValueError, KeyError, ImportError) as exc:
-        raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise ModelError(
-            f"--model={name}: its weights lack {len(missing)} of the model's tensors ({', '.join(missing[:3])}…), "
-            "which would be filled with random numbers.\nThis is a model without a trained language-model head, or a "
-            "damaged file. Give a masked or causal language model."
-        )
-    return model, tokenizer

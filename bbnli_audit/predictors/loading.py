@@ -27,28 +27,28 @@ WHOLE_MACHINE = Share()
 
 def load_model(name: str, folder: Path) -> tuple[Any, TextEncoder]:
     """Load a classifier in float32, and its tokenizer."""
-    _import_torch()
-    with _quiet_transformers():
+    import_torch()
+    with quiet_transformers():
         model, tokenizer = _load(name, str(folder))
-    return model, TextEncoder(tokenizer, _max_length(tokenizer, model))
+    return model, TextEncoder(tokenizer, max_length_of(tokenizer, model))
 
 
 def load_encoder(name: str, folder: Path) -> TextEncoder:
     """Load the tokenizer alone. The model is laid out without its weights, to see how many tokens it takes."""
-    torch = _import_torch()
+    torch = import_torch()
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
-    with _quiet_transformers(), torch.device("meta"):
+    with quiet_transformers(), torch.device("meta"):
         try:
             config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
             model = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]
             tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         except (OSError, ValueError, KeyError, ImportError, RuntimeError) as exc:
             raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
-    return TextEncoder(tokenizer, _max_length(tokenizer, model))
+    return TextEncoder(tokenizer, max_length_of(tokenizer, model))
 
 
-def _import_torch() -> Any:
+def import_torch() -> Any:
     try:
         import torch
     except ImportError as exc:
@@ -58,16 +58,25 @@ def _import_torch() -> Any:
     return torch
 
 
-def _load(name: str, folder: str) -> tuple[Any, Any]:
-    import torch
-    from safetensors import SafetensorError
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+def load_pretrained(name: str, folder: str, head: str, *, whole: str) -> tuple[Any, Any]:
+    """Load a model and its tokenizer in float32: safetensors only, no remote code, and no tensor made up.
 
+    Args:
+        name: What messages call it.
+        folder: Where it lies.
+        head: The class of transformers, such as AutoModelForCausalLM.
+        whole: What to give instead of a model whose head is missing.
+    """
+    import torch
+    import transformers
+    from safetensors import SafetensorError
+
+    family: Any = getattr(transformers, head)
     try:
-        model, report = AutoModelForSequenceClassification.from_pretrained(
+        model, report = family.from_pretrained(
             folder, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
         )
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except (SafetensorError, RuntimeError) as exc:
         raise ModelError(
             f"--model={name}: its weights cannot be loaded: {first_line(exc)}.\n"
@@ -75,20 +84,39 @@ def _load(name: str, folder: str) -> tuple[Any, Any]:
         ) from exc
     except (OSError, ValueError, KeyError, ImportError) as exc:
         raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ModelError(
+            f"--model={name}: its weights lack {len(missing)} of the model's tensors ({', '.join(missing[:3])}…), "
+            f"which would be filled with random numbers.\n{whole}"
+        )
+    return model, tokenizer
+
+
+def _load(name: str, folder: str) -> tuple[Any, Any]:
+    whole = "This is an encoder without a trained NLI head, or a damaged file. Give a checkpoint tuned for NLI."
+    model, tokenizer = load_pretrained(name, folder, "AutoModelForSequenceClassification", whole=whole)
     if model.config.pad_token_id is None:
         # Nothing is padded here, but a causal model's classifier looks for the last token that is no padding.
         pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
         if pad_id is None:
             raise ModelError(f"--model={name}: its tokenizer has no padding token, so texts cannot be batched.")
         model.config.pad_token_id = pad_id
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise ModelError(
-            f"--model={name}: its weights lack {len(missing)} of the model's tensors ({', '.join(missing[:3])}…), "
-            "which would be filled with random numbers.\nThis is an encoder without a trained NLI head, or a damaged "
-            "file. Give a checkpoint tuned for NLI."
-        )
     return model, tokenizer
+
+
+@contextmanager
+def one_core_each(is_on_cpu: bool) -> Iterator[None]:
+    """One core a batch loses nothing to waiting, and rounds alike on any number of cores."""
+    import torch
+
+    n_before = torch.get_num_threads()
+    if is_on_cpu:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_before)
 
 
 def check_device(device: str) -> None:
@@ -116,7 +144,7 @@ def pick_device(device: str, share: Share = WHOLE_MACHINE) -> "torch.device":
     return chosen
 
 
-def _max_length(tokenizer: Any, model: Any) -> int:
+def max_length_of(tokenizer: Any, model: Any) -> int:
     """Find how many tokens the model takes: tokenizers without a limit report a huge number."""
     limits = [tokenizer.model_max_length]
     for name, module in model.named_modules():
@@ -131,7 +159,7 @@ def _max_length(tokenizer: Any, model: Any) -> int:
 
 
 @contextmanager
-def _quiet_transformers() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """Keep loading bars and advice out of the test output, and put the settings back."""
     from transformers.utils import logging
 

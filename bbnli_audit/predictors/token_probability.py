@@ -5,14 +5,13 @@ A query is a sentence and its counterpart; its row is the softmax over their two
 
 import json
 from collections.abc import Callable, Generator, Iterable, Sequence
-from hashlib import sha256
 from math import exp, isfinite
 from pathlib import Path
 from typing import NamedTuple
 
 from bbnli_audit.errors import ModelError
 from bbnli_audit.predictors.batches import cut_by_tokens, predict_all, run_in_threads
-from bbnli_audit.predictors.checkpoint import _TOKENIZER_FILES, CONTENT_FILES
+from bbnli_audit.predictors.checkpoint import check_contents, hash_contents
 from bbnli_audit.predictors.language_model import LanguageModel
 from bbnli_audit.predictors.loading import WHOLE_MACHINE, Share
 from bbnli_audit.predictors.protocol import Batch, Predictions
@@ -66,21 +65,9 @@ def find_token_probability(
             f"--model={name}: is no language model, so it gives tokens no probabilities.\n"
             "Give a masked or causal language model (…ForMaskedLM, …ForCausalLM)."
         )
-    if not any(folder.glob("*.safetensors")):
-        others = ", ".join(sorted(path.name for path in folder.glob("*.bin"))) or "none at all"
-        raise ModelError(
-            f"--model={name}: no weights in safetensors format ({others}). Other formats can run code when they are "
-            "loaded.\nSave it again with save_pretrained(folder), which writes model.safetensors."
-        )
-    if not any(path for pattern in _TOKENIZER_FILES for path in folder.glob(pattern)):
-        raise ModelError(
-            f"--model={name}: the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)}).\n"
-            "Save it there with tokenizer.save_pretrained(folder)."
-        )
-    digest = sha256(f"{SCHEME}\n{kind}\n".encode())
-    for path in sorted({path for pattern in CONTENT_FILES for path in folder.glob(pattern)}):
-        digest.update(f"{path.name} {hash_content(path)}\n".encode())
-    info = ModelInfo(name, digest.hexdigest(), kind, "torch", "float32", LABELS)
+    check_contents(name, folder)
+    fingerprint = hash_contents(f"{SCHEME}\n{kind}\n", folder, hash_content)
+    info = ModelInfo(name, fingerprint, kind, "torch", "float32", LABELS)
     return info, lambda device, share: TokenProbabilityPredictor(folder, info, device, share)
 
 

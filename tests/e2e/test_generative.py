@@ -16,6 +16,7 @@ from bbnli_audit.predictors import decoding
 from bbnli_audit.predictors.answers import Answer, parse_answer
 from bbnli_audit.predictors.checkpoint import hash_file
 from bbnli_audit.predictors.generative import ROW_OF, Decoding, GenerativePredictor, find_generative
+from bbnli_audit.predictors.loading import one_core_each
 from bbnli_audit.predictors.prompts import BUILT_IN, Prompt
 from bbnli_audit.predictors.protocol import check_predictions
 from bbnli_audit.values import TextPair
@@ -81,7 +82,7 @@ def written(predictor: GenerativePredictor, texts: Sequence[TextPair], *, is_pla
     """Give the tokens of each answer, in the order of the texts."""
     decoder = predictor._decoder
     found: dict[int, list[int]] = {}
-    with predictor._one_core_each():
+    with one_core_each(is_on_cpu=True):
         for batch in predictor.plan(texts):
             rows = [entry.row for entry in batch.inputs]
             answers = [decoder.decode_plain(row.ids) for row in rows] if is_plain else decoder.decode(rows)
@@ -104,7 +105,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_shared_starts_and_padding_change_no_token(tmp_path: Path, family: str) -> None:
     predictor = load(save_causal(tmp_path, family), how=Decoding(6))
     texts = texts_of_few_premises(2, 4)
-    with predictor._one_core_each():
+    with one_core_each(is_on_cpu=True):
         plain = [predictor._decoder.decode_uncached(predictor._prompts.encode(text, 0).row.ids) for text in texts]
     # Mamba keeps no cache that could be shared or padded, so its texts go one by one.
     assert predictor._is_cached is (family != "Mamba")
