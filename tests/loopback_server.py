@@ -29,6 +29,7 @@ class Loopback:
     answer: Callable[[str], str]
     faults: list[Fault]
     models: list[dict[str, Any]] | None
+    models_status: int = 200
     served: str = "served-model"
     seconds: float = 0.0  # every answer takes so long
     is_gone_after: int | None = None  # requests, after which connections are cut
@@ -61,7 +62,9 @@ def loopback(
 
         def do_GET(self) -> None:
             state.authorizations.add(self.headers.get("Authorization", ""))
-            if self.path.endswith("/models") and state.models is not None:
+            if self.path.endswith("/models") and state.models_status != 200:
+                self._send(Fault(state.models_status, b"Internal Server Error"))
+            elif self.path.endswith("/models") and state.models is not None:
                 self._send(Fault(body=json.dumps({"object": "list", "data": state.models}).encode()))
             else:
                 self._send(Fault(404, b'{"error": {"message": "no such page"}}'))

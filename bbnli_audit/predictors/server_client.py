@@ -132,8 +132,8 @@ class ServerClient:
             try:
                 return client.models.with_raw_response.list().text
             except APIStatusError as exc:
-                if exc.status_code in (403, 404, 405, 501):
-                    return "{}"  # not every server has this page, or shows it to every key
+                if exc.status_code in (403, 404, 405, 500, 501):
+                    return "{}"  # not every server has this page, shows it to every key, or has it in working order
                 raise
 
         with self.connected() as client:

@@ -296,6 +296,9 @@ def test_the_fingerprint_names_server_model_prompt_and_settings() -> None:
         assert fingerprint(server.url.replace("//", "//user:word@")) == first
         server.models = [{**one, "root": "/three"}, two]
         assert fingerprint(server.url) != first
+        server.models_status = 500  # `transformers serve` without a hub cache
+        assert fingerprint(server.url) not in found
+        server.models_status = 200
         server.models = [{"id": "/models/any.gguf"}]
         assert fingerprint(server.url) not in (first, fingerprint(other.url))
         info = find_server("openai:zorb-1", server.url, PROMPT).info
