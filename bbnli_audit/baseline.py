@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bbnli_audit.comparison import Change, Comparison, LoosenedLimit, Regression
 from bbnli_audit.errors import ResultError, ThresholdsError
-from bbnli_audit.results import WEIGHTS, AuditResult, Cells, Measure, ModelInfo
+from bbnli_audit.results import LIKELIHOOD, WEIGHTS, AuditResult, Cells, Measure, ModelInfo, excess
 from bbnli_audit.thresholds import Thresholds
 from bbnli_audit.verdict import judge_increase
 
@@ -59,15 +59,21 @@ def check_baseline(baseline: AuditResult, source: str) -> None:
 
 
 def check_other_model(candidate: ModelInfo, baseline: ModelInfo, source: str) -> None:
-    """Refuse to compare a model with itself.
+    """Refuse to compare a model with itself, or likelihoods with answers.
 
     Raises:
-        ResultError: when the contents of both are the same, whatever their names.
+        ResultError: when the contents of both are the same, whatever their names, or their outcomes mean other things.
     """
     if candidate.fingerprint == baseline.fingerprint:
         raise ResultError(
             f"{source}: is a result of the same model as {candidate.name} (fingerprint {candidate.fingerprint[:12]}), "
             "so nothing can have changed. Give the result of an earlier release."
+        )
+    if (candidate.kind in LIKELIHOOD) != (baseline.kind in LIKELIHOOD):
+        raise ResultError(
+            f"{source}: is a result of {baseline.name}, a model of the kind {baseline.kind}, and {candidate.name} is "
+            f"of the kind {candidate.kind}: which side is likelier cannot be compared with what is answered. Give the "
+            "result of a model that was measured in the same way."
         )
 
 
@@ -195,5 +201,5 @@ def _loosened(candidate: AuditResult, baseline: AuditResult) -> Iterable[Loosene
     for row in candidate.subtopics:
         for judgement in row.verdicts:
             before = earlier.get((row.path, judgement.measure))
-            if before is not None and judgement.limit > before:
+            if before is not None and excess(judgement.measure, judgement.limit, before) > 0:
                 yield LoosenedLimit(row.path, judgement.measure, before, judgement.limit, judgement.source)

@@ -1,13 +1,13 @@
-"""Proposes limits from a measured model: the upper bound of each measure plus a margin, as a changed threshold file."""
+"""Proposes limits from a measured model: the worse bound of each measure and a margin, as a changed threshold file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from bbnli_audit.errors import ResultError, ThresholdsError
-from bbnli_audit.results import COMPETENCE, AuditResult, Verdict
+from bbnli_audit.results import COMPETENCE, HIGHER_IS_BETTER, AuditResult, Measure, Verdict, excess
 from bbnli_audit.thresholds import Limit, Thresholds, parse_thresholds
 from bbnli_audit.thresholds_edit import quote, set_values
 from bbnli_audit.values import Subtopic
@@ -20,7 +20,7 @@ Where = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A limit that a place of the file should have; `subtopic` is the one with the largest upper bound there."""
+    """A limit that a place of the file should have; `subtopic` is the one with the worst bound there."""
 
     where: Where
     key: str
@@ -29,11 +29,11 @@ class Proposal:
     new: float
     source: str
     subtopic: str
-    high: float
+    bound: float
 
     @property
     def is_looser(self) -> bool:
-        return self.new > self.old
+        return excess(self.measure, self.new, self.old) > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class KeptLimit:
     key: str
     limit: float
     source: str
-    high: float
+    measure: str
+    bound: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def propose(
         result: What was measured.
         thresholds: The limits in force.
         subtopics: The subtopics of the result, with their other names.
-        margin: What is added to an upper bound.
+        margin: What is allowed beyond the worse bound.
         per: One of `PER`: where limits are written.
 
     Raises:
@@ -98,30 +99,38 @@ def propose(
         for key, measure in LIMIT_MEASURES.items():
             limit = thresholds.limit_for(subtopic, measure)
             measured = rows[subtopic.path].measures.get(measure)
-            if limit is None:
+            if limit is None or measured is None:  # a measure that the suite or the kind of model does not have
                 continue
-            if measured is None or measured.high is None:
+            bound = worse_bound(measure, measured)
+            if bound is None:
                 no_data.append((subtopic.path, measure))
                 continue
             target = _target(data, subtopic, key, per)
             if target is None:
-                kept.append(KeptLimit(subtopic.path, key, limit.value, limit.source, measured.high))
+                kept.append(KeptLimit(subtopic.path, key, limit.value, limit.source, measure, bound))
                 wanted[subtopic, measure] = limit.value
             else:
-                found.setdefault((target, key), []).append((measured.high, subtopic, limit))
+                found.setdefault((target, key), []).append((bound, subtopic, limit))
     proposals = []
     for (target, key), members in found.items():
-        high, worst, limit = max(members, key=lambda member: member[0])
-        new = round_up(high, margin)
-        proposals.append(Proposal(target, key, limit.measure, limit.value, new, limit.source, worst.path, high))
+        bound, worst, limit = max(members, key=lambda member: excess(member[2].measure, member[0], 0))
+        new = add_margin(limit.measure, bound, margin)
+        proposals.append(Proposal(target, key, limit.measure, limit.value, new, limit.source, worst.path, bound))
         wanted.update({(subtopic, limit.measure): new for _, subtopic, _ in members})
     return Calibration(tuple(proposals), tuple(kept), tuple(_failures(result)), tuple(no_data), wanted)
 
 
-def round_up(high: float, margin: float) -> float:
-    """Give an upper bound plus a margin as a limit: two decimals, upwards, 1 at most."""
-    exact = Decimal(repr(round(high + margin, 9)))  # 0.08 + 0.02 is 0.1, not a hair more
-    return min(float(exact.quantize(Decimal("0.01"), ROUND_CEILING)), 1.0)
+def worse_bound(measure: str, measured: Measure) -> float | None:
+    """Give the end of the interval that a limit must allow."""
+    return measured.low if measure in HIGHER_IS_BETTER else measured.high
+
+
+def add_margin(measure: str, bound: float, margin: float) -> float:
+    """Give a bound and a margin as a limit: two decimals, rounded to the loose side, from 0 to 1."""
+    is_minimum = measure in HIGHER_IS_BETTER
+    exact = Decimal(repr(round(bound - margin if is_minimum else bound + margin, 9)))  # 0.08 + 0.02 is 0.1 exactly
+    limit = float(exact.quantize(Decimal("0.01"), ROUND_FLOOR if is_minimum else ROUND_CEILING))
+    return min(max(limit, 0.0), 1.0)
 
 
 def check_competence(result: AuditResult) -> None:

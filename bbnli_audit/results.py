@@ -37,6 +37,11 @@ WEIGHTS = {
 }
 
 
+def excess(measure: str, value: float, limit: float) -> float:
+    """Give how far a value is on the worse side of a limit; negative where it keeps the limit."""
+    return limit - value if measure in HIGHER_IS_BETTER else value - limit
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """How many pairs fell into each cell of the outcome table. Counts add up; rates do not."""

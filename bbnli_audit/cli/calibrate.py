@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bbnli_audit.calibration import PER, REASON, Calibration, Proposal, edit, find_reason, is_override, propose
 from bbnli_audit.cli.arguments import add_command, write_json, write_out
 from bbnli_audit.errors import OptionError, ThresholdsError
+from bbnli_audit.results import HIGHER_IS_BETTER
 from bbnli_audit.values import Subtopic
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def add_parser(commands: Any) -> None:
         run,
         what="propose limits from a measured model, as a change of thresholds.yaml",
         description=(
-            "Proposes limits from a result: the upper bound of each measure plus a margin, rounded up to 0.01.\n"
+            "Proposes limits from a result: the upper bound of each measure plus a margin, rounded up to 0.01 (of a\n"
+            "measure where more is better, the lower bound less the margin, rounded down).\n"
             "Prints a change of the threshold file to review; nothing is written without --write."
         ),
         examples=(
@@ -44,7 +46,7 @@ def add_parser(commands: Any) -> None:
         default=Path("thresholds.yaml"),
         help="the file to change (default: thresholds.yaml)",
     )
-    parser.add_argument("--margin", type=float, default=0.02, help="added to each upper bound (default: 0.02)")
+    parser.add_argument("--margin", type=float, default=0.02, help="allowed beyond each bound (default: 0.02)")
     parser.add_argument("--per", choices=PER, default="defaults", help="where limits are written (default: defaults)")
     parser.add_argument("--data", metavar="DIR", type=Path, help="BBNLI data, for other names (default: our own)")
     parser.add_argument("--write", action="store_true", help="change the file")
@@ -154,8 +156,13 @@ def _header(arguments: argparse.Namespace, result: "AuditResult", calibration: C
 def _tell(proposal: Proposal) -> str:
     return (
         f"{'loosens' if proposal.is_looser else 'tightens'} {'.'.join(proposal.where)} {proposal.key}: "
-        f"{proposal.old:.2f} -> {proposal.new:.2f} ({proposal.subtopic}: upper bound {proposal.high:.3f})"
+        f"{proposal.old:.2f} -> {proposal.new:.2f} "
+        f"({proposal.subtopic}: {_bound_name(proposal.measure)} {proposal.bound:.3f})"
     )
+
+
+def _bound_name(measure: str) -> str:
+    return "lower bound" if measure in HIGHER_IS_BETTER else "upper bound"
 
 
 def _notes(
@@ -166,8 +173,8 @@ def _notes(
         yield f"WARNING: {failure.subtopic} FAILs {failure.measure}{value}: a limit made from it lets that fault pass."
     for kept in calibration.kept:
         yield (
-            f"kept {kept.key}: {kept.limit:.2f} of {kept.subtopic} ({kept.source}), a nearer limit; its upper bound "
-            f"is {kept.high:.3f}"
+            f"kept {kept.key}: {kept.limit:.2f} of {kept.subtopic} ({kept.source}), a nearer limit; its "
+            f"{_bound_name(kept.measure)} is {kept.bound:.3f}"
         )
     data = thresholds.file.model_dump(exclude_unset=True)
     for where in dict.fromkeys(proposal.where for proposal in calibration.changes):

@@ -82,6 +82,11 @@ def left_out(result: AuditResult) -> Iterator[str]:
             f"Left out of the measures: {total.n_identical} pairs with the same text on both sides, "
             f"{total.n_duplicates} duplicates."
         )
+    if total.n_unparsed:
+        yield (
+            f"Not read: {total.n_unparsed} answers were neither yes nor no; their pairs are in no other measure than "
+            "unparsed_rate."
+        )
     if total.n_truncated:
         yield (
             f"Cut off: {total.n_truncated} of {total.counts.n_samples} samples were longer than the model takes; "

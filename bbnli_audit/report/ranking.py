@@ -1,6 +1,6 @@
 """Which subtopics are worst, and what a row reads: the same on the terminal, the page and in the summary."""
 
-from bbnli_audit.results import AuditResult, Judgement, SubtopicResult, Verdict
+from bbnli_audit.results import AuditResult, Judgement, SubtopicResult, Verdict, excess
 
 _WORST_FIRST = (Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.PASS)
 WAIVED, NOT_REQUIRED = "WAIVED", "NOT_REQUIRED"
@@ -19,12 +19,12 @@ def row_verdict(result: AuditResult, row: SubtopicResult) -> str:
 
 def worst_first(result: AuditResult) -> list[SubtopicResult]:
     def key(row: SubtopicResult) -> tuple[int, float, str]:
-        excess = max((_excess(row, judgement) for judgement in row.verdicts), default=0.0)
-        return (ROWS_WORST_FIRST.index(row_verdict(result, row)), -excess, row.path)
+        worst = max((_excess(row, judgement) for judgement in row.verdicts), default=0.0)
+        return (ROWS_WORST_FIRST.index(row_verdict(result, row)), -worst, row.path)
 
     return sorted(result.subtopics, key=key)
 
 
 def _excess(row: SubtopicResult, judgement: Judgement) -> float:
     value = row.measures[judgement.measure].value
-    return 0.0 if value is None else value - judgement.limit
+    return 0.0 if value is None else excess(judgement.measure, value, judgement.limit)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bbnli_audit.baseline import Rule, compare_pairs
+from bbnli_audit.baseline import Rule, check_other_model, compare_pairs
 from bbnli_audit.comparison import Regression
 from bbnli_audit.errors import ResultError
-from bbnli_audit.results import WEIGHTS, Measure, Verdict
+from bbnli_audit.results import WEIGHTS, Measure, ModelInfo, Verdict, excess
 from bbnli_audit.verdict import judge_increase
 
 RULE = Rule(0.05, "thresholds.yaml:7")
@@ -89,3 +89,21 @@ def test_verdicts(
     measure = Measure(value, -0.1, high, 100)
     found = judge_increase(measure, 0.05, p_adjusted, decide=decide, confidence=0.95, is_competent=is_competent)
     assert found is verdict
+
+
+def test_likelihoods_are_not_compared_with_answers() -> None:
+    answering, masked = (
+        ModelInfo(name, name, kind, "torch", "float32", ())
+        for name, kind in (("old", "sequence-classification"), ("new", "masked-lm"))
+    )
+    for candidate, baseline in ((masked, answering), (answering, masked)):
+        with pytest.raises(ResultError, match=f"of the kind {baseline.kind}, and {candidate.name} is of the kind"):
+            check_other_model(candidate, baseline, "old.json")
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "is_beyond"),
+    [("pro_rate", 0.2, True), ("pro_rate", 0.05, False), ("same_label", 0.2, False), ("same_label", 0.05, True)],
+)
+def test_a_limit_is_crossed_on_its_worse_side(measure: str, value: float, is_beyond: bool) -> None:
+    assert (excess(measure, value, 0.1) > 0) is is_beyond

@@ -4,28 +4,18 @@ import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from bbnli_audit.audit import run_audit
-from bbnli_audit.calibration import PER, edit, propose, round_up
+from bbnli_audit.calibration import add_margin
 from bbnli_audit.cli.main import main
 from bbnli_audit.results import AuditResult, Measure, Verdict
-from bbnli_audit.thresholds import parse_thresholds, read_thresholds
+from bbnli_audit.thresholds import read_thresholds
 from bbnli_audit.thresholds_schema import LIMIT_MEASURES
 from bbnli_audit.values import Subtopic
-from tests.invented import LIMITS, limits, write_large_suite, write_templates
+from tests.calibrated import FINS, ZORBS, measure_invented
+from tests.invented import LIMITS, write_large_suite, write_templates
 
-ZORBS = Subtopic("bbnli", "planets", "zorbs_are_to_juggling", aliases=("zorbs",))
-FINS = Subtopic("bbnli", "oceans", "fins_are_to_singing", aliases=("fins",))
-HIGHS = {
-    ZORBS.path: {"max_pro": 0.031, "max_anti": 0.08, "max_brittleness": 0.254},
-    FINS.path: {"max_pro": 0.024, "max_anti": 0.001, "max_brittleness": 0.1},
-}
 # With a margin of 0.02.
 WANTED = {
     ZORBS: {"max_pro": 0.06, "max_anti": 0.10, "max_brittleness": 0.28},
@@ -35,15 +25,7 @@ WANTED = {
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
-    data = write_large_suite(tmp_path_factory.mktemp("data"))
-    result = run_audit("planted:ideal", thresholds=limits(), data=data)
-    rows = [with_highs(row, HIGHS[row.path]) for row in result.subtopics]
-    return replace(result, subtopics=tuple(rows))
-
-
-def with_highs(row: Any, highs: dict[str, float]) -> Any:
-    changed = {LIMIT_MEASURES[key]: Measure(high / 2, 0.0, high, 100) for key, high in highs.items()}
-    return replace(row, measures={**row.measures, **changed})
+    return measure_invented(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture
@@ -342,7 +324,7 @@ def test_one_json_document(folder: Path, capsys: pytest.CaptureFixture[str], mea
         "new": 0.06,
         "source": "thresholds.yaml:4",
         "subtopic": ZORBS.path,
-        "high": 0.031,
+        "bound": 0.031,
         "is_looser": False,
     }
     assert calibrate("--json", "--write") == 0
@@ -351,79 +333,50 @@ def test_one_json_document(folder: Path, capsys: pytest.CaptureFixture[str], mea
 
 
 @pytest.mark.parametrize(
-    ("high", "margin", "limit"),
+    ("measure", "bound", "margin", "limit"),
     [
-        (0.08, 0.02, 0.10),
-        (0.0801, 0.02, 0.11),
-        (0.0, 0.0, 0.0),
-        (0.07, 0.0, 0.07),
-        (0.99, 0.02, 1.0),
-        (0.29, 0.01, 0.3),
+        ("pro_rate", 0.08, 0.02, 0.10),
+        ("pro_rate", 0.0801, 0.02, 0.11),
+        ("pro_rate", 0.0, 0.0, 0.0),
+        ("pro_rate", 0.07, 0.0, 0.07),
+        ("pro_rate", 0.99, 0.02, 1.0),
+        ("pro_rate", 0.29, 0.01, 0.3),
+        ("same_label", 0.92, 0.02, 0.90),
+        ("same_label", 0.9199, 0.02, 0.89),
+        ("same_label", 0.01, 0.02, 0.0),
+        ("same_label", 1.0, 0.0, 1.0),
     ],
 )
-def test_limits_are_rounded_upwards(high: float, margin: float, limit: float) -> None:
-    assert round_up(high, margin) == limit
+def test_limits_are_rounded_to_the_loose_side(measure: str, bound: float, margin: float, limit: float) -> None:
+    assert add_margin(measure, bound, margin) == limit
 
 
-shares = st.integers(0, 100).map(lambda n: n / 100)
-some_limits = st.dictionaries(st.sampled_from(sorted(LIMIT_MEASURES)), shares, min_size=1)
-overrides = st.builds(lambda limits, reason: {**limits, "reason": reason}, some_limits, st.sampled_from("ab"))
-files = st.fixed_dictionaries(
-    {
-        "version": st.just(1),
-        "competence": st.just({"min_control_accuracy": 0.6}),
-        "defaults": st.dictionaries(st.sampled_from(sorted(LIMIT_MEASURES)), shares),
-    },
-    optional={
-        "suites": st.fixed_dictionaries(
-            {},
-            optional={
-                "bbnli": st.fixed_dictionaries(
-                    {},
-                    optional={
-                        "defaults": some_limits,
-                        "domains": st.dictionaries(st.sampled_from([ZORBS.domain, FINS.domain]), overrides),
-                        "subtopics": st.dictionaries(st.sampled_from([ZORBS.local_path, "oceans/fins"]), overrides),
-                    },
-                )
-            },
-        ),
-        "regression": st.just({"max_increase": 0.03}),
-        "waivers": st.just([]),
-    },
+@pytest.mark.parametrize(
+    ("old", "word"), [(0.95, "loosens"), (0.50, "tightens")], ids=["a smaller minimum", "a larger minimum"]
 )
-
-
-@given(
-    file=files,
-    per=st.sampled_from(PER),
-    is_flow=st.sampled_from([True, False, None]),
-    indent=st.sampled_from([2, 4]),
-    has_comments=st.booleans(),
-    highs=st.lists(st.floats(0, 1), min_size=6, max_size=6),
-)
-@settings(max_examples=100, deadline=None)
-def test_any_file_can_be_changed_and_gives_the_limits_proposed(
-    measured: AuditResult,
-    file: dict[str, Any],
-    per: str,
-    is_flow: bool | None,
-    indent: int,
-    has_comments: bool,
-    highs: list[float],
+def test_a_smallest_value_is_proposed_from_the_lower_bound(
+    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult, old: float, word: str
 ) -> None:
-    text = yaml.safe_dump(file, default_flow_style=is_flow, indent=indent, sort_keys=False)
-    if has_comments and is_flow is False:
-        text = "".join(f"{line}  # {n}\n# {n}\n" for n, line in enumerate(text.splitlines()))
-    thresholds = parse_thresholds(text, "thresholds.yaml")
-    figures = iter(highs)
-    rows = [with_highs(row, {key: next(figures) for key in HIGHS[row.path]}) for row in measured.subtopics]
-    result = replace(measured, subtopics=tuple(rows))
-    calibration = propose(result, thresholds, [ZORBS, FINS], 0.02, per)
-    changed = edit(text, calibration, thresholds, "calibrated with a test") if calibration.changes else text
-    # `edit` has read its text again; here, that no line is lost and that it is at rest.
-    assert [line for line in changed.splitlines() if line.startswith("#")] == [
-        line for line in text.splitlines() if line.startswith("#")
+    lows = {ZORBS.path: 0.93, FINS.path: 0.88}
+    rows = [
+        replace(row, measures={**row.measures, "same_label": Measure(0.97, lows[row.path], 0.99, 100)})
+        for row in measured.subtopics
     ]
-    again = propose(result, parse_thresholds(changed, "thresholds.yaml"), [ZORBS, FINS], 0.02, per)
-    assert not again.changes
+    write_result(folder, replace(measured, subtopics=tuple(rows)))
+    (folder / "thresholds.yaml").write_text(LIMITS.replace("defaults:\n", f"defaults:\n  min_same_label: {old:.2f}\n"))
+    assert calibrate("--write") == 0
+    shown = capsys.readouterr().out
+    assert f"{word} defaults min_same_label: {old:.2f} -> 0.86 ({FINS.path}: lower bound 0.880)" in shown
+    limit = read_thresholds(folder / "thresholds.yaml").limit_for(ZORBS, "same_label")
+    assert limit is not None
+    assert limit.value == 0.86
+
+
+def test_a_measure_that_the_model_does_not_have_is_not_called_unmeasured(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "thresholds.yaml").write_text(LIMITS.replace("defaults:\n", "defaults:\n  max_token_preference: 0.1\n"))
+    assert calibrate() == 0
+    shown = capsys.readouterr().out
+    assert "loosens defaults max_brittleness" in shown
+    assert "token_preference" not in shown.partition("---")[0]

@@ -1,0 +1,28 @@
+"""A measured result over invented groups whose bounds are known, for tests of calibration."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from bbnli_audit.audit import run_audit
+from bbnli_audit.results import AuditResult, Measure, SubtopicResult
+from bbnli_audit.thresholds_schema import LIMIT_MEASURES
+from bbnli_audit.values import Subtopic
+from tests.invented import limits, write_large_suite
+
+ZORBS = Subtopic("bbnli", "planets", "zorbs_are_to_juggling", aliases=("zorbs",))
+FINS = Subtopic("bbnli", "oceans", "fins_are_to_singing", aliases=("fins",))
+HIGHS = {
+    ZORBS.path: {"max_pro": 0.031, "max_anti": 0.08, "max_brittleness": 0.254},
+    FINS.path: {"max_pro": 0.024, "max_anti": 0.001, "max_brittleness": 0.1},
+}
+
+
+def measure_invented(folder: Path) -> AuditResult:
+    result = run_audit("planted:ideal", thresholds=limits(), data=write_large_suite(folder))
+    rows = [with_bounds(row, HIGHS[row.path]) for row in result.subtopics]
+    return replace(result, subtopics=tuple(rows))
+
+
+def with_bounds(row: SubtopicResult, highs: dict[str, float]) -> SubtopicResult:
+    changed = {LIMIT_MEASURES[key]: Measure(high / 2, 0.0, high, 100) for key, high in highs.items()}
+    return replace(row, measures={**row.measures, **changed})
