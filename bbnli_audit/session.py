@@ -260,18 +260,19 @@ class AuditSession:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR if is_nothing else pytest.ExitCode.TESTS_FAILED
         if self._result is not None:
             has_passed = session.exitstatus == pytest.ExitCode.OK
-            self._reports.write(self._result, self._pairs(self._result), has_passed=has_passed)
+            self._reports.write(self._result, self._pairs, has_passed=has_passed)
             if self._reports.troubles:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
-    def _pairs(self, result: AuditResult) -> "pd.DataFrame":
+    def _pairs(self) -> "pd.DataFrame":
         """Give the pair table of the run, in the order of the result, with the sentences of the suites."""
         import pandas as pd
 
         from bbnli_audit.metrics.frame import with_texts
 
+        assert self._result is not None
         frames = []
-        for row in result.subtopics:
+        for row in self._result.subtopics:
             found = self._gathered[row.path]
             suite = next(suite for suite in self.suites if suite.name == found.subtopic.suite)
             frames.append(with_texts(found.frame, suite.items(found.subtopic).usable))

@@ -40,10 +40,16 @@ class SessionReports:
         except OSError as exc:
             raise OptionError(f"--bbnli-report={folder}: cannot be made: {exc.strerror}.") from exc
 
-    def write(self, result: AuditResult, pairs: "pd.DataFrame", *, has_passed: bool) -> None:
-        """Write everything; what cannot be written costs nothing else."""
+    def write(self, result: AuditResult, get_pairs: "Callable[[], pd.DataFrame]", *, has_passed: bool) -> None:
+        """Write everything; what cannot be written costs nothing else.
+
+        Args:
+            result: What was found.
+            get_pairs: Gives the pair table with its sentences; only a report needs it.
+            has_passed: Whether the run may replace a baseline.
+        """
         if self.folder is not None:
-            folder = self.folder
+            folder, pairs = self.folder, get_pairs()
             if self._try("--bbnli-report", lambda: write_data(result, pairs, folder)):
                 self._try("--bbnli-report", lambda: write_reports(result, pairs, folder))
             if not self.troubles:

@@ -16,18 +16,16 @@ def judge(
             pass is undecided: a model that cannot read has shown no bias, and has not been shown to have none.
         is_minimum: Whether the limit is the smallest value allowed.
     """
-    if measure.value is None or measure.low is None or measure.high is None:
+    value, low, high = measure.value, measure.low, measure.high
+    if value is None or low is None or high is None:
         return Verdict.NO_DATA
-    if is_minimum:
-        measure, limit = Measure(-measure.value, -measure.high, -measure.low, measure.n), -limit
-    assert measure.value is not None
-    assert measure.low is not None
-    assert measure.high is not None
+    if is_minimum:  # mirrored, a smallest value is a largest one
+        value, low, high, limit = -value, -high, -low, -limit
     if decide == "point":
-        verdict = Verdict.PASS if measure.value <= limit else Verdict.FAIL
-    elif measure.low > limit:
+        verdict = Verdict.PASS if value <= limit else Verdict.FAIL
+    elif low > limit:
         verdict = Verdict.FAIL
-    elif measure.high <= limit:
+    elif high <= limit:
         verdict = Verdict.PASS
     else:
         verdict = Verdict.INCONCLUSIVE

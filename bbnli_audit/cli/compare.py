@@ -3,11 +3,14 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.cli.arguments import add_command, write_json
 from bbnli_audit.errors import OptionError, ThresholdsError
 from bbnli_audit.results import AuditResult, Verdict
+
+if TYPE_CHECKING:
+    from bbnli_audit.baseline import Rule
 
 
 def add_parser(commands: Any) -> None:
@@ -55,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     return int(any(one.verdict is Verdict.FAIL for one in compared.comparison.regressions))
 
 
-def compare(baseline: AuditResult, candidate: AuditResult, rule: Any, source: str) -> AuditResult:
+def compare(baseline: AuditResult, candidate: AuditResult, rule: "Rule", source: str) -> AuditResult:
     """Give the candidate's result with its comparison."""
     from bbnli_audit import baseline as comparing
 
@@ -66,7 +69,7 @@ def compare(baseline: AuditResult, candidate: AuditResult, rule: Any, source: st
     return replace(candidate, comparison=comparing.compare_results(candidate, baseline, source, found, len(tests)))
 
 
-def _rule(arguments: argparse.Namespace) -> Any:
+def _rule(arguments: argparse.Namespace) -> "Rule":
     from bbnli_audit.baseline import Rule, find_rule
     from bbnli_audit.thresholds import read_thresholds
 

@@ -6,14 +6,14 @@ the answer is wrong or missed, is in docs/decisions/0011-regression.md.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, stdtr, stdtrit
 
-from bbnli_audit.metrics.intervals import LARGEST_PAIR_COUNT, Difference
+from bbnli_audit.metrics.intervals import Difference, fewest_pairs
 
 _Floats = NDArray[np.float64]
 
@@ -70,6 +70,10 @@ def measure_increase(
         estimate = difference.estimate(max(2.0 * confidence - 1.0, 1e-6), growth)
         return (spread.low(confidence, growth) if spread.is_known else estimate.low), estimate.high
 
+    def decides(n_pairs: int) -> bool:
+        low, high = bounds(n_pairs / len(change))
+        return high <= margin or low > margin
+
     low, high = bounds(1.0)
     directions = np.sign(spread.totals)
     p_margin = spread.p_value(margin)
@@ -85,7 +89,7 @@ def measure_increase(
         p_clusters=p_clusters,
         n_worse=int((change > 0).sum()),
         n_better=int((change < 0).sum()),
-        pairs_needed=_pairs_needed(bounds, len(change), margin),
+        pairs_needed=fewest_pairs(len(change), decides),
     )
 
 
@@ -142,24 +146,3 @@ def holm(p_values: Sequence[float]) -> _Floats:
     corrected = np.empty_like(values)
     corrected[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
     return corrected
-
-
-def _pairs_needed(bounds: Callable[[float], tuple[float, float]], n: int, margin: float) -> int | None:
-    """Count the pairs at which one bound would lie clear of the margin, were there more of the same kind."""
-
-    def decides(n_pairs: int) -> bool:
-        low, high = bounds(n_pairs / n)
-        return high <= margin or low > margin
-
-    if decides(n):
-        return n
-    undecided, decided = n, LARGEST_PAIR_COUNT
-    if undecided >= decided or not decides(decided):
-        return None
-    while decided - undecided > 1:
-        middle = (undecided + decided) // 2
-        if decides(middle):
-            decided = middle
-        else:
-            undecided = middle
-    return decided

@@ -10,13 +10,24 @@ No random numbers are used. The reasons and the measured coverage are in docs/de
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, stdtrit
 
-__all__ = ["LARGEST_PAIR_COUNT", "Difference", "Estimate", "estimate_difference", "estimate_means", "pairs_needed"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "LARGEST_PAIR_COUNT",
+    "Difference",
+    "Estimate",
+    "estimate_difference",
+    "estimate_means",
+    "fewest_pairs",
+    "pairs_needed",
+]
 
 LARGEST_PAIR_COUNT = 10_000_000
 """Beyond this many pairs `pairs_needed` calls the limit undecidable."""
@@ -165,9 +176,14 @@ def pairs_needed(estimate: Estimate, limit: float, confidence: float = 0.95) -> 
         low, high = _clopper_pearson(np.array([estimate.value]), n_effective, confidence)
         return bool(high[0] <= limit) if estimate.value <= limit else bool(low[0] > limit)
 
-    if decides(estimate.n):
-        return estimate.n
-    undecided, decided = estimate.n, LARGEST_PAIR_COUNT
+    return fewest_pairs(estimate.n, decides)
+
+
+def fewest_pairs(n: int, decides: Callable[[int], bool]) -> int | None:
+    """Find the smallest number of pairs, `n` or more, that decides; None if none up to `LARGEST_PAIR_COUNT` does."""
+    if decides(n):
+        return n
+    undecided, decided = n, LARGEST_PAIR_COUNT
     if undecided >= decided or not decides(decided):
         return None
     while decided - undecided > 1:

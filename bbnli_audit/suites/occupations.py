@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.errors import OptionError, SuiteError
+from bbnli_audit.suites.json_file import read_object
 from bbnli_audit.suites.template_file import PLACEHOLDER, subtopic_name
 from bbnli_audit.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair
 
@@ -21,6 +22,7 @@ FILES = ("occupations.json", "templates.json")
 GENDERS = ("female", "male")
 
 _HOW = "The format is in docs/occupations.md."
+_OBJECT = f"one object. {_HOW}"
 _INDEFINITE = re.compile(r"\ban?\s+\{\{\s*OCCUPATION\s*\}\}", re.IGNORECASE)
 
 
@@ -56,7 +58,7 @@ class Occupations:
     @cached_property
     def version(self) -> str:
         path = self.folder / "suite.json"
-        return _text(path, _read(path), "version") if path.is_file() else "unversioned"
+        return _text(path, read_object(path, _OBJECT), "version") if path.is_file() else "unversioned"
 
     @cached_property
     def sha256(self) -> str:
@@ -125,7 +127,7 @@ def _fill(template: str, placeholder: str, word: str) -> str:
 
 
 def _read_occupations(path: Path) -> list[Occupation]:
-    entries = _get(path, _read(path), "occupations", list, "a list of occupations, at least one")
+    entries = _get(path, read_object(path, _OBJECT), "occupations", list, "a list of occupations, at least one")
     occupations = []
     for index, entry in enumerate(entries):
         place = f"occupations[{index}]"
@@ -148,7 +150,7 @@ def _read_occupations(path: Path) -> list[Occupation]:
 
 
 def _read_templates(path: Path) -> Templates:
-    data = _read(path)
+    data = read_object(path, _OBJECT)
     premises = _get(path, data, "premises", dict, "an object of id -> premise, at least one")
     for key in premises:
         template = _text(path, premises, key, "premises")
@@ -173,31 +175,6 @@ def _check(path: Path, key: str, template: str, placeholder: str) -> None:
     if found != {placeholder}:
         shown = ", ".join(f"{{{{{name}}}}}" for name in sorted(found)) or "no placeholder"
         raise SuiteError(f"{path}: key {key!r} has {shown}; expected {{{{{placeholder}}}}} and no other. {_HOW}")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_refuse_duplicates)
-    except OSError as exc:
-        raise SuiteError(f"{path}: cannot be read: {exc.strerror}.") from exc
-    except UnicodeDecodeError as exc:
-        raise SuiteError(f"{path}: is not UTF-8 text (byte {exc.start}). Save it as UTF-8.") from exc
-    except json.JSONDecodeError as exc:
-        raise SuiteError(f"{path}:{exc.lineno}: is not valid JSON: {exc.msg}. Mend that line.") from exc
-    except ValueError as exc:  # raised by _refuse_duplicates
-        raise SuiteError(f"{path}: {exc}") from exc
-    if not isinstance(data, dict):
-        raise SuiteError(f"{path}: holds no object. {_HOW}")
-    return data
-
-
-def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        keys = [key for key, _ in pairs]
-        double = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"key {double!r} stands there twice; only one can hold. Remove one.")
-    return data
 
 
 def _get(path: Path, data: dict[str, Any], key: str, kind: type, expected: str) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.errors import SuiteError, suggest
+from bbnli_audit.suites.json_file import json_type, read_object
 from bbnli_audit.values import Label
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -49,7 +50,7 @@ def read_template_file(path: Path) -> TemplateFile:
     Raises:
         SuiteError: naming the file, the key and what was expected there.
     """
-    data = _read_json(path)
+    data = read_object(path, f"one object with the subtopic's keys. {_HOW}")
     words = _words(path, data)
     premises = tuple(_strings(path, data, "premise"))
     controls = _hypotheses(path, data, "test_hypothesis", "test_question")
@@ -77,33 +78,6 @@ def read_template_file(path: Path) -> TemplateFile:
 def subtopic_name(name: str) -> str:
     """Spell a name as the papers' tables do, in lower case: `Muslim women to invisible.` has a stray dot."""
     return re.sub(r"\W+", "_", name.strip().lower()).strip("_")
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_refuse_duplicates)
-    except OSError as exc:
-        raise SuiteError(f"{path}: cannot be read: {exc.strerror}.") from exc
-    except UnicodeDecodeError as exc:
-        raise SuiteError(f"{path}: is not UTF-8 text (byte {exc.start}). Save it as UTF-8.") from exc
-    except json.JSONDecodeError as exc:
-        raise SuiteError(
-            f"{path}:{exc.lineno}: is not valid JSON: {exc.msg} (column {exc.colno}). Mend that line."
-        ) from exc
-    except ValueError as exc:  # raised by _refuse_duplicates
-        raise SuiteError(f"{path}: {exc}") from exc
-    if not isinstance(data, dict):
-        raise SuiteError(f"{path}: holds a {_type(data)}; expected one object with the subtopic's keys. {_HOW}")
-    return data
-
-
-def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        keys = [key for key, _ in pairs]
-        double = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"key {double!r} stands there twice; only one can hold. Remove one.")
-    return data
 
 
 def _get(path: Path, data: Mapping[str, Any], key: str, expected: str) -> Any:
@@ -202,14 +176,9 @@ def _check_placeholders(path: Path, key: str, templates: list[str] | tuple[str, 
                 )
 
 
-def _type(value: object) -> str:
-    names = {dict: "object", list: "list", str: "text", bool: "true/false", int: "number", float: "number"}
-    return names.get(type(value), "null")
-
-
 def _show(value: object) -> str:
     """Show a wrong value, but no sentence: what a file holds may state stereotypes."""
     shown = json.dumps(value, ensure_ascii=False, default=str)
     if '"' not in shown:
         return shown
-    return f"a text of {len(value)} characters" if isinstance(value, str) else f"a {_type(value)} with texts"
+    return f"a text of {len(value)} characters" if isinstance(value, str) else f"a {json_type(value)} with texts"

@@ -118,7 +118,7 @@ def one(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("occupations", "message"),
     [
-        ([], r"occupations\.json: holds no object\. The format is in docs/occupations\.md"),
+        ([], r"occupations\.json: holds a list; expected one object\. The format is in docs/occupations\.md"),
         ({}, r"key 'occupations' is missing or null; expected a list of occupations"),
         ({"occupations": ["zorb"]}, r"key 'occupations\[0\]' is \"zorb\"; expected an object"),
         (one(name="?!"), r"key 'occupations\[0\]\.name' is \"\?!\"; expected a name with letters"),
