@@ -27,6 +27,14 @@ class ResultError(AuditError):
     """An earlier result cannot be read, or cannot be compared with this one."""
 
 
+class WorkbenchError(AuditError):
+    """A file of the workbench cannot be read or written, or does not fit the others."""
+
+
+class AugmentError(AuditError):
+    """Training data, a lexicon or a list of occupations cannot be used as it is."""
+
+
 class ModelError(AuditError):
     """A model cannot be found, loaded, trusted or run."""
 

@@ -18,8 +18,16 @@ from benchmarks.growth import measure_growth
 from benchmarks.memory import measure_memory
 from benchmarks.page import describe_machine, silence
 from benchmarks.parts import measure_parts
-from benchmarks.sections import comparison_section, growth_section, parts_section, rows_paragraph, runs_section
+from benchmarks.sections import (
+    comparison_section,
+    full_section,
+    growth_section,
+    parts_section,
+    rows_paragraph,
+    runs_section,
+)
 from benchmarks.side_by_side import Comparison, compare
+from benchmarks.winoqueer_full import measure_full
 from benchmarks.workloads import Workload, bbnli_workload, random_checkpoints, shared_path, wq_workload
 
 # Which part of the texts a round takes: 1 all, 3 every third batch, and another third in the next round.
@@ -43,10 +51,11 @@ class Scale:
     n_start_ups: int
     audit_options: tuple[str, ...]
     audited_model: str
+    n_full_pairs: int  # of each subtopic
 
 
-FULL = Scale(3, sys.maxsize, 32, 3000, 320, (1000, 4000, 16000, 40000), 11, (), "minilm-nli")
-QUICK = Scale(1, 64, 8, 40, 8, (200, 400), 2, ("-k", "programmer"), "tiny-nli")
+FULL = Scale(3, sys.maxsize, 32, 3000, 320, (1000, 4000, 16000, 40000), 11, (), "minilm-nli", sys.maxsize)
+QUICK = Scale(1, 64, 8, 40, 8, (200, 400), 2, ("-k", "programmer"), "tiny-nli", 8)
 
 HOW = """\
 "In a round" says which part of its own batches a contender ran in each of {n_rounds} interleaved rounds, in each
@@ -82,6 +91,7 @@ def write_page(scale: Scale) -> str:
         scale.n_rounds, f"--model={shared_path('models', scale.audited_model)}", data, *scale.audit_options
     )
     growth = measure_growth(scale.growth, scale.n_rounds)
+    full = measure_full("demo", scale.n_full_pairs)
     parts = measure_parts(shared_path("models", scale.audited_model))
     memory = {found.name: measure_memory(found.name, minilm, scale.n_memory_texts) for found in CONTENDERS}
 
@@ -116,6 +126,8 @@ def write_page(scale: Scale) -> str:
         parts_section(parts, scale.audited_model),
         "## More texts\n",
         growth_section(growth),
+        "## Full WQ-NLI\n",
+        full_section(full),
     ]
     return "\n".join(sections)
 

@@ -9,6 +9,7 @@ from benchmarks.memory import Memory
 from benchmarks.page import table
 from benchmarks.parts import Parts
 from benchmarks.side_by_side import Comparison
+from benchmarks.winoqueer_full import FullRun
 
 _OTHERS = {"pipeline(32)": PIPELINE, "CrossEncoder": CROSS_ENCODER, "one by one": ONE_BY_ONE, "the loop": LOOP}
 _NONE = "–"
@@ -106,4 +107,27 @@ def growth_section(growth: Sequence[Growth]) -> str:
         "Distinct texts of WQ-NLI with tiny-nli, through a store in a file, each size in processes of its own; medians "
         "of interleaved rounds.\n\n"
         + table(["texts", "texts/s", f"cost of a text, {rows[0][0]} = 1", "MB above the model", "store MB"], rows)
+    )
+
+
+def full_section(found: FullRun) -> str:
+    """Tell of the whole published WQ-NLI in one run."""
+    costs = {
+        "pairs": f"{found.n_pairs:,}",
+        "distinct texts": f"{found.n_texts:,}",
+        "reading": f"{found.reading:.1f} s",
+        "predicting": f"{found.predicting:.1f} s",
+        "texts/s": f"{found.n_texts / found.predicting:.0f}",
+        "measures": f"{found.measuring:.1f} s",
+        "together": f"{found.seconds:.1f} s",
+        "peak RSS MB": f"{found.peak:.0f}",
+        "above the model MB": f"{found.peak - found.loaded:.0f}",
+    }
+    shares = [f"{value:.3f} ({low:.3f}–{high:.3f})" for value, low, high in found.measures.values()]
+    return (
+        f"`python -m benchmarks.winoqueer_full {found.model}`: all usable pairs of the published file in one process, "
+        "one run, nothing stored, the model loaded before.\n\n"
+        + table(list(costs), [list(costs.values())])
+        + "\nIts measures in total, with 95% intervals over predicates ([winoqueer.md](winoqueer.md)):\n\n"
+        + table(list(found.measures), [shares])
     )

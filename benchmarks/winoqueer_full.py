@@ -1,8 +1,16 @@
-"""What the whole published WinoQueer-NLI costs in one run: `python -m benchmarks.winoqueer_full [MODEL]`."""
+"""What the whole published WinoQueer-NLI costs in one run: `python -m benchmarks.winoqueer_full [MODEL]`.
 
+The machine should have nothing else to do. `make bench` writes the same into its page.
+"""
+
+import argparse
+import json
+import os
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,12 +23,36 @@ from bbnli_audit.metrics.rates import cluster_codes
 from bbnli_audit.metrics.winoqueer_measures import MEASURES
 from bbnli_audit.predictors.resolve import find_model
 from bbnli_audit.suites.winoqueer import Winoqueer
-from benchmarks.memory import peak, reset_peak, resident
-from benchmarks.page import silence, table
+from benchmarks.memory import peak, reset_peak, resident, run_module
+from benchmarks.page import describe_machine, silence
 from benchmarks.workloads import shared_path
 
 
-def main(name: str) -> None:
+class FullRun(NamedTuple):
+    """One run in a process of its own. Seconds, and MB of resident memory."""
+
+    model: str
+    n_pairs: int
+    n_texts: int
+    reading: float
+    predicting: float
+    measuring: float
+    loaded: float
+    peak: float
+    measures: Mapping[str, tuple[float, float, float]]  # value, and the bounds of its interval
+
+    @property
+    def seconds(self) -> float:
+        return self.reading + self.predicting + self.measuring
+
+
+def measure_full(model: str, n_pairs: int) -> FullRun:
+    """Run it in a process of its own, with so many pairs of each subtopic at most."""
+    print(f"full WQ-NLI: {model}", file=sys.stderr, flush=True)
+    return FullRun(*run_module("winoqueer_full", model, "--pairs", n_pairs, "--json"))
+
+
+def run_full(name: str, n_pairs: int) -> FullRun:
     silence()
     source = find_model(name)
     model = source.open()
@@ -28,7 +60,7 @@ def main(name: str) -> None:
     reset_peak()
     start = perf_counter()
     suite = Winoqueer(shared_path("data", "wq_nli"))
-    pairs = {subtopic: suite.items(subtopic).usable for subtopic in suite.subtopics()}
+    pairs = {subtopic: suite.items(subtopic).usable[:n_pairs] for subtopic in suite.subtopics()}
     texts = list(dict.fromkeys(text for some in pairs.values() for pair in some for text in (pair.pro, pair.anti)))
     read = perf_counter()
     predictor = StoredPredictor(replace(source, open=lambda: model), PredictionStore(None))
@@ -47,35 +79,35 @@ def main(name: str) -> None:
     values = np.column_stack([measure(frame) for measure in MEASURES.values()])
     estimates = estimate_means(values, cluster_codes(frame))
     measured = perf_counter()
-    costs = [
-        "model",
-        "pairs",
-        "distinct texts",
-        "reading",
-        "predicting",
-        "texts/s",
-        "measures",
-        "peak",
-        "above the model",
-    ]
-    row = [
+    return FullRun(
         name,
-        f"{len(frame):,}",
-        f"{len(texts):,}",
-        f"{read - start:.1f} s",
-        f"{predicted - read:.1f} s",
-        f"{len(texts) / (predicted - read):.0f}",
-        f"{measured - predicted:.1f} s",
-        f"{peak():.0f} MB",
-        f"{peak() - loaded:.0f} MB",
-    ]
-    print(table(costs, [row]))
-    print(
-        table(
-            list(MEASURES), [[f"{100 * one.value:.2f} ({100 * one.low:.1f}–{100 * one.high:.1f})" for one in estimates]]
-        )
+        len(frame),
+        len(texts),
+        read - start,
+        predicted - read,
+        measured - predicted,
+        loaded,
+        peak(),
+        {name: (one.value, one.low, one.high) for name, one in zip(MEASURES, estimates, strict=True)},
     )
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", nargs="?", default="demo")
+    parser.add_argument("--pairs", type=int, default=sys.maxsize, help="of each subtopic, at most")
+    parser.add_argument("--json", action="store_true", help="for the page")
+    arguments = parser.parse_args()
+    load = os.getloadavg()[0]
+    found = run_full(arguments.model, arguments.pairs)
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    from benchmarks.sections import full_section
+
+    print(describe_machine(load))
+    print(full_section(found))
+
+
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "demo")
+    main()

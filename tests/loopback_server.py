@@ -32,6 +32,7 @@ class Loopback:
     models_status: int = 200
     served: str = "served-model"
     seconds: float = 0.0  # every answer takes so long
+    logprobs: Callable[[str], Any] | None = None  # what is told of an answer's first token
     is_gone_after: int | None = None  # requests, after which connections are cut
     url: str = ""
     asked: Counter[str] = field(default_factory=Counter)  # requests by prompt
@@ -94,7 +95,9 @@ def loopback(
 
         def _answer(self, prompt: str) -> Fault:
             message = {"role": "assistant", "content": state.answer(prompt)}
-            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "stop"}
+            if state.logprobs is not None:
+                choice["logprobs"] = state.logprobs(prompt)
             content = {"id": "1", "object": "chat.completion", "created": 0, "model": state.served, "choices": [choice]}
             return Fault(body=json.dumps(content).encode())
 

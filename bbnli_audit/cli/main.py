@@ -9,7 +9,10 @@ from bbnli_audit.cli.arguments import WRONG_USE, Parser
 from bbnli_audit.errors import AuditError
 
 # In the order of the help. A new command is a module of that name and a word here.
-COMMANDS = ("init", "suites", "report", "compare", "calibrate", "selftest", "schema", "completion")
+COMMANDS = (
+    *("init", "suites", "report", "compare", "correlate", "calibrate"),
+    *("extend", "augment", "selftest", "schema", "completion"),
+)
 
 
 def make_parser() -> Parser:

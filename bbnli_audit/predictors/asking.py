@@ -30,10 +30,6 @@ class Asking:
                 f"--bbnli-base-url={self.base_url}: is the address of a served model, and --model={name} is none. "
                 f"Write --model={SERVED}NAME, or leave it out."
             )
-        if is_served and self.is_first_token:
-            raise OptionError(
-                f"--bbnli-answers=first-token: --model={name} gives no probabilities of tokens here. Leave it out."
-            )
 
     @property
     def of_server(self) -> Prompt:

@@ -1,7 +1,7 @@
 """A masked or causal language model, computed by torch: the log-probabilities of a sentence's own tokens."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +23,9 @@ from bbnli_audit.predictors.loading import (
 from bbnli_audit.predictors.shared_tokens import Sentence, SentenceEncoder
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
+    from numpy.typing import NDArray
 
 # The most outputs of a pass, tokens times vocabulary, where the head gives them for all tokens (float32: 4 bytes each).
 _CPU_OUTPUTS, _GPU_OUTPUTS = 1 << 25, 1 << 28
@@ -54,6 +56,7 @@ class LanguageModel:
         with quiet_transformers():
             head = "AutoModelForCausalLM" if is_causal else "AutoModelForMaskedLM"
             self._model, tokenizer = load_pretrained(name, str(folder), head, whole=_WHOLE)
+        self.tokenizer = tokenizer
         self._mask_id = tokenizer.mask_token_id
         if not is_causal and self._mask_id is None:
             raise ModelError(
@@ -100,6 +103,37 @@ class LanguageModel:
             some = [rows[at] for at in chosen]
             for row, found in zip(some, self._log_probabilities(some), strict=True):
                 row.sentence.log_probabilities[list(row.places)] = found
+
+    def read_masks(
+        self, rows: Sequence[Sequence[int]], tokens: Sequence[int]
+    ) -> "Iterator[tuple[list[int], NDArray[np.float64]]]":
+        """Give the probabilities of some tokens at the one mask of each row.
+
+        Args:
+            rows: Token ids with one mask each.
+            tokens: Ids whose probabilities are wanted.
+
+        Yields:
+            Places in `rows`, and an array (n_places, n_tokens), some rows at a time.
+        """
+        import numpy as np
+
+        chosen_tokens = self._torch.tensor(list(tokens), device=self._device)
+        for chosen in cut_by_length([len(row) for row in rows], self.n_tokens, MIN_ROWS):
+            filled = [rows[at] for at in (*chosen, *(chosen[-1] for _ in range(MIN_ROWS - len(chosen))))]
+            try:
+                with self.one_core_each(), self._torch.inference_mode():
+                    outputs = self._outputs(filled, [list(row).index(self._mask_id) for row in filled])
+                    found = outputs[: len(chosen), 0].double().softmax(dim=-1)[:, chosen_tokens].cpu().numpy()
+            except (RuntimeError, IndexError) as exc:
+                shape = f"{len(chosen)} sentences of {len(rows[chosen[0]])} tokens"
+                raise ModelError(f"{self._name} broke on a batch of {shape}: {first_line(exc)}.") from exc
+            if not np.isfinite(found).all():
+                raise ModelError(
+                    f"{self._name} gives tokens probabilities that are not finite (NaN or infinity). The weights "
+                    "may be damaged: save the model again."
+                )
+            yield chosen, found
 
     def _rows(self, sentence: Sentence, places: Sequence[int]) -> list[_Row]:
         """Give what the model must read: a copy for each masked token; of a causal one all tokens come at once."""

@@ -23,6 +23,7 @@ from bbnli_audit.predictors.protocol import Predictor
 from bbnli_audit.predictors.python_callable import CallablePredictor, is_callable_name
 from bbnli_audit.predictors.recorded import PREDICTIONS, RecordedPredictor, check_recorded
 from bbnli_audit.predictors.server import check_server, find_server
+from bbnli_audit.predictors.server_client import Asking as ServerAsking
 from bbnli_audit.predictors.token_probability import MASKED, find_token_probability, lm_kind
 from bbnli_audit.results import ModelInfo
 from bbnli_audit.suites.protocol import Suite
@@ -119,7 +120,8 @@ def find_model(
         hash_content: Gives the SHA-256 of a file.
     """
     if name.startswith(SERVED):
-        return find_server(name, asking.base_url, asking.of_server)
+        how = ServerAsking(is_first_token=asking.is_first_token)
+        return find_server(name, asking.base_url, asking.of_server, asking=how)
     if not _is_checkpoint(name):
         predictor = _open_other(name, suites)
         return ModelSource(predictor.info, lambda: predictor)

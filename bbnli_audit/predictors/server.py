@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from bbnli_audit.errors import OptionError
-from bbnli_audit.predictors.answers import PARSER, parse_answer
+from bbnli_audit.predictors.answers import PARSER, Answer, parse_answer
 from bbnli_audit.predictors.batches import predict_all
 from bbnli_audit.predictors.generative import KIND, LABELS, ROW_OF
 from bbnli_audit.predictors.prompts import Prompt
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
     from bbnli_audit.predictors.resolve import ModelSource
+
+LEAST_MASS = 0.05  # of yes and no together, as for a checkpoint
 
 
 def check_server(name: str, base_url: str | None) -> None:
@@ -63,7 +65,9 @@ def find_server(
     check_server(name, base_url)
     server = ServerClient(name, read_base_url(base_url), asking)
     described = server.describe() if is_described else {}
-    parts = [KIND, server.address.url, server.model, described, prompt.template, asking.max_tokens, PARSER]
+    # Off the first token nothing is parsed, and one token is enough.
+    how = ["first-token"] if asking.is_first_token else [asking.max_tokens, PARSER]
+    parts = [KIND, server.address.url, server.model, described, prompt.template, *how]
     fingerprint = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     info = ModelInfo(name, fingerprint, KIND, "server", "unknown", LABELS)
     return ModelSource(info, lambda: ServerPredictor(server, prompt, info), is_content=True)
@@ -115,6 +119,14 @@ class ServerPredictor:
     def _ask(self, client: "OpenAI", batch: Batch, stop: threading.Event) -> Predictions:
         import numpy as np
 
-        answers = [self._server.complete(client, self._prompt, text, stop) for text in batch.inputs]
-        rows = [ROW_OF[parse_answer(answer)] for answer in answers]
+        if self._server.asking.is_first_token:
+            masses = [self._server.first_token(client, self._prompt, text, stop) for text in batch.inputs]
+            rows = [_row_of(yes, no) for yes, no in masses]
+        else:
+            answers = [self._server.complete(client, self._prompt, text, stop) for text in batch.inputs]
+            rows = [ROW_OF[parse_answer(answer)] for answer in answers]
         return Predictions(np.array(rows, dtype=np.float64), np.zeros(len(rows), dtype=np.bool_))
+
+
+def _row_of(yes: float, no: float) -> tuple[float, float, float]:
+    return ROW_OF[Answer.UNPARSED] if yes + no < LEAST_MASS else (yes / (yes + no), no / (yes + no), 0.0)

@@ -4,7 +4,6 @@ No message holds a key, a password or a text: what a server writes about an erro
 """
 
 import base64
-import json
 import logging
 import os
 import re
@@ -20,6 +19,15 @@ from urllib.parse import urlsplit, urlunsplit
 
 from bbnli_audit.errors import ModelError, OptionError
 from bbnli_audit.predictors.prompts import Prompt
+from bbnli_audit.predictors.server_answers import (
+    FirstToken,
+    NoLogProbabilities,
+    UnusableAnswer,
+    Words,
+    read_first_token,
+    read_object,
+    read_words,
+)
 from bbnli_audit.values import TextPair
 
 if TYPE_CHECKING:
@@ -33,14 +41,19 @@ _FILTERED = ("content_filter", "content_policy_violation")
 # What servers tell about a model that stays the same between two looks; the rest are clocks and random ids.
 _STABLE = ("id", "root", "parent", "owned_by", "max_model_len", "meta")
 
+# The most that OpenAI's interface and vLLM's give.
+_N_ALTERNATIVES = 20
+
 T = TypeVar("T")
+Answered = TypeVar("Answered", Words, FirstToken)
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a server is asked. Only `max_tokens` may change an answer. Times are in seconds."""
+    """How a server is asked. Only the first two may change an answer. Times are in seconds."""
 
     max_tokens: int = 64
+    is_first_token: bool = False  # read off its probabilities; no more is written
     n_at_once: int = 8
     timeout: float = 60.0
     n_tries: int = 6
@@ -81,10 +94,6 @@ def read_base_url(base_url: str | None) -> Address:
     return Address(urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", "")), secret)
 
 
-class _Unusable(Exception):
-    """An answer that makes no sense. The text says why, without quoting it."""
-
-
 class ServerClient:
     """A model on a server: where it is, how it is asked, and what happens when that fails."""
 
@@ -95,7 +104,10 @@ class ServerClient:
         self.asking = asking
         self._chance = Random()  # noqa: S311 - spreads the tries
         self._lock = threading.Lock()
+        self._returning = threading.Lock()
         self._served: str | None = None
+        self._described: Mapping[str, Any] | None = None
+        self._was_away = False
 
     @contextmanager
     def connected(self) -> Iterator["OpenAI"]:
@@ -118,7 +130,7 @@ class ServerClient:
         """Ask what the server has under this name; nothing when it does not say."""
 
         def read(text: str) -> Mapping[str, Any]:
-            entries = _read_object(text).get("data")
+            entries = read_object(text).get("data")
             if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
                 return {}
             # A server of one model takes any name for it.
@@ -137,11 +149,39 @@ class ServerClient:
                 raise
 
         with self.connected() as client:
-            return self._try(send, read, threading.Event())
+            self._described = self._try(send, read, threading.Event())
+        return self._described
 
     def complete(self, client: "OpenAI", prompt: Prompt, text: TextPair, stop: threading.Event) -> str:
         """Ask, as often as it takes, and give the model's words. Threads may call it at the same time."""
+        return self._ask(client, prompt, text, stop, read_words, max_tokens=self.asking.max_tokens).text
 
+    def first_token(
+        self, client: "OpenAI", prompt: Prompt, text: TextPair, stop: threading.Event
+    ) -> tuple[float, float]:
+        """Ask, and give the probabilities that the answer begins with yes and with no."""
+
+        def read(answer: str) -> FirstToken:
+            try:
+                return read_first_token(answer)
+            except NoLogProbabilities:
+                raise ModelError(
+                    f"{self._where} gives no log-probabilities of tokens.\nStart it so that it does, or leave "
+                    "--bbnli-answers out: then the model writes its answer."
+                ) from None
+
+        found = self._ask(client, prompt, text, stop, read, max_tokens=1, logprobs=True, top_logprobs=_N_ALTERNATIVES)
+        return found.yes, found.no
+
+    def _ask(
+        self,
+        client: "OpenAI",
+        prompt: Prompt,
+        text: TextPair,
+        stop: threading.Event,
+        read: Callable[[str], Answered],
+        **how: Any,
+    ) -> Answered:
         def send() -> str:
             from openai import APIStatusError
 
@@ -150,22 +190,41 @@ class ServerClient:
                     model=self.model,
                     messages=[{"role": "user", "content": prompt.render(text)}],
                     temperature=0,
-                    max_tokens=self.asking.max_tokens,
+                    **how,
                 ).text
             except APIStatusError as exc:
                 if exc.code in _FILTERED:
                     return '{"choices": [{"message": {"content": null}}]}'
                 raise
 
-        served, words = self._try(send, _read_completion, stop)
+        found = self._try(send, read, stop)
+        if self._was_away:
+            self._check_same()
+        served = found.served
         with self._lock:
             first = self._served = self._served or served
         if served is not None and first is not None and served != first:
             raise ModelError(
-                f"{self.name}: the server at {self.address.url} answered as {first[:80]!r}, then as {served[:80]!r}. "
+                f"{self._where} answered as {first[:80]!r}, then as {served[:80]!r}. "
                 "These are two models.\nName one of them exactly, and begin a new prediction store (--bbnli-store)."
             )
-        return words
+        return found
+
+    def _check_same(self) -> None:
+        """Look whether a server that was away came back with the model that it had."""
+        with self._returning:
+            before = self._described
+            if before is not None and self._was_away and self.describe() != before:
+                self._described = before  # for the other threads
+                raise ModelError(
+                    f"{self._where} was away and came back with another model, or other settings: what it says of "
+                    "itself has changed.\nThe same command begins anew with what runs there now."
+                )
+            self._was_away = False
+
+    @property
+    def _where(self) -> str:
+        return f"{self.name}: the server at {self.address.url}"
 
     def _try(self, send: Callable[[], str], read: Callable[[str], T], stop: threading.Event) -> T:
         from openai import APIConnectionError, APIStatusError, APITimeoutError
@@ -180,8 +239,9 @@ class ServerClient:
             except APITimeoutError:
                 problem = f"it did not answer within {self.asking.timeout:g} s"
             except APIConnectionError:
+                self._was_away = True
                 problem = "the connection failed or was cut"
-            except _Unusable as exc:
+            except UnusableAnswer as exc:
                 problem = str(exc)
             except APIStatusError as exc:
                 problem = f"status {exc.status_code}{_told(exc)}"
@@ -210,7 +270,7 @@ class ServerClient:
     def _refusal(self, exc: "APIStatusError") -> ModelError | None:
         """Say what is wrong when another try would not help."""
         status = exc.status_code
-        where = f"{self.name}: the server at {self.address.url}"
+        where = self._where
         told = f"(status {status}{_told(exc)})"
         if exc.code == "insufficient_quota":
             return ModelError(f"{where} says that the account's quota is used up {told}. Raise it, or use another key.")
@@ -225,9 +285,11 @@ class ServerClient:
                 f"{where} knows no model {self.model!r}, or is no such server {told}.\nLook at the name behind "
                 "'openai:', and at --bbnli-base-url: it usually ends in /v1."
             )
+        is_read = self.asking.is_first_token
+        limit = "request for log-probabilities" if is_read else f"limit of {self.asking.max_tokens} tokens"
         return ModelError(
-            f"{where} refuses the request {told}.\nThe model may take no chat messages, no temperature 0 or no limit "
-            f"of {self.asking.max_tokens} tokens, or a prompt is too long for it."
+            f"{where} refuses the request {told}.\nThe model may take no chat messages, no temperature 0 or no "
+            f"{limit}, or a prompt is too long for it."
         )
 
 
@@ -248,30 +310,6 @@ def _no_texts_in_logs() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(before)
-
-
-def _read_object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        raise _Unusable("it sent something that is no JSON") from None
-    if not isinstance(found, dict):
-        raise _Unusable("it sent JSON that is no object")
-    return found
-
-
-def _read_completion(text: str) -> tuple[str | None, str]:
-    """Give the name of the model that answered, and its words."""
-    found = _read_object(text)
-    try:
-        message = found["choices"][0]["message"]
-        content = None if "refusal" in message and "content" not in message else message["content"]
-    except (KeyError, IndexError, TypeError):
-        raise _Unusable("it sent JSON without choices[0].message.content") from None
-    if content is not None and not isinstance(content, str):
-        raise _Unusable("it sent an answer that is no text")
-    served = found.get("model")
-    return (served if isinstance(served, str) and served else None), content or ""
 
 
 def _told(exc: "APIStatusError") -> str:

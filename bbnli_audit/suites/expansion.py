@@ -42,8 +42,8 @@ def expand_rows(file: TemplateFile, distinct: Literal["rows", "texts"] = "texts"
         for is_control, hypotheses in ((True, file.controls), (False, file.hypotheses)):
             for hypothesis in hypotheses:
                 used = (premise, hypothesis.template, hypothesis.question)
-                for side, words in product(Side, _bindings(file, *used)):
-                    binding = _with_groups(file, side, words)
+                for side, words in product(Side, bindings(file, *used)):
+                    binding = with_groups(file, side, words)
                     row = Row(
                         side,
                         premise_index,
@@ -68,7 +68,7 @@ def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
         origin = premise_index if pairing is Pairing.BOTH else 0
         for hypothesis_index, hypothesis in enumerate(file.hypotheses):
             cluster = f"p{premise_index:02d}/h{hypothesis_index:02d}"
-            for words in _bindings(file, premise, hypothesis.template):
+            for words in bindings(file, premise, hypothesis.template):
                 for pro, anti in _exchange(file, premise, hypothesis, words, pairing):
                     seen.setdefault((origin, pro, anti), Pair(cluster, pro, anti))
     return list(seen.values())
@@ -89,8 +89,8 @@ def _controls(file: TemplateFile) -> Iterator[Control]:
     for premise_index, premise in enumerate(file.premises):
         for control_index, control in enumerate(file.controls):
             cluster = f"p{premise_index:02d}/c{control_index:02d}"
-            for side, words in product(Side, _bindings(file, premise, control.template)):
-                binding = _with_groups(file, side, words)
+            for side, words in product(Side, bindings(file, premise, control.template)):
+                binding = with_groups(file, side, words)
                 text = TextPair(render(premise, binding), render(control.template, binding))
                 if (text, control.expected) not in seen:
                     seen.add((text, control.expected))
@@ -100,7 +100,7 @@ def _controls(file: TemplateFile) -> Iterator[Control]:
 def _exchange(
     file: TemplateFile, premise: str, hypothesis: Hypothesis, words: Binding, pairing: Pairing
 ) -> Iterator[tuple[TextPair, TextPair]]:
-    given, swapped = (_with_groups(file, side, words) for side in Side)
+    given, swapped = (with_groups(file, side, words) for side in Side)
     pro, anti = (render(hypothesis.template, binding) for binding in (given, swapped))
     premises = (render(premise, given), render(premise, swapped))
     if pairing is Pairing.BOTH:
@@ -111,13 +111,15 @@ def _exchange(
             yield TextPair(rendered, pro), TextPair(rendered, anti)
 
 
-def _bindings(file: TemplateFile, *templates: str) -> Iterator[Binding]:
+def bindings(file: TemplateFile, *templates: str) -> Iterator[Binding]:
+    """Give every choice of words for the slots that occur in some templates."""
     used = {name for template in templates for name in PLACEHOLDER.findall(template)}
     keys = [key for key in file.words if key in used]
     for values in product(*(file.words[key] for key in keys)):
         yield dict(zip(keys, values, strict=True))
 
 
-def _with_groups(file: TemplateFile, side: Side, words: Binding) -> Binding:
+def with_groups(file: TemplateFile, side: Side, words: Binding) -> Binding:
+    """Add the groups, as the stereotype has them or exchanged."""
     first, second = file.groups if side is Side.PRO else file.groups[::-1]
     return {**words, "GROUP1": first, "GROUP2": second}

@@ -276,6 +276,21 @@ def test_two_models_under_one_name_are_noticed() -> None:
             predictor.predict(TEXTS[2:4])
 
 
+def test_a_server_that_comes_back_with_another_model_is_noticed(tmp_path: Path) -> None:
+    one, two = {"id": "zorb-1", "meta": {"size": 5}}, {"id": "zorb-1", "meta": {"size": 6}}
+    with loopback(models=[one]) as server:
+        predictor = StoredPredictor(
+            find_server("openai:zorb-1", server.url, PROMPT, asking=QUICK), PredictionStore(tmp_path / "store.sqlite")
+        )
+        server.faults.append(Fault(is_cut=True))
+        assert predictor.predict(TEXTS[:2]).probabilities.tolist() == [*YES, *YES]  # away, and the same
+        server.faults.append(Fault(is_cut=True))
+        server.models = [two]
+        with pytest.raises(ModelError, match="came back with another model, or other settings"):
+            predictor.predict(TEXTS[:3])
+        assert predictor.tally.n_predicted == 2
+
+
 def test_the_fingerprint_names_server_model_prompt_and_settings() -> None:
     def fingerprint(url: str, name: str = "zorb-1", prompt: Prompt = PROMPT, asking: Asking = QUICK) -> str:
         return find_server(f"openai:{name}", url, prompt, asking=asking).info.fingerprint

@@ -27,7 +27,7 @@ HEAVY = (
         "ray",
         "jinja2",
     ),
-    *("vl_convert", "huggingface_hub", "shtab", "sklearn", "openai"),
+    *("vl_convert", "huggingface_hub", "shtab", "sklearn", "openai", "starlette", "uvicorn"),
 )
 MAY_BE_HEAVY = ("bbnli_audit.metrics", "bbnli_audit.thresholds_schema", "bbnli_audit.results_schema")
 

@@ -1,0 +1,1 @@
+"""Group-swapped copies of NLI training data: `bbnli-audit augment`, docs/augment.md."""

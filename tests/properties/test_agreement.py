@@ -1,0 +1,127 @@
+"""Agreement against scikit-learn, and judgements that survive their files."""
+
+import math
+import warnings
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+
+from bbnli_audit.extend.review.agreement import BY_STANCE, OVERALL, agreements, cohen_kappa, disagreements
+from bbnli_audit.extend.review.decide import DecidedBy, Policy, decide
+from bbnli_audit.extend.review.exchange import read_csv, said, take_into, write_csv
+from bbnli_audit.extend.review.judgements import Judgements, Taken
+from bbnli_audit.extend.review.label_studio import read_tasks, write_tasks
+from bbnli_audit.extend.review.states import ReviewVerdict, Stance, State, as_time, clean_note
+from tests.review_workspace import make_items, state
+
+LABELS = ("valid-pro", "valid-anti", "invalid", "incoherent")
+ITEMS = make_items(8)
+IDS = [item.id for item in ITEMS]
+pairs = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), max_size=60)
+
+
+@given(pairs)
+@example([])
+@example([("invalid", "invalid")] * 3)
+@example([("invalid", "incoherent")] * 3)
+@settings(max_examples=200)
+def test_kappa_is_that_of_scikit_learn(labels: list[tuple[str, str]]) -> None:
+    first, second = [a for a, _ in labels], [b for _, b in labels]
+    kappa = cohen_kappa(first, second)
+    if not labels:
+        assert kappa is None
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn warns where kappa is not defined
+        expected = float(cohen_kappa_score(first, second))
+    assert kappa is None if math.isnan(expected) else math.isclose(kappa or 0.0, expected, abs_tol=1e-12)
+
+
+@given(pairs)
+def test_kappa_does_not_depend_on_who_is_first_nor_on_the_order_of_items(labels: list[tuple[str, str]]) -> None:
+    first, second = [a for a, _ in labels], [b for _, b in labels]
+    assert cohen_kappa(first, second) == cohen_kappa(second, first) == cohen_kappa(first[::-1], second[::-1])
+
+
+opinion = st.dictionaries(st.sampled_from(IDS), st.sampled_from(LABELS).map(state))
+judged = st.dictionaries(st.sampled_from(["ana", "ben", "cem", "dia"]), opinion, max_size=4)
+
+
+@given(judged)
+def test_two_annotators_disagree_on_the_items_on_which_they_are_not_alike(states: dict[str, dict[str, State]]) -> None:
+    for each in agreements(ITEMS, states):
+        if each.scope == OVERALL and each.over == BY_STANCE:
+            two = {name: states[name] for name in (each.first, each.second)}
+            assert each.n_items - each.n_alike == len(disagreements(ITEMS, two))
+
+
+@given(judged, st.sampled_from(Policy))
+def test_every_item_is_decided_once_and_as_a_count_by_hand_says(
+    states: dict[str, dict[str, State]], policy: Policy
+) -> None:
+    decisions = decide(ITEMS, states, policy)
+    assert [each.item for each in decisions] == list(ITEMS)
+    for each in decisions:
+        votes = Counter(of[each.item.id].label for of in states.values() if each.item.id in of)
+        n = votes.total()
+        winners = [label for label, count in votes.items() if 2 * count > n]
+        if n < 2:
+            expected = DecidedBy.UNJUDGED
+        elif len(votes) == 1:
+            expected = DecidedBy.AGREEMENT
+        elif policy is Policy.DROP:
+            expected = DecidedBy.DROPPED
+        else:
+            expected = DecidedBy.OPEN if n == 2 else DecidedBy.MAJORITY if winners else DecidedBy.DROPPED
+        assert each.decided_by is expected
+        if each.verdict is not None:
+            assert [State(each.verdict, each.stance).label] == winners
+
+
+@given(judged)
+def test_what_a_third_opinion_settles_was_open_before(states: dict[str, dict[str, State]]) -> None:
+    dropping, asking = (decide(ITEMS, states, policy) for policy in (Policy.DROP, Policy.THIRD))
+    for drop, ask in zip(dropping, asking, strict=True):
+        if drop.is_kept:
+            assert ask.is_kept
+        if drop != ask:
+            assert drop.decided_by is DecidedBy.DROPPED
+
+
+notes = st.text().map(clean_note)
+verdicts = st.one_of(
+    st.builds(State, st.just(ReviewVerdict.VALID), st.sampled_from([None, *Stance]), notes),
+    st.builds(State, st.sampled_from([ReviewVerdict.INVALID, ReviewVerdict.INCOHERENT]), st.none(), notes),
+    st.builds(State, st.none(), st.none(), notes.filter(bool)),
+)
+times = st.datetimes().map(lambda time: as_time(time.isoformat()))
+timed = st.builds(lambda each, time: State(each.verdict, each.stance, each.note, time), verdicts, times)
+names = st.sampled_from(["ana", "ben@example.org", 'Ó, "quoted"'])
+everything = st.dictionaries(names, st.dictionaries(st.sampled_from(IDS), timed, min_size=1), min_size=1, max_size=3)
+
+
+@given(everything)
+@settings(max_examples=25)
+def test_judgements_survive_either_file_and_a_second_import_adds_nothing(states: dict[str, dict[str, State]]) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        n = sum(map(len, states.values()))
+        assert write_csv(folder / "judgements.csv", states) == n
+        assert write_tasks(folder / "tasks.json", ITEMS, states) == n
+        files = {
+            "judgements.csv": read_csv(folder / "judgements.csv"),
+            "tasks.json": read_tasks(folder / "tasks.json", {}),
+        }
+        for file, found in files.items():
+            assert sorted(found, key=str) == sorted(said(states), key=str)
+            with Judgements(folder / f"{file}.sqlite") as judgements:
+                assert take_into(judgements, folder / file, found, IDS).n_added == n
+                assert judgements.states() == states
+                # The other file holds the same.
+                for other in files.values():
+                    assert judgements.take(other) == Taken(0, n, 0)
+                assert len(judgements.rows()) == n

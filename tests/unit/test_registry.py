@@ -1,0 +1,62 @@
+"""Suites by name, and a suite in another division."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bbnli_audit.cli.main import main
+from bbnli_audit.errors import OptionError
+from bbnli_audit.suites.registry import BUILT_IN, DIVISIONS, open_suite, read_data, read_names
+from bbnli_audit.suites.winoqueer import Winoqueer
+
+CATEGORY = "winoqueer:category"
+
+
+def test_a_division_has_the_name_and_the_data_of_its_suite() -> None:
+    whole, divided = open_suite("winoqueer"), open_suite(CATEGORY)
+    assert isinstance(divided, Winoqueer)
+    assert (divided.name, divided.version, divided.sha256) == ("winoqueer", whole.version, whole.sha256)
+    assert len(whole.subtopics()) == 9
+    assert len(divided.subtopics()) == 9 * 18
+    assert {subtopic.suite for subtopic in divided.subtopics()} == {"winoqueer"}
+    # A threshold file that names subtopics of the whole suite can be used with both.
+    assert set(whole.subtopics()) <= set(divided.documented())
+
+
+def test_every_division_is_of_a_suite_and_none_is_a_suite() -> None:
+    assert {name.partition(":")[0] for name in DIVISIONS} <= set(BUILT_IN)
+    assert not set(DIVISIONS) & set(BUILT_IN)
+    assert not set(DIVISIONS) & set(read_names("all"))
+
+
+def test_names_are_read() -> None:
+    assert read_names(None) == ["bbnli"]
+    assert read_names(f"bbnli, {CATEGORY},bbnli") == ["bbnli", CATEGORY]
+    with pytest.raises(OptionError, match=r"--bbnli-suite=winoqueer:categry: .* Did you mean 'winoqueer:category'\?"):
+        read_names("winoqueer:categry")
+    with pytest.raises(OptionError, match=f"{CATEGORY} has the pairs of winoqueer, in other subtopics. Audit one of"):
+        read_names(f"{CATEGORY},winoqueer")
+    with pytest.raises(OptionError, match=r"There is no suite 'winoqueer:'. Did you mean 'winoqueer'\?"):
+        open_suite("winoqueer:")
+
+
+def test_data_is_given_by_the_name_of_the_suite(tmp_path: Path) -> None:
+    names = ["bbnli", CATEGORY]
+    assert read_data("bbnli=here", names) == {"bbnli": "here"}
+    assert read_data("bbnli=here, winoqueer = there", names) == {"bbnli": "here", CATEGORY: "there"}
+    assert read_data("some/folder", names) == {"bbnli": "some/folder"}
+    with pytest.raises(OptionError, match="occupations is not audited"):
+        read_data("occupations=here", names)
+    with pytest.raises(OptionError, match="the published rows have no categories"):
+        open_suite(CATEGORY, tmp_path)
+
+
+def test_the_command_lists_and_shows_a_division(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["suites", "list", CATEGORY, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["subtopics"]
+    assert len(rows) == 162
+    assert {(row["n_pairs"], row["n_clusters"]) for row in rows} == {(24, 8)}
+    for name in ("pansexual/work", "winoqueer/pansexual/work"):
+        assert main(["suites", "show", CATEGORY, name]) == 0
+        assert "winoqueer/pansexual/work\n  pairs      24 in 8 clusters" in capsys.readouterr().out
