@@ -181,7 +181,7 @@ class Auditor:
             measures=measured.measures,
             control_accuracy=proof.accuracy_on(items.controls),
             n_controls=len(items.controls),
-            verdicts=tuple(self._judge(subtopic, measured)),
+            verdicts=tuple(self.judge(subtopic, measured)),
             n_identical=items.n_identical,
             n_duplicates=items.n_duplicates,
             n_truncated=int(predictions.is_truncated[pro_rows + anti_rows].sum()),
@@ -189,7 +189,8 @@ class Auditor:
         )
         return SubtopicAudit(subtopic, result, frame)
 
-    def _judge(self, subtopic: Subtopic, measured: "Measured") -> Iterable[Judgement]:
+    def judge(self, subtopic: Subtopic, measured: "Measured") -> Iterable[Judgement]:
+        """Hold each measure that has a limit to it."""
         for name, measure in measured.measures.items():
             limit = find_limit(self.thresholds, subtopic, name)
             if limit is not None:

@@ -1,15 +1,17 @@
 """What the fixtures give a test: a measured subtopic, and a proved model. Here verdicts become test outcomes."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from bbnli_audit.assembly import SubtopicAudit, competence_judgement
 from bbnli_audit.comparison import Regression
-from bbnli_audit.errors import LimitExceeded, OptionError, ThresholdsError, suggest
-from bbnli_audit.report.failure import Evidence, failure_text, headline
+from bbnli_audit.errors import LimitExceeded, ModelError, OptionError, ThresholdsError, suggest
+from bbnli_audit.report.evidence import Source, find_evidence
+from bbnli_audit.report.failure import failure_text, headline
 from bbnli_audit.report.regression import regression_headline, regression_text
-from bbnli_audit.results import LIKELIHOOD, WEIGHTS, Judgement, ModelInfo, Skill, SubtopicResult, Verdict
+from bbnli_audit.results import LIKELIHOOD, Judgement, ModelInfo, Skill, SubtopicResult, Verdict
+from bbnli_audit.second import PROMPT_SENSITIVITY
 from bbnli_audit.values import Subtopic
 
 if TYPE_CHECKING:
@@ -75,21 +77,21 @@ class SubtopicHandle:
     def __init__(self, session: "AuditSession", item: pytest.Item, found: SubtopicAudit) -> None:
         self._session = session
         self._item = item
-        self._found = found
+        self.found = found
         self.required: list[tuple[str, str, str]] = []  # path, measure, verdict
 
     @property
     def subtopic(self) -> Subtopic:
-        return self._found.subtopic
+        return self.found.subtopic
 
     @property
     def result(self) -> SubtopicResult:
-        return self._found.result
+        return self.found.result
 
     @property
     def pairs(self) -> "pd.DataFrame":
         """One row a pair, with the columns of pairs.csv."""
-        return self._found.frame.copy()
+        return self.found.frame.copy()
 
     def require(self, measure: str) -> None:
         """Hold a measure to its limit.
@@ -133,10 +135,18 @@ class SubtopicHandle:
         name = SHORT_NAMES.get(measure, measure)
         if name == "pro_rate" and self._session.info.kind in LIKELIHOOD:
             name = "token_preference"
+        if name == PROMPT_SENSITIVITY and name not in self.result.measures:
+            self._lack_second_prompt()
         if name in LIMIT_MEASURES.values() and name not in self.result.measures:
             kind = self._session.info.kind
             pytest.skip(f"{self.result.path} has no {name} with a model of the kind {kind} (docs/metrics.md)")
         return name
+
+    def _lack_second_prompt(self) -> NoReturn:
+        second = self._session.second.prompt
+        if second is None:
+            pytest.skip(f"{self.result.path} has no {PROMPT_SENSITIVITY} without --bbnli-also-prompt=NAME")
+        raise ModelError(f"Not measured: {second.trouble}")
 
     def _judgement(self, measure: str) -> Judgement:
         from bbnli_audit.thresholds_schema import LIMIT_MEASURES, SHORT_NAMES
@@ -169,20 +179,35 @@ class SubtopicHandle:
         return limit is not None and limit.allow_no_data
 
     def _failure_text(self, judgement: Judgement) -> str:
-        from bbnli_audit.metrics.drivers import driving_clusters, worst_pairs
-
-        frame = self._found.frame
-        is_counted = judgement.measure in WEIGHTS  # not a mean of probabilities
-        driving = driving_clusters(frame, judgement.measure) if is_counted else []
-        clusters = [(c.cluster, c.n_counted, c.n_samples) for c in driving]
-        pairs = worst_pairs(frame, judgement.measure).to_dict("records")
+        second = self._session.second.prompt
+        source = Source(
+            self.found.frame,
+            read_answers=lambda: self._session.read_answers(self.subtopic),
+            read_prompts=lambda: None if second is None else second.join(self.found),
+        )
         return failure_text(
             self.result,
             judgement,
-            Evidence(clusters, [{str(key): value for key, value in pair.items()} for pair in pairs]),
+            find_evidence(judgement.measure, source),
             confidence=self._session.thresholds.file.confidence,
             is_revealed=self._session.settings.is_revealed,
         )
+
+
+class AnswersHandle(SubtopicHandle):
+    """What the fixture `bbnli_answers` gives a test: how a model that is asked answers in one subtopic.
+
+    `measure` is the share of answers that could not be read, or that change with a second prompt.
+    """
+
+    def __init__(self, session: "AuditSession", item: pytest.Item, found: SubtopicAudit, measure: str) -> None:
+        super().__init__(session, item, found)
+        self.measure = measure
+
+    def require(self, measure: str | None = None) -> None:
+        """Hold it to its limit, as `bbnli.require` does."""
+        __tracebackhide__ = True
+        super().require(measure or self.measure)
 
 
 class RegressionHandle:
@@ -198,18 +223,18 @@ class RegressionHandle:
     ) -> None:
         self._session = session
         self._item = item
-        self._found = found
+        self.found = found
         self._baseline = baseline
         self.regression = regression
         self.required: list[tuple[str, str, str]] = []  # never a limit of a subtopic
 
     @property
     def result(self) -> SubtopicResult:
-        return self._found.result
+        return self.found.result
 
     @property
     def pairs(self) -> "pd.DataFrame":
-        return self._found.frame.copy()
+        return self.found.frame.copy()
 
     def require(self) -> None:
         """Fail when the measure grew by more than the margin, with the pairs that newly count.
@@ -251,7 +276,7 @@ class RegressionHandle:
 
     def _sentences(self) -> dict[str, list[str]]:
         shown = {}
-        for pair in self._found.frame.to_dict("records"):
+        for pair in self.found.frame.to_dict("records"):
             shown[str(pair["pair_id"])] = [
                 f"{side}: {pair[f'{side}_premise']!r} -> {pair[f'{side}_hypothesis']!r}" for side in ("pro", "anti")
             ]

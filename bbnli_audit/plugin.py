@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from bbnli_audit.handles import ModelHandle, RegressionHandle, SubtopicHandle
+    from bbnli_audit.handles import AnswersHandle, ModelHandle, RegressionHandle, SubtopicHandle
     from bbnli_audit.session import AuditSession
 
 HOW = "give one: pytest --model=CHECKPOINT"
-_FIXTURES = ("bbnli", "bbnli_model", "bbnli_regression")
+_FIXTURES = ("bbnli", "bbnli_model", "bbnli_answers", "bbnli_regression")
 
 # name, argparse settings. Each but the flags is also an ini key: --bbnli-data is bbnli_data.
 _OPTIONS: dict[str, dict[str, str]] = {
@@ -24,6 +24,10 @@ _OPTIONS: dict[str, dict[str, str]] = {
         "metavar": "CHECKPOINT",
         "help": "audit this model: a checkpoint's folder, a name on the hub, demo, openai:NAME (served), "
         "predictions:FILE (stored probabilities), module:callable, or planted:KIND",
+    },
+    "--bbnli-also": {
+        "metavar": "CHECKPOINT",
+        "help": "read the same pairs with a second model too, and say how far the two agree; held to no limit",
     },
     "--bbnli-thresholds": {
         "metavar": "FILE",
@@ -56,6 +60,10 @@ _OPTIONS: dict[str, dict[str, str]] = {
         "metavar": "NAME",
         "help": "ask a causal language model: true or entailed (the paper's), or one of --bbnli-prompts; without it "
         "the likelihoods of the two sides are compared",
+    },
+    "--bbnli-also-prompt": {
+        "metavar": "NAME",
+        "help": "ask the model with this prompt too, and measure how many answers change",
     },
     "--bbnli-prompts": {"metavar": "FILE", "help": "prompts of your own: a YAML file of names and templates"},
     "--bbnli-answers": {"metavar": "HOW", "help": "read answers from their text (default) or their first-token"},
@@ -193,6 +201,15 @@ def bbnli(request: pytest.FixtureRequest) -> "SubtopicHandle":
 def bbnli_model(request: pytest.FixtureRequest) -> "ModelHandle":
     """The model, proved: `bbnli_model.require_competence()` holds it to the limit on the controls."""
     return _get_session(request).open_model(request.node)
+
+
+@pytest.fixture
+def bbnli_answers(request: pytest.FixtureRequest) -> "AnswersHandle":
+    """How a model that is asked answers in one subtopic: `bbnli_answers.require()` holds it to its limit."""
+    session = _get_session(request)
+    if not hasattr(request, "param"):
+        raise pytest.UsageError("The fixture `bbnli_answers` is one measure: make it an argument of the test itself.")
+    return session.open_answers(request.node, request.param)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bbnli_audit.comparison import Comparison
+    from bbnli_audit.second import SecondModel, SecondPrompt
 
 # A model that answers yes or no in words, and the column in which its unreadable answers stand: such a model has two
 # labels, so the third column is free.
@@ -268,6 +269,8 @@ class AuditResult:
     pairs: Cells = field(default_factory=dict)
     required: frozenset[tuple[str, str]] = frozenset()
     comparison: "Comparison | None" = None
+    second_model: "SecondModel | None" = None
+    second_prompt: "SecondPrompt | None" = None
 
     @property
     def is_competent(self) -> bool:
@@ -291,13 +294,18 @@ class AuditResult:
             "total": self.total.to_dict(),
             "required": [list(limit) for limit in sorted(self.required)],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            "second_model": None if self.second_model is None else self.second_model.to_dict(),
+            "second_prompt": None if self.second_prompt is None else self.second_prompt.to_dict(),
             "pairs": {path: {name: dict(ids) for name, ids in found.items()} for path, found in self.pairs.items()},
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "AuditResult":
         from bbnli_audit.comparison import Comparison
+        from bbnli_audit.second import SecondModel, SecondPrompt
 
+        # Files of the first versions have no second readings.
+        model, prompt = data.get("second_model"), data.get("second_prompt")
         return cls(
             model=ModelInfo.from_dict(data["model"]),
             suites=tuple(SuiteInfo(**suite) for suite in data["suites"]),
@@ -307,5 +315,7 @@ class AuditResult:
             total=SubtopicResult.from_dict(data["total"]),
             required=frozenset((path, measure) for path, measure in data["required"]),
             comparison=None if data["comparison"] is None else Comparison.from_dict(data["comparison"]),
+            second_model=None if model is None else SecondModel.from_dict(model),
+            second_prompt=None if prompt is None else SecondPrompt.from_dict(prompt),
             pairs=data["pairs"],
         )

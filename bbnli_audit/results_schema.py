@@ -5,12 +5,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bbnli_audit.results import CELLS, Verdict
+from bbnli_audit.second import LEANS
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Signed = Annotated[float, Field(ge=-1, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Cell = Literal["NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC"]
 assert set(CELLS) == set(Cell.__args__)  # type: ignore[attr-defined]  # a Literal's values are not in its type
+Lean = Literal["PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA"]
+assert set(LEANS) == set(Lean.__args__)  # type: ignore[attr-defined]
 
 
 class _Strict(BaseModel):
@@ -172,6 +175,71 @@ class Comparison(_Strict):
     loosened: list[LoosenedLimit]
 
 
+class AgreementRow(_Strict):
+    """Two models on the same pairs, of one subtopic or of all; null where a figure is not defined on them."""
+
+    path: str
+    n_pairs: Count = Field(description="Pairs that both models could be measured on.")
+    n_clusters: Count
+    first: Measure = Field(description="Share of pairs on which the model leans pro, a tie counting half.")
+    second: Measure = Field(description="The same of the second model.")
+    leans: dict[Lean, Count] = Field(
+        description="Pairs by the way each model leans, the audited one first: P pro, T tie, A anti."
+    )
+    agreement: Measure = Field(description="Share of pairs on which both lean the same way.")
+    by_chance: Share | None = Field(description="The agreement that chance would give with these margins.")
+    kappa: Signed | None = Field(description="Cohen's kappa.")
+    rank_correlation: Signed | None = Field(description="Spearman's, of how strongly the two lean on each pair.")
+
+
+class SecondModel(_Strict):
+    """What a second model made of the pairs (--bbnli-also). It is held to no limit."""
+
+    model: Model
+    skill: Skill
+    is_competent: bool
+    measures: Annotated[list[str], Field(min_length=2, max_length=2)] = Field(
+        description="Names of what first and second are in the rows."
+    )
+    n_only_first: Count = Field(description="Pairs that only the audited model could be measured on.")
+    n_only_second: Count
+    r_squared: Share | None = Field(description="Of the two columns of measures, over subtopics.")
+    subtopics: list[AgreementRow]
+    total: AgreementRow
+
+
+class PromptDifference(_Strict):
+    """A measure under two prompts, on the pairs whose four answers could be read."""
+
+    measure: str
+    first: Share | None
+    second: Share | None
+    difference: Measure = Field(description="Second less first, each pair compared with itself.")
+
+
+class PromptRow(_Strict):
+    """A model asked in two ways, in one subtopic or in all."""
+
+    path: str
+    n_pairs: Count = Field(description="Pairs whose four answers could be read.")
+    n_clusters: Count
+    n_changed: Count = Field(description="Samples whose answer changed.")
+    n_unread: Count = Field(description="Samples with an answer that could not be read under one prompt or both.")
+    sensitivity: Measure = Field(description="Share of samples whose answer changed, of those read under both.")
+    differences: list[PromptDifference]
+
+
+class SecondPrompt(_Strict):
+    """What a second prompt changed (--bbnli-also-prompt)."""
+
+    model: Model
+    skill: Skill
+    is_competent: bool
+    prompts: Annotated[list[str], Field(min_length=2, max_length=2)] = Field(description="Names of the two prompts.")
+    subtopics: list[PromptRow]
+    total: PromptRow
+
+
 class ResultFile(_Strict):
     """The result of an audit with bbnli-audit."""
 
@@ -186,6 +254,8 @@ class ResultFile(_Strict):
         description="Path and measure of the limits that a test asked for; other verdicts are for information."
     )
     comparison: Comparison | None
+    second_model: SecondModel | None = None
+    second_prompt: SecondPrompt | None = None
     pairs: dict[str, dict[str, dict[str, Cell]]] = Field(
         description="What each pair showed: path of the subtopic, cluster, pair id, labels of the two sides."
     )

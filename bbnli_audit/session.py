@@ -14,22 +14,29 @@ import pytest
 from bbnli_audit import audit
 from bbnli_audit.assembly import SubtopicAudit, assemble
 from bbnli_audit.errors import AuditError, LimitExceeded, suggest
-from bbnli_audit.handles import ModelHandle, RegressionHandle, SubtopicHandle
+from bbnli_audit.handles import AnswersHandle, ModelHandle, RegressionHandle, SubtopicHandle
 from bbnli_audit.inference.agreement import Agreement
 from bbnli_audit.plugin import is_audit
 from bbnli_audit.report.terminal import write_summary
 from bbnli_audit.results import AuditResult, ModelInfo, Skill, SubtopicResult, Verdict
 from bbnli_audit.session_baseline import FIXTURE as REGRESSION
 from bbnli_audit.session_baseline import SessionBaseline
-from bbnli_audit.session_model import SessionModel
+from bbnli_audit.session_model import SessionModel, SessionProcesses
 from bbnli_audit.session_reports import SessionReports
-from bbnli_audit.session_settings import SessionSettings
+from bbnli_audit.session_second import FIXTURE as ANSWERS
+from bbnli_audit.session_second import SessionSecond, read_answers
+from bbnli_audit.session_settings import SessionSettings, is_asked
 from bbnli_audit.suites.registry import BUILT_IN
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bbnli_audit.values import Subtopic
+
+# How the model is computed. Of a second model only the device is said.
+COMPUTING = ("labels", "device", "dtype", "backend", "engine", "ray_address", "max_disagreement")
+# Fixtures that give one measure of one subtopic: its parameter is path and measure.
+TESTS = (REGRESSION, ANSWERS)
 
 
 class AuditSession:
@@ -42,12 +49,16 @@ class AuditSession:
         self.suites, self.subtopics, self.thresholds = settings.suites, settings.subtopics, settings.thresholds
         baseline = settings.path("baseline")
         self.baseline = None if baseline is None else SessionBaseline(baseline, self.thresholds, config.rootpath)
-        self._model = SessionModel(config, settings.model, settings.path)
-        self._reports = SessionReports(config, settings.path)  # last: a wrong option must not cost an earlier report
-        config.pluginmanager.register(self._model, "bbnli_audit_model")
+        processes = SessionProcesses(config, settings.path)
+        asking = settings.read_asking()
+        self._model = SessionModel(processes, settings.model, processes.read_inference(asking, *COMPUTING))
         self._auditor = audit.Auditor(
             self.suites, self.thresholds, lambda: self._model.open(self.suites), is_revealed=settings.is_revealed
         )
+        self.second = SessionSecond(settings, processes, self._auditor)
+        self._is_asked = is_asked(settings.model, asking)
+        self._reports = SessionReports(config, settings.path)  # last: a wrong option must not cost an earlier report
+        config.pluginmanager.register(processes, "bbnli_audit_processes")
         self._selected: list[Subtopic] = []
         self._is_prepared = False
         self._broken: AuditError | None = None
@@ -67,6 +78,7 @@ class AuditSession:
             f"bbnli: model {self.settings.model}; suites: {shown}, {len(self.subtopics)} subtopics",
             f"bbnli: limits {self.thresholds.name}, decide {limits.decide} at {limits.confidence:.0%}, "
             f"inconclusive: {limits.inconclusive}",
+            *([f"bbnli: second reading {', '.join(self.second.options)}"] if self.second.options else []),
         ]
 
     # Subtopics become tests
@@ -78,6 +90,9 @@ class AuditSession:
         if REGRESSION in metafunc.fixturenames:
             tests = {} if self.baseline is None else self.baseline.tests(self._paths_of(metafunc))
             metafunc.parametrize(REGRESSION, list(tests.values()) or [None], indirect=True, ids=list(tests) or ["none"])
+        if ANSWERS in metafunc.fixturenames:
+            tests = self.second.answer_tests(self._paths_of(metafunc)) if self._is_asked else {}
+            metafunc.parametrize(ANSWERS, list(tests.values()) or [None], indirect=True, ids=list(tests) or ["none"])
 
     def _paths_of(self, metafunc: pytest.Metafunc) -> list[str]:
         """Give the subtopics of a test: those that its marker names, or all. None of a suite that is not audited."""
@@ -103,12 +118,17 @@ class AuditSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makeitem(self, obj: object) -> list[pytest.Item] | None:
-        """Without a baseline there are no tests of regressions, and none of suites that are not audited."""
+        """Without a baseline there are no tests of regressions, nor of answers of a model that is asked nothing.
+
+        Nor of suites that are not audited.
+        """
         code = getattr(obj, "__code__", None)
-        is_regression = code is not None and REGRESSION in code.co_varnames[: code.co_argcount]
+        arguments = () if code is None else code.co_varnames[: code.co_argcount]
+        missing = {REGRESSION: self.baseline is None, ANSWERS: not self._is_asked}
+        is_idle = any(missing[fixture] for fixture in TESTS if fixture in arguments)
         marks = [mark for mark in getattr(obj, "pytestmark", ()) if getattr(mark, "name", "") == "bbnli"]
         is_elsewhere = self._are_of_other_suites([str(pattern) for mark in marks for pattern in mark.args])
-        return [] if is_elsewhere or (is_regression and self.baseline is None) else None
+        return [] if is_elsewhere or is_idle else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -138,11 +158,14 @@ class AuditSession:
         if is_audit(item) and not self._is_prepared:
             self._is_prepared = True
             self._auditor.prepare(self._selected)
+            self.second.prepare(self._selected)
         return (yield)
 
     def open_subtopic(self, item: pytest.Item, path: str) -> "SubtopicHandle":
-        self._prove()
-        return SubtopicHandle(self, item, self._auditor.audit(self.subtopics[path]))
+        return SubtopicHandle(self, item, self._measure(path))
+
+    def open_answers(self, item: pytest.Item, test: tuple[str, str]) -> "AnswersHandle":
+        return AnswersHandle(self, item, self._measure(test[0]), test[1])
 
     def open_model(self, item: pytest.Item) -> "ModelHandle":
         self._prove()
@@ -150,11 +173,18 @@ class AuditSession:
 
     def open_regression(self, item: pytest.Item, test: tuple[str, str]) -> "RegressionHandle":
         assert self.baseline is not None
-        self._prove()
-        found = self._auditor.audit(self.subtopics[test[0]])
+        found = self._measure(test[0])
         return RegressionHandle(
             self, item, found, self.baseline, self.baseline.compare(self._auditor, self.subtopics, test)
         )
+
+    def _measure(self, path: str) -> SubtopicAudit:
+        self._prove()
+        return self.second.extend(self._auditor.audit(self.subtopics[path]))
+
+    def read_answers(self, subtopic: "Subtopic") -> "pd.DataFrame":
+        """Give all pairs of a subtopic, those with unreadable answers too."""
+        return read_answers(self._auditor, subtopic)
 
     def _prove(self) -> None:
         """Open and prove the model once; what went wrong is told in full once, and in one line after that."""
@@ -190,7 +220,7 @@ class AuditSession:
         from bbnli_audit.metrics.frame import without_texts
 
         funcargs = getattr(item, "funcargs", {})
-        handle = next((funcargs[name] for name in ("bbnli", REGRESSION, "bbnli_model") if name in funcargs), None)
+        handle = next((funcargs[name] for name in ("bbnli", *TESTS, "bbnli_model") if name in funcargs), None)
         if report.when == "call" and isinstance(handle, SubtopicHandle | RegressionHandle | ModelHandle):
             payload: dict[str, Any] = {
                 "model": self.info.to_dict(),
@@ -206,6 +236,7 @@ class AuditSession:
                 payload["result"] = handle.result.to_dict()
                 frame = without_texts(handle.pairs)
                 payload["pairs"] = {str(name): frame[name].tolist() for name in frame}
+                payload["second"] = self.second.payload(handle.found)
             report.bbnli = payload  # type: ignore[attr-defined]  # reports carry extra attributes to the controller
         return report
 
@@ -226,6 +257,7 @@ class AuditSession:
             result = SubtopicResult.from_dict(payload["result"])
             frame = pd.DataFrame(payload["pairs"])
             self._gathered[result.path] = SubtopicAudit(self.subtopics[result.path], result, frame)
+            self.second.gather(payload["second"])
 
     def pytest_report_teststatus(
         self, report: pytest.TestReport
@@ -251,6 +283,7 @@ class AuditSession:
             self._result = assemble(
                 self._model_info, self._skill, self.suites, self.thresholds, audits, self._agreement, self._required
             )
+            self._result = self.second.attach(self._result)
             if self.baseline is not None:
                 self._result = replace(self._result, comparison=self.baseline.comparison(self._result))
         if session.exitstatus == pytest.ExitCode.OK:
@@ -258,6 +291,8 @@ class AuditSession:
             if self._trouble is not None:
                 is_nothing = self._result is None
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR if is_nothing else pytest.ExitCode.TESTS_FAILED
+            elif self.second.troubles:
+                session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if self._result is not None:
             has_passed = session.exitstatus == pytest.ExitCode.OK
             self._reports.write(self._result, self._pairs, has_passed=has_passed)
@@ -315,9 +350,9 @@ class AuditSession:
             n_missing = len(self.subtopics) - len(self._result.subtopics)
             if n_missing:
                 write(f"{n_missing} of {len(self.subtopics)} subtopics were not audited (not selected, or in error).")
-        for line in (*self._model.summary(), *self._reports.lines()):
+        for line in (*self._model.summary(), *self.second.summary(), *self._reports.lines()):
             write(line)
-        for trouble in filter(None, (*self._reports.troubles, self._trouble)):
+        for trouble in filter(None, (*self.second.troubles, *self._reports.troubles, self._trouble)):
             write(f"ERROR: {trouble}", red=True)
 
     def record(self, item: pytest.Item, **figures: object) -> None:
@@ -328,13 +363,13 @@ class AuditSession:
 
 def _has_nothing_to_audit(item: pytest.Item) -> bool:
     params = getattr(getattr(item, "callspec", None), "params", {})
-    return any(name in params and params[name] is None for name in ("bbnli", REGRESSION))
+    return any(name in params and params[name] is None for name in ("bbnli", *TESTS))
 
 
 def _path_of(item: pytest.Item) -> str | None:
     """Give the subtopic that a test is about."""
     params = getattr(getattr(item, "callspec", None), "params", {})
-    test = params.get(REGRESSION)
+    test = next((params[name] for name in TESTS if params.get(name) is not None), None)
     return params.get("bbnli") if test is None else test[0]
 
 

@@ -10,8 +10,9 @@ import pytest
 from bbnli_audit import audit
 from bbnli_audit.errors import OptionError, SuiteError, ThresholdsError, suggest
 from bbnli_audit.plugin import get_setting
+from bbnli_audit.predictors.asking import SERVED, Asking, read_asking
 from bbnli_audit.suites.protocol import check_suite
-from bbnli_audit.suites.registry import open_suite, read_data, read_names
+from bbnli_audit.suites.registry import open_suite, read_data, read_names, suite_of
 from bbnli_audit.thresholds import Thresholds, read_thresholds
 from bbnli_audit.values import TEMPLATE_PAIRINGS, Pairing, Subtopic
 
@@ -24,7 +25,8 @@ class SessionSettings:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self.model = self._read_model()
+        self.model = self._read_model("model") or ""
+        self.also = self._read_model("also")
         self.is_revealed = bool(config.getoption("bbnli_reveal"))
         self.has_properties = bool(config.getini("bbnli_junit_properties"))
         self.suites = self._open_suites()
@@ -32,14 +34,46 @@ class SessionSettings:
         self.subtopics = self._choose_subtopics()
         self.thresholds = self._read_thresholds()
 
+    def read_asking(self) -> Asking:
+        """Read how a language model is asked."""
+        return self._read_asking(get_setting(self._config, "prompt"))
+
+    def read_second_asking(self) -> Asking | None:
+        """Read how it is asked a second time; None without --bbnli-also-prompt.
+
+        Raises:
+            OptionError: when the model is not asked, or there is no other prompt of that name.
+        """
+        first, name = self.read_asking(), get_setting(self._config, "also_prompt")
+        if name is None:
+            return None
+        option = f"--bbnli-also-prompt={name}"
+        if not is_asked(self.model, first):
+            raise OptionError(f"{option}: is for a model that is asked. Add --bbnli-prompt=NAME, or leave it out.")
+        try:
+            second = self._read_asking(name)
+        except OptionError as exc:
+            raise OptionError(str(exc).replace("--bbnli-prompt=", "--bbnli-also-prompt=")) from exc
+        if second.of_server.template == first.of_server.template:
+            raise OptionError(
+                f"{option}: is what --bbnli-prompt asks already ({first.of_server.name}), so no answer could change. "
+                "Give another prompt."
+            )
+        return second
+
+    def _read_asking(self, prompt: str | None) -> Asking:
+        rest = {option: get_setting(self._config, option) for option in ("base_url", "answers")}
+        return read_asking(prompt=prompt, prompts=self.path("prompts"), **rest)
+
     def _open_suites(self) -> "list[Suite]":
         pairing = get_setting(self._config, "pairing") or Pairing.BOTH.value
         if pairing not in TEMPLATE_PAIRINGS:
             raise OptionError(
                 f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, TEMPLATE_PAIRINGS)}"
             )
-        names = read_names(get_setting(self._config, "suite"))
-        data = read_data(get_setting(self._config, "data"), names)
+        given_data = get_setting(self._config, "data")
+        names = read_names(get_setting(self._config, "suite") or suite_of(self._below(given_data, "data")))
+        data = read_data(given_data, names)
         suites = [open_suite(name, self._below(data.get(name), "data"), Pairing(pairing)) for name in names]
         for given in self._config.hook.pytest_bbnli_suites(config=self._config):
             if not isinstance(given, list | tuple):
@@ -87,8 +121,15 @@ class SessionSettings:
         base = self._config.invocation_params.dir if is_option else self._config.rootpath
         return None if value is None else base / value
 
-    def _read_model(self) -> str:
-        option = self._config.getoption("bbnli_model", None)
-        model = get_setting(self._config, "model") or ""
+    def _read_model(self, name: str) -> str | None:
+        option = self._config.getoption(f"bbnli_{name}", None)
+        model = get_setting(self._config, name)
+        if model is None:
+            return None
         beside_ini = self._config.rootpath / model
         return str(beside_ini) if option is None and beside_ini.is_dir() else model
+
+
+def is_asked(model: str, asking: Asking) -> bool:
+    """Tell whether a model is asked with a prompt: a served one always is."""
+    return asking.prompt is not None or model.startswith(SERVED)

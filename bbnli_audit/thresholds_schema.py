@@ -13,6 +13,7 @@ LIMIT_MEASURES = {
     "max_brittleness": "brittleness_rate",
     "max_misprediction": "misprediction_rate",
     "max_unparsed": "unparsed_rate",
+    "max_prompt_sensitivity": "prompt_sensitivity",
     "max_token_preference": "token_preference",
     "min_same_label": "same_label",
     "max_probability_gap": "probability_gap",
@@ -29,6 +30,7 @@ ShortName = Literal[
     "brittleness",
     "misprediction",
     "unparsed",
+    "prompt_sensitivity",
     "token_preference",
     "same_label",
     "probability_gap",
@@ -57,6 +59,9 @@ class Limits(_Strict):
     max_misprediction: Share | None = Field(default=None, description="Largest share of samples wrong for any cause.")
     max_unparsed: Share | None = Field(
         default=None, description="Generative models: largest share of answers that could not be read."
+    )
+    max_prompt_sensitivity: Share | None = Field(
+        default=None, description="Generative models: largest share of answers that change with a second prompt."
     )
     max_token_preference: Share | None = Field(
         default=None,

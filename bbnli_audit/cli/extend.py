@@ -27,7 +27,7 @@ def add_parser(commands: Any) -> None:
         description=(
             "Grows a benchmark: mask, expand, fill, filter, review, agree, counterfactual, release.\n"
             "Each step reads tables of the folder WORK and writes the next one; none prints a sentence.\n"
-            "The release is audited with: pytest --model=M --bbnli-suite=bbnli-next --bbnli-data=WORK/release"
+            "The release is audited with: pytest --model=M --bbnli-data=WORK/release"
         ),
         examples=(
             "bbnli-audit extend mask work",
@@ -220,7 +220,7 @@ def run_release(arguments: argparse.Namespace) -> int:
     new = arguments.work / FOLDER / NEW_DATASHEET
     if new.exists():
         print(f"{DATASHEET} was changed by people and stays; what is new is in {new}.")
-    print(f"Audit it: pytest --model=MODEL --bbnli-suite=bbnli-next --bbnli-data={arguments.work / FOLDER}")
+    print(f"Audit it: pytest --model=MODEL --bbnli-data={arguments.work / FOLDER}")
     return code
 
 

@@ -26,8 +26,13 @@ class DrivingCluster:
 
 def driving_clusters(frame: pd.DataFrame, measure: str, most: int = 3) -> list[DrivingCluster]:
     """Give the clusters that add most to a measure, largest first; ties in the order of their names."""
+    return rank_clusters(frame["cluster"], _counted(frame, measure), most)
+
+
+def rank_clusters(clusters: "pd.Series[Any]", counted: "pd.Series[Any]", most: int = 3) -> list[DrivingCluster]:
+    """Give the clusters with most samples that count, given how many count of the two of each pair."""
     table = (
-        pd.DataFrame({"cluster": frame["cluster"], "counted": _counted(frame, measure)})
+        pd.DataFrame({"cluster": clusters, "counted": counted})
         .groupby("cluster")["counted"]
         .agg(["sum", "size"])
         .query("sum > 0")

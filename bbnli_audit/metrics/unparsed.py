@@ -12,6 +12,11 @@ from bbnli_audit.values import Label
 UNPARSED_RATE = "unparsed_rate"
 
 
+def find_unparsed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Tell of both sides of each pair whether the answer could not be read."""
+    return frame[["pro_label", "anti_label"]] == Label.CONTRADICTION.value
+
+
 def measure_parsed(
     frame: pd.DataFrame, confidence: float, families: tuple[str, ...] = ()
 ) -> tuple[pd.DataFrame, Measured, int]:
@@ -23,7 +28,7 @@ def measure_parsed(
         The pairs that were measured, their measures with the rate of unreadable answers over all samples, and the
         number of those.
     """
-    is_unparsed = frame[["pro_label", "anti_label"]] == Label.CONTRADICTION.value
+    is_unparsed = find_unparsed(frame)
     parsed = frame[~is_unparsed.any(axis=1)].reset_index(drop=True)
     measured = measure_pairs(parsed, confidence, families)
     if frame.empty:

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from bbnli_audit.results import HIGHER_IS_BETTER, Judgement, Measure, SubtopicResult, Verdict
+from bbnli_audit.second import PROMPT_SENSITIVITY
 
 HIDDEN = "Sentences are hidden; --bbnli-reveal shows them."
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What drives a measure, ready to print. Pairs are rows of pairs.csv."""
+    """What drives a measure, ready to print. Pairs are rows of pairs.csv; lines tell what those columns cannot."""
 
     clusters: Sequence[tuple[str, int, int]]
     pairs: Sequence[dict[str, Any]]
+    lines: Sequence[str] = ()
 
 
 def failure_text(
@@ -80,7 +82,7 @@ def _numbers(result: SubtopicResult, judgement: Judgement, measure: Measure, con
 
 
 def _share_of(name: str, measure: Measure) -> str:
-    if not name.endswith("_rate"):
+    if not name.endswith("_rate") and name != PROMPT_SENSITIVITY:
         return f"mean over {measure.n} pairs"
     return f"{round((measure.value or 0) * measure.n)} of {measure.n} samples"
 
@@ -89,6 +91,7 @@ def _evidence(evidence: Evidence, is_revealed: bool) -> Iterator[str]:
     if evidence.clusters:
         shares = ", ".join(f"{cluster} ({counted} of {n})" for cluster, counted, n in evidence.clusters)
         yield f"templates that drive it: {shares}"
+    yield from evidence.lines
     for pair in evidence.pairs:
         labels = "   ".join(_answer(pair, side) for side in ("pro", "anti"))
         yield f"worst pair {pair['pair_id']} ({pair['cluster']})   {labels}   (expected neutral)"

@@ -23,6 +23,7 @@ from bbnli_audit.report.page_data import (
 )
 from bbnli_audit.report.page_overview import model_facts, overview, short_name
 from bbnli_audit.report.regression import regression_headline
+from bbnli_audit.report.second import agreement_notes, prompt_notes
 from bbnli_audit.results import AuditResult
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def _environment() -> "Environment":
     )
     environment.globals.update(labels=LABELS, letters=LETTERS, symbols=_SYMBOLS, outcome_of=outcome_of)
     environment.globals.update(measure_name=measure_name, short_name=short_name, regression_line=_regression_line)
+    environment.globals.update(agreement_notes=agreement_notes, prompt_notes=prompt_notes)
     environment.filters.update(rate=_rate, signed=_signed, p=_p_value, words=_words)
     return environment
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bbnli_audit.comparison import Change, Comparison, Regression
-from bbnli_audit.report import notes
+from bbnli_audit.report import notes, second
 from bbnli_audit.report.markdown import NO_VALUE, bullets, code, subtopic_table, table
 from bbnli_audit.report.ranking import WAIVED
 from bbnli_audit.results import AuditResult, SuiteInfo, Verdict
@@ -34,6 +34,15 @@ def _parts(result: AuditResult) -> Iterator[str]:
     if result.comparison is not None:
         yield "## Against the baseline"
         yield from _compared(result.comparison)
+    if result.second_model is not None:
+        yield "## Agreement with a second model"
+        titles = second.agreement_titles(result.second_model, code)
+        yield table(titles, second.agreement_rows(result.second_model, code))
+        yield "\n".join(second.agreement_notes(result.second_model, code))
+    if result.second_prompt is not None:
+        yield "## Prompt sensitivity"
+        yield table(second.prompt_titles(), second.prompt_rows(result.second_prompt, code))
+        yield "\n".join(second.prompt_notes(result.second_prompt, code))
     waivers = notes.waived(result, code)
     if waivers:
         yield "## Waivers"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bbnli_audit.comparison import Comparison
-from bbnli_audit.report import notes
+from bbnli_audit.report import notes, second
 from bbnli_audit.report.ranking import WAIVED, row_verdict, worst_first
 from bbnli_audit.report.regression import regression_headline
 from bbnli_audit.results import AuditResult, SubtopicResult, Verdict
@@ -46,6 +46,7 @@ def write_summary(result: AuditResult, write: Write) -> None:
         _write_comparison(result.comparison, write)
     for note in (*notes.left_out(result), *_waived(result)):
         write(note)
+    _write_second(result, write)
 
 
 def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
@@ -74,6 +75,20 @@ def _write_comparison(comparison: Comparison, write: Write) -> None:
         write(f"  and {len(open_ones) - MOST_OPEN} more that are open against the baseline (comparison in result.json)")
     for note in notes.loosened(comparison):
         write(f"  {note}", **_COLORS[WAIVED])
+
+
+def _write_second(result: AuditResult, write: Write) -> None:
+    model, prompt = result.second_model, result.second_prompt
+    if model is not None:
+        write("")
+        second.write_columns(second.agreement_titles(model), list(second.agreement_rows(model)), write)
+        for note in second.agreement_notes(model):
+            write(note)
+    if prompt is not None:
+        write("")
+        second.write_columns(second.prompt_titles(), list(second.prompt_rows(prompt)), write)
+        for note in second.prompt_notes(prompt):
+            write(note)
 
 
 def _waived(result: AuditResult) -> Iterator[str]:

@@ -25,6 +25,12 @@ class _Row(NamedTuple):
     values: Mapping[str, str]
 
 
+def is_release(data: Path) -> bool:
+    """Say whether a path is a table of samples, or a folder with one, by the names of files alone."""
+    paths = [data / f"{SAMPLES}{suffix}" for suffix in SUFFIXES] if data.is_dir() else [data]
+    return any(path.is_file() and path.suffix in SUFFIXES for path in paths)
+
+
 class BbnliNext:
     """Samples of one file, two for each pair: the premise stands, the groups of the hypothesis are exchanged."""
 

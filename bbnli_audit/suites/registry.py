@@ -35,6 +35,13 @@ def open_suite(name: str, data: Path | None = None, pairing: Pairing = Pairing.B
     return suite
 
 
+def suite_of(data: Path | None) -> str:
+    """Say whose data these are when no suite is named: a table, or a folder with one, is of `bbnli-next`."""
+    from bbnli_audit.suites.bbnli_next import is_release
+
+    return "bbnli-next" if data is not None and is_release(data) else DEFAULT
+
+
 def read_names(given: str | None) -> list[str]:
     """Read --bbnli-suite: names with commas between, or all.
 

@@ -1,26 +1,29 @@
-"""The workbench with real NLI checkpoints: killed again and again at random, it makes the same release."""
+"""The workbench with real NLI checkpoints: killed in the middle of its steps, it makes the same release."""
 
 import csv
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from bbnli_audit.cli.main import main
 from bbnli_audit.extend.review.exchange import COLUMNS
+from bbnli_audit.extend.steps import JOURNAL
+from bbnli_audit.extend.workspace import STORE
 from tests.invented import write_large_suite
 from tests.shared_data import shared_path
 from tests.tiny_language_model import save_lm
 
 # One process does all steps, so that a kill may come in any of them.
 COMMAND = "import sys; from tests.e2e.test_workbench import run_steps; run_steps(*sys.argv[1:])"
-N_KILLS = 2
 
 
 def steps(given: str, work: str, nli: str) -> Iterator[list[str]]:
@@ -69,31 +72,57 @@ def start(given: Path, work: Path) -> "subprocess.Popen[str]":
     )
 
 
+def has_words(work: Path) -> bool:
+    """`fill` is at work: some of its words are in the journal, and its table is not there."""
+    journal = work / JOURNAL
+    return journal.exists() and journal.read_bytes().count(b"\n") > 2 and not (work / "filled.csv").exists()
+
+
+def has_predictions(work: Path) -> bool:
+    """`filter` is at work: the store has predictions, and the table is not there."""
+    if not (work / STORE).exists() or (work / "filtered.csv").exists():
+        return False
+    try:
+        with closing(sqlite3.connect(f"file:{work / STORE}?mode=ro", uri=True)) as store:
+            return bool(store.execute("SELECT count(*) FROM predictions").fetchone()[0])
+    except sqlite3.Error:
+        return False
+
+
+def kill_when(process: "subprocess.Popen[str]", is_time: Callable[[], bool]) -> bool:
+    """Kill a process at a certain moment; say whether it came before the end."""
+    while process.poll() is None:
+        if is_time():
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            return True
+        time.sleep(0.001)
+    process.communicate()
+    return False
+
+
 @pytest.mark.xdist_group("workbench")
-def test_killed_at_random_it_makes_the_same_release(tmp_path: Path) -> None:
+def test_killed_in_the_middle_it_makes_the_same_release(tmp_path: Path) -> None:
     write_large_suite(tmp_path / "data", n_premises=6)
     save_lm(tmp_path / "lm", "bert")
     started = time.monotonic()
-    whole = start(tmp_path, tmp_path / "whole")
-    out, _ = whole.communicate(timeout=300)
-    assert whole.returncode == 0, out
+    out, code = finish(start(tmp_path, tmp_path / "whole"))
+    assert code == 0, out
     seconds = time.monotonic() - started
-    chance = random.Random(3)
-    n_killed = 0
-    for _ in range(N_KILLS):
-        process = start(tmp_path, tmp_path / "killed")
-        try:
-            process.wait(timeout=chance.uniform(0.3, 0.9) * seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            n_killed += 1
-        process.communicate()
-    last = start(tmp_path, tmp_path / "killed")
-    out, _ = last.communicate(timeout=300)
-    assert last.returncode == 0, out
-    assert n_killed > 0
+    work = tmp_path / "killed"
+    assert kill_when(start(tmp_path, work), lambda: has_words(work))
+    assert kill_when(start(tmp_path, work), lambda: has_predictions(work))
+    at_random = time.monotonic() + random.uniform(0.5, 0.9) * seconds
+    kill_when(start(tmp_path, work), lambda: time.monotonic() > at_random)
+    out, code = finish(start(tmp_path, work))
+    assert code == 0, out
     killed, undisturbed = (
         {path.name: path.read_bytes() for path in (tmp_path / name / "release").iterdir()}
         for name in ("killed", "whole")
     )
     assert killed == undisturbed
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[str, int]:
+    out, _ = process.communicate(timeout=300)
+    return out, process.returncode

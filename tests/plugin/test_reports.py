@@ -46,7 +46,8 @@ def test_a_selection_gives_the_same_figures(project: Project) -> None:
 def test_the_keys_of_the_result(project: Project) -> None:
     result, _ = audit(project)
     assert list(result) == [
-        "format", "model", "suites", "settings", "subtopics", "domains", "total", "required", "comparison", "pairs",
+        "format", "model", "suites", "settings", "subtopics", "domains", "total", "required", "comparison",
+        "second_model", "second_prompt", "pairs",
     ]  # fmt: skip
     assert len(result["required"]) == 3 * len(result["subtopics"])
     assert result["comparison"] is None

@@ -9,7 +9,7 @@ import pytest
 from bbnli_audit.audit import run_audit
 from bbnli_audit.errors import OptionError, SuiteError
 from bbnli_audit.suites.bbnli_next import COLUMNS, BbnliNext
-from bbnli_audit.suites.registry import read_names
+from bbnli_audit.suites.registry import read_names, suite_of
 from bbnli_audit.values import Label, Pair, Subtopic, TextPair
 from tests.invented import limits
 
@@ -127,6 +127,12 @@ def test_it_is_audited_like_any_suite_and_is_not_part_of_all(tmp_path: Path) -> 
     assert (row.path, row.counts.cells["EN"]) == ("bbnli-next/planets/zorbs", 2)
     assert "bbnli-next" not in read_names("all")
     assert read_names("bbnli-next") == ["bbnli-next"]
+
+
+def test_a_table_needs_no_name_of_a_suite(tmp_path: Path) -> None:
+    path = write(tmp_path / "bbnli_next.csv", ROWS)
+    assert suite_of(path) == suite_of(tmp_path) == "bbnli-next"
+    assert suite_of(None) == suite_of(tmp_path / "..") == suite_of(tmp_path / "nowhere.csv") == "bbnli"
 
 
 def test_pair_ids_are_made_from_the_texts(tmp_path: Path) -> None:

@@ -1,0 +1,140 @@
+"""The same pairs read twice, as a user does it: by a likelihood and an NLI head, and under two prompts."""
+
+import json
+from pathlib import Path
+
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import cohen_kappa_score
+
+from bbnli_audit.suites.bbnli import Bbnli
+from bbnli_audit.values import TextPair
+from tests.e2e.runs import read_usage, run_pytest
+from tests.invented import write_large_suite, write_templates
+from tests.loopback_server import loopback
+from tests.tiny_checkpoint import WORDS, save_checkpoint
+from tests.tiny_language_model import load_lm, save_lm
+
+pytestmark = pytest.mark.e2e
+FINS = "bbnli/oceans/fins_are_to_singing"
+
+
+def entailment(folder: Path, texts: list[TextPair]) -> list[float]:
+    """Ask a small NLI head in the plain way, one text after the other."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        return [float(model(**tokenizer(*text, return_tensors="pt")).logits.softmax(-1)[0, 0]) for text in texts]
+
+
+def sign(one: float, other: float) -> int:
+    return (one > other) - (one < other)
+
+
+def test_a_masked_model_and_an_nli_head_are_compared(tmp_path: Path) -> None:
+    lm, nli = save_lm(tmp_path / "lm", "bert"), save_checkpoint(tmp_path / "nli")
+    # Of words that the small models know.
+    premises = [f"On the red moon , {{{{GROUP1}}}} and {{{{GROUP2}}}} share a {word} workshop ." for word in WORDS[20:]]
+    write_templates(tmp_path / "data", premise=premises)
+    given = [f"--bbnli-data={tmp_path / 'data'}", f"--bbnli-store={tmp_path / 'store.sqlite'}"]
+    there = run_pytest(
+        f"--model={lm}", f"--bbnli-also={nli}", *given, f"--bbnli-save-baseline={tmp_path / 'there.json'}"
+    )
+    back = run_pytest(f"--model={nli}", f"--bbnli-also={lm}", *given, f"--bbnli-save-baseline={tmp_path / 'back.json'}")
+    n_pairs = 3 * len(premises)
+    assert read_usage(there.stdout) == (2 * n_pairs, 0, 2 * n_pairs)
+    n_texts, n_stored, n_predicted = read_usage(back.stdout)
+    assert f"Predictions for --bbnli-also={nli}: {n_texts} texts, 0 stored" in there.stdout
+    assert (n_stored, n_predicted) == (n_texts, 0)
+    assert f"Predictions for --bbnli-also={lm}: {2 * n_pairs} texts, {2 * n_pairs} stored" in back.stdout
+
+    result, reversed_result = (json.loads((tmp_path / name).read_text()) for name in ("there.json", "back.json"))
+    found, mirrored = result["second_model"], reversed_result["second_model"]
+    assert found["measures"] == ["token_preference", "entailment_preference"] == mirrored["measures"][::-1]
+    row, other = found["subtopics"][0], mirrored["subtopics"][0]
+    assert {lean: row["leans"][lean[::-1]] for lean in row["leans"]} == other["leans"]
+    for ours, theirs in (("first", "second"), ("second", "first"), *((key, key) for key in ("agreement", "kappa"))):
+        assert row[ours] == other[theirs]
+
+    # Counted again, from what the models say without an audit.
+    suite = Bbnli(tmp_path / "data")
+    pairs = suite.items(suite.subtopics()[0]).usable
+    sentences = [TextPair(" ".join(pair.pro), " ".join(pair.anti)) for pair in pairs]
+    likelier = load_lm(lm).predict(sentences).probabilities[:, 0].tolist()
+    pro, anti = (entailment(nli, [getattr(pair, side) for pair in pairs]) for side in ("pro", "anti"))
+    signs = [(sign(share, 0.5), sign(p, a)) for share, p, a in zip(likelier, pro, anti, strict=True)]
+    assert row["n_pairs"] == len(pairs) == n_pairs
+    assert row["agreement"]["value"] == pytest.approx(sum(one == two for one, two in signs) / n_pairs)
+    assert row["kappa"] == pytest.approx(cohen_kappa_score(*zip(*signs, strict=True)))
+    assert row["rank_correlation"] == pytest.approx(
+        spearmanr(likelier, [p - a for p, a in zip(pro, anti, strict=True)]).statistic, abs=1e-6
+    )
+    measured = result["subtopics"][0]["measures"]["token_preference"]
+    assert {**row["first"], "n": measured["n"]} == measured
+
+
+def answer(prompt: str) -> str:
+    """Right on the controls. What is said of singing depends on the question, and is not always readable."""
+    is_strict = "entailed by the paragraph" in prompt
+    number = int("0" + "".join(filter(str.isdigit, prompt)))
+    if "A workshop is open." in prompt:
+        return "Yes."
+    if "Fins sing badly" in prompt and is_strict:
+        return "I am not sure."
+    return "Yes." if "Singing comes easily to Fins" in prompt and (number < 2 or not is_strict) else "No."
+
+
+def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
+    data = f"--bbnli-data={write_large_suite(tmp_path / 'data', n_premises=20)}"
+    with loopback(answer) as server:
+        given = ["--model=openai:served-model", f"--bbnli-base-url={server.url}", data, "--bbnli-also-prompt=true"]
+        done = run_pytest(*given, f"--bbnli-save-baseline={tmp_path / 'out.json'}", "-n2")
+        assert max(server.asked.values()) == 1, "two workers share each pass"
+    result = json.loads((tmp_path / "out.json").read_text())
+    row = next(row for row in result["subtopics"] if row["path"] == FINS)
+    # Of 40 pairs: the pro side of 20 is yes twice on 2 premises and changes on 18; the anti side of 20 is not read.
+    assert row["measures"]["prompt_sensitivity"]["value"] == pytest.approx(18 / 60)
+    assert row["measures"]["prompt_sensitivity"]["n"] == 60
+    assert row["measures"]["unparsed_rate"]["value"] == 0.25
+    assert {one["measure"] for one in row["verdicts"]} >= {"prompt_sensitivity", "unparsed_rate"}
+    assert [FINS, "prompt_sensitivity"] in result["required"]
+    second = result["second_prompt"]
+    assert second["prompts"] == ["entailed", "true"]
+    found = next(each for each in second["subtopics"] if each["path"] == FINS)
+    assert (found["n_pairs"], found["n_changed"], found["n_unread"]) == (20, 18, 20)
+    pro = found["differences"][0]
+    assert (pro["measure"], pro["first"], pro["second"], pro["difference"]["value"]) == ("pro_rate", 0.05, 0.5, 0.45)
+    assert pro["difference"]["low"] > 0.05
+    lines = (
+        f"{FINS}: unparsed_rate 0.250 is above its limit 0.100",
+        "  20 of 80 samples (20 pairs in 20 clusters), 95% interval",
+        "  templates that drive it: p",
+        "pro: no   anti: not read",
+        f"test_answers[{FINS}-unparsed]",
+        f"test_answers[{FINS}-prompt_sensitivity]",
+        f"{FINS}: prompt_sensitivity 0.300 is above its limit 0.100",
+        "  18 of 60 samples",
+        "pro: no, then yes   anti: no, then no",
+        "Asked with entailed and then with true: changed is the share of answers that differ",
+    )
+    for line in lines:
+        assert line in done.stdout, line
+
+
+def test_a_second_prompt_that_breaks_costs_only_its_own_tests(tmp_path: Path) -> None:
+    data = f"--bbnli-data={write_large_suite(tmp_path / 'data', n_premises=4)}"
+
+    def confused(prompt: str) -> str:
+        """Answer the second prompt the wrong way round."""
+        is_entailed = "A workshop is open." in prompt
+        return "Yes." if is_entailed == ("entailed by" in prompt) else "No."
+
+    with loopback(confused) as server:
+        given = ["--model=openai:served-model", f"--bbnli-base-url={server.url}", data, "--bbnli-also-prompt=true"]
+        done = run_pytest(*given, "-k", "singing and (pro or sensitivity)")
+    assert "ERROR: --bbnli-also-prompt=true: says its outputs are entailment,not_entailment, but read as" in done.stdout
+    assert "Not measured: --bbnli-also-prompt=true: says its outputs" in done.stdout
+    assert "1 failed" in done.stdout, done.stdout

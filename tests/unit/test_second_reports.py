@@ -1,0 +1,167 @@
+"""What is written of second readings: into files that are read again, on the page, on the terminal and in Markdown."""
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bbnli_audit.report.evidence import Source, find_evidence
+from bbnli_audit.report.html_page import render_page
+from bbnli_audit.report.summary import summary_markdown
+from bbnli_audit.report.terminal import write_summary
+from bbnli_audit.result_file import read_result, write_result
+from bbnli_audit.results import AuditResult, Measure, ModelInfo, Skill
+from bbnli_audit.results_schema import json_schema
+from bbnli_audit.second import LEANS, AgreementRow, PromptDifference, PromptRow, SecondModel, SecondPrompt
+from tests.browser.pages import FINS, HOSTILE, ZORBS, audit, many_pairs
+from tests.reported import TRACES, hostile_texts, read
+from tests.strategies import audit_results, frame_of, measures, names, shares
+
+signed = st.floats(-1, 1)
+counts = st.integers(0, 9999)
+skills = st.builds(Skill, st.none() | shares, st.none() | shares, counts, shares)
+differences = st.builds(
+    lambda bounds, n: Measure(bounds[1], bounds[0], bounds[2], n),
+    st.lists(signed, min_size=3, max_size=3).map(sorted),
+    counts,
+)
+
+
+@st.composite
+def seconds(draw: st.DrawFn, texts: st.SearchStrategy[str] = names) -> tuple[SecondModel, SecondPrompt]:
+    """Any second readings that could be written, under any names."""
+    leans = st.fixed_dictionaries(dict.fromkeys(LEANS, counts))
+    row = st.builds(AgreementRow, texts, counts, counts, measures, measures, leans, measures, st.none() | shares,
+                    st.none() | signed, st.none() | signed)  # fmt: skip
+    asked = st.builds(
+        PromptRow, texts, counts, counts, counts, counts, measures,
+        st.tuples(*(st.builds(PromptDifference, st.just(name), st.none() | shares, st.none() | shares, differences)
+                    for name in ("pro_rate", "anti_rate", "brittleness_rate"))),
+    )  # fmt: skip
+    model = st.builds(ModelInfo, texts, names, texts, names, names, st.just(("entailment", "not_entailment")))
+    pairs = st.tuples(texts, texts)
+    rows, asks = st.lists(row, max_size=2).map(tuple), st.lists(asked, max_size=2).map(tuple)
+    return (
+        draw(
+            st.builds(SecondModel, model, skills, st.booleans(), pairs, counts, counts, st.none() | shares, rows, row)
+        ),
+        draw(st.builds(SecondPrompt, model, skills, st.booleans(), pairs, asks, asked)),
+    )
+
+
+@settings(max_examples=15)
+@given(audit_results, seconds())
+def test_second_readings_survive_their_file_and_fit_the_schema(
+    tmp_path_factory: pytest.TempPathFactory, result: AuditResult, second: tuple[SecondModel, SecondPrompt]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "second.json"
+    given_result = replace(result, second_model=second[0], second_prompt=second[1])
+    write_result(given_result, path)
+    assert read_result(path) == given_result
+    jsonschema.validate(json.loads(path.read_text()), json_schema())
+
+
+@settings(max_examples=5)
+@given(audit_results)
+def test_a_result_from_before_second_readings_can_be_read(
+    tmp_path_factory: pytest.TempPathFactory, result: AuditResult
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "before.json"
+    data = result.to_dict()
+    assert data.pop("second_model") is None
+    assert data.pop("second_prompt") is None
+    path.write_text(json.dumps(data))
+    assert read_result(path) == result
+
+
+@settings(max_examples=15)
+@given(audit_results, seconds(hostile_texts))
+def test_hostile_names_stay_text_in_markdown(result: AuditResult, second: tuple[SecondModel, SecondPrompt]) -> None:
+    plain = replace(result, comparison=None, subtopics=(), domains=(), required=frozenset())
+    page = read(summary_markdown(replace(plain, second_model=second[0], second_prompt=second[1])))
+    assert not page.markup
+    assert not [trace for trace in TRACES if trace in page.loose]
+    assert all(len(set(rows)) == 1 for rows in page.tables)
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
+    return audit(tmp_path_factory.mktemp("suite"), n_premises=5)[0]
+
+
+def measure(value: float) -> Measure:
+    return Measure(value, value - 0.1, value + 0.1, 80)
+
+
+def second_model(result: AuditResult, name: str = "tiny-masked-lm") -> SecondModel:
+    leans = {**dict.fromkeys(LEANS, 0), "PP": 30, "AA": 20, "PA": 20, "AP": 10}
+
+    def row(path: str) -> AgreementRow:
+        return AgreementRow(path, 80, 40, measure(0.5), measure(0.625), leans, measure(0.625), 0.5, 0.25, None)
+
+    model = replace(result.model, name=name, kind="masked-lm")
+    skill = Skill(None, None, 0, 0.0)
+    measured = ("entailment_preference", "token_preference")
+    return SecondModel(model, skill, True, measured, 4, 0, 0.125, (row(ZORBS), row(FINS)), row("total"))
+
+
+def second_prompt(result: AuditResult) -> SecondPrompt:
+    difference = PromptDifference("pro_rate", 0.25, 0.125, Measure(-0.125, -0.25, 0.0, 160))
+
+    def row(path: str) -> PromptRow:
+        return PromptRow(path, 80, 40, 24, 3, measure(0.15), (difference,) * 3)
+
+    skill = Skill(0.5, 0.4, 480, 0.66)
+    return SecondPrompt(result.model, skill, False, ("entailed", "true"), (row(ZORBS), row(FINS)), row("total"))
+
+
+def test_the_terminal_has_a_short_table(audited: AuditResult) -> None:
+    lines: list[str] = []
+
+    def write(line: str, **_: bool) -> None:
+        lines.append(line)
+
+    write_summary(replace(audited, second_model=second_model(audited), second_prompt=second_prompt(audited)), write)
+    shown = "\n".join(" ".join(line.split()) for line in lines)
+    assert f"{FINS} 80 0.500 0.625 0.625 (0.525-0.725) 0.500 0.250 –" in shown
+    assert "in all 80 0.500 0.625" in shown
+    assert "Second model tiny-masked-lm (masked-lm) on the same pairs, held to no limit." in shown
+    assert "Not compared: 4 pairs that only the first could be measured on, 0 the second." in shown
+    assert "R² of the two measures over 2 subtopics: 0.125." in shown
+    assert f"{ZORBS} 80 0.150 (0.050-0.250) -0.125 (-0.250 to +0.000)" in shown
+    assert "With true it was not shown to do the task (control accuracy 0.400)." in shown
+    assert "Not compared: 3 samples whose answer could not be read under one prompt or both." in shown
+    # Columns end under each other.
+    table = [line for line in lines if line.startswith(("subtopic  ", ZORBS, FINS, "in all"))]
+    assert len({len(line) for line in table[:4]}) == 1
+
+
+def test_the_page_has_a_section_for_each_and_none_without(audited: AuditResult) -> None:
+    plain = render_page(audited, many_pairs(0))
+    assert "second-" not in plain
+    made = render_page(
+        replace(audited, second_model=second_model(audited, HOSTILE[0]), second_prompt=second_prompt(audited)),
+        many_pairs(0),
+    )
+    for part in (
+        '<a href="#second-model">Agreement</a>',
+        '<a href="#second-prompt">Prompts</a>',
+        "token preference, second</th>",
+        '<td class="n">+0.250</td><td class="n">–</td>',
+        '<span class="interval">−0.250 to +0.000; 0.250, then 0.125</span>',
+        "&lt;/script&gt;&lt;script&gt;window.pwned",
+    ):
+        assert part in made, part
+    assert '<span class="value"><' not in made, "a macro's mark-up must not be escaped"
+    assert "&lt;span" not in made
+
+
+def test_a_failing_likelihood_names_its_worst_pairs() -> None:
+    frame = frame_of([("entailment", "neutral")] * 3 + [("neutral", "entailment")])
+    frame = frame.assign(pro_entailment=[0.6, 0.99, 0.8, 0.1], anti_entailment=[0.4, 0.01, 0.2, 0.9])
+    found = find_evidence("token_preference", Source(frame, lambda: frame, lambda: None))
+    assert [line.split("(")[0] for line in found.lines] == [f"worst pair {n:04d} " for n in (1, 2, 0)]
+    assert found.lines[0].endswith("pro side 0.99 of the two likelihoods")
