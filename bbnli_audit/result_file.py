@@ -1,14 +1,11 @@
 """Reads and writes result.json. What is read is checked before anything trusts it."""
 
 import json
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from bbnli_audit.errors import ResultError
+from bbnli_audit.files import replacing
 from bbnli_audit.results import FORMAT, AuditResult
 
 NAME = "result.json"
@@ -68,20 +65,3 @@ def _check(path: Path, data: dict[str, Any]) -> None:
         raise ResultError(
             f"{path}: {place} {found}.\nIt was changed by hand, or written by another version: run the audit again."
         ) from None
-
-
-@contextmanager
-def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Write beside the file and exchange it at the end: a file is old or new, never half."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-    try:
-        with os.fdopen(handle, mode, **text) as file:
-            yield file
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

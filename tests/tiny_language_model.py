@@ -4,7 +4,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bbnli_audit.predictors.checkpoint import hash_file
+from bbnli_audit.files import hash_file
 from bbnli_audit.predictors.loading import WHOLE_MACHINE
 from bbnli_audit.predictors.token_probability import TokenProbabilityPredictor, find_token_probability, lm_kind
 from tests.tiny_checkpoint import WORDS, save_checkpoint

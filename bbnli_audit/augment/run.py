@@ -13,7 +13,7 @@ from bbnli_audit.augment.report import Tally
 from bbnli_audit.augment.swap import Found, Left, Swapper
 from bbnli_audit.augment.writing import Writer, open_writer
 from bbnli_audit.errors import OptionError
-from bbnli_audit.result_file import replacing
+from bbnli_audit.files import replacing
 
 
 class Example(NamedTuple):

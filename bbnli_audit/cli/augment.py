@@ -4,12 +4,12 @@ import argparse
 import json
 import sys
 import time
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.cli.arguments import add_command, write_json
 from bbnli_audit.errors import OptionError
+from bbnli_audit.files import hash_file, replacing
 
 if TYPE_CHECKING:
     from bbnli_audit.augment.run import Example
@@ -77,8 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
         "occupations": None if finder is None else list(finder.names),
         "premise_column": columns.premise,
         "hypothesis_column": columns.hypothesis,
-        "input": {"name": arguments.input.name, "sha256": _digest(arguments.input)},
-        "output": {"name": arguments.output.name, "sha256": _digest(arguments.output)},
+        "input": {"name": arguments.input.name, "sha256": hash_file(arguments.input)},
+        "output": {"name": arguments.output.name, "sha256": hash_file(arguments.output)},
     }
     report = make_report(tally, lexicon, settings)
     if arguments.report is not None:
@@ -109,21 +109,11 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _write_report(path: Path, report: dict[str, Any]) -> None:
-    from bbnli_audit.result_file import replacing
-
     try:
         with replacing(path.resolve()) as file:
             file.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     except OSError as exc:
         raise OptionError(f"--report={path}: cannot be written: {exc.strerror}. OUT is written.") from exc
-
-
-def _digest(path: Path) -> str:
-    digest = sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _show(examples: "list[Example]") -> None:

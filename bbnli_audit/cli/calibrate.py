@@ -54,7 +54,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.result_file import read_result, replacing
+    from bbnli_audit.files import replacing
+    from bbnli_audit.result_file import read_result
     from bbnli_audit.thresholds import parse_thresholds, read_thresholds
 
     margin: float = arguments.margin

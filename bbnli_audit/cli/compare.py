@@ -91,8 +91,8 @@ def _rule(arguments: argparse.Namespace) -> "Rule":
 
 
 def _write_page(compared: AuditResult, path: Path) -> None:
+    from bbnli_audit.files import replacing
     from bbnli_audit.report.html_page import render_comparison
-    from bbnli_audit.result_file import replacing
 
     try:
         with replacing(path) as file:

@@ -10,8 +10,9 @@ from bbnli_audit.extend.journal import Journal
 from bbnli_audit.extend.mask import MASK
 from bbnli_audit.extend.table import Sample, Word
 from bbnli_audit.extend.words import is_group, whole_words
+from bbnli_audit.files import hash_file
 from bbnli_audit.inference.progress import Progress, Silent, tell_time
-from bbnli_audit.predictors.checkpoint import check_contents, hash_contents, hash_file
+from bbnli_audit.predictors.checkpoint import check_contents, hash_contents
 from bbnli_audit.predictors.token_probability import MASKED, lm_kind
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from bbnli_audit.extend.statistics import COLUMNS, Line, as_markdown, make_lines
 from bbnli_audit.extend.table import NewPair
 from bbnli_audit.extend.transfer import Transfer
 from bbnli_audit.extend.workspace import Counts, Manifest
-from bbnli_audit.predictors.checkpoint import hash_file
-from bbnli_audit.result_file import replacing
+from bbnli_audit.files import hash_file, replacing
 from bbnli_audit.suites.bbnli_next import CONTROLS, MANIFEST, SAMPLES, BbnliNext
 from bbnli_audit.values import Control, Pair, Side, Subtopic, TextPair
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from bbnli_audit.errors import WorkbenchError
-from bbnli_audit.result_file import replacing
+from bbnli_audit.files import replacing
 
 
 class MaskedTemplate(NamedTuple):

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.errors import WorkbenchError
-from bbnli_audit.predictors.checkpoint import hash_file
-from bbnli_audit.result_file import replacing
+from bbnli_audit.files import hash_file, replacing
 from bbnli_audit.versions import installed_version
 
 # History of the format: 1 first version.

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bbnli_audit.errors import OptionError
+from bbnli_audit.files import hash_file
 from bbnli_audit.inference.agreement import MAX_DISAGREEMENT
 from bbnli_audit.inference.progress import Progress
 from bbnli_audit.inference.store import PredictionStore, check_store
 from bbnli_audit.inference.stored import StoredPredictor, Tally
 from bbnli_audit.predictors.asking import NOT_ASKED, Asking
-from bbnli_audit.predictors.checkpoint import EXACT, hash_file, read_precision
+from bbnli_audit.predictors.checkpoint import EXACT, read_precision
 from bbnli_audit.predictors.labels import parse_labels
 from bbnli_audit.predictors.loading import WHOLE_MACHINE, Share
 from bbnli_audit.predictors.protocol import Predictor

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from bbnli_audit.errors import OptionError
+from bbnli_audit.files import read_database_header
 from bbnli_audit.values import TextPair
 
 # History of the format: 1 first version. A store of another format is left alone.
@@ -298,22 +299,19 @@ def check_store(path: Path) -> None:
     if path.is_dir():
         raise OptionError(f"--bbnli-store={path}: is a folder. Give a file, as in {path / 'predictions.sqlite'}.")
     try:
-        header = b""
-        if path.exists():
-            with path.open("rb") as file:
-                header = file.read(100)
+        header = read_database_header(path)
     except OSError as exc:
         raise OptionError(f"--bbnli-store={path}: cannot be read: {exc.strerror}. Give another file.") from exc
-    if not header:
+    if header is None:
         return
-    application, version = (int.from_bytes(header[at : at + 4], "big") for at in (68, 60))
-    if not header.startswith(b"SQLite format 3\0") or application != _APPLICATION:
+    if header.application != _APPLICATION:
         raise OptionError(
             f"--bbnli-store={path}: is no prediction store, so nothing is written to it. Give another file."
         )
-    if version != FORMAT:
+    if header.version != FORMAT:
         raise OptionError(
-            f"--bbnli-store={path}: has format {version}; this version of bbnli-audit uses {FORMAT}. Give another file."
+            f"--bbnli-store={path}: has format {header.version}; this version of bbnli-audit uses {FORMAT}. Give "
+            "another file."
         )
 
 

@@ -81,14 +81,6 @@ class Checkpoint:
         )
 
 
-def hash_file(path: Path) -> str:
-    digest = sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def find_checkpoint(
     name: str, labels: str | None, precision: Precision = EXACT, folder: Path | None = None
 ) -> Checkpoint:

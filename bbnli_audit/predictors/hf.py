@@ -8,8 +8,9 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bbnli_audit.errors import ModelError
+from bbnli_audit.files import hash_file
 from bbnli_audit.predictors.batches import CPU_TOKENS, GPU_TOKENS, predict_all, run_in_threads
-from bbnli_audit.predictors.checkpoint import Checkpoint, hash_file
+from bbnli_audit.predictors.checkpoint import Checkpoint
 from bbnli_audit.predictors.encoding import EncodedText, by_length, classify, stack
 from bbnli_audit.predictors.labels import columns_of
 from bbnli_audit.predictors.loading import WHOLE_MACHINE, Share, first_line, load_model, one_core_each, pick_device

@@ -20,8 +20,9 @@ from itertools import islice
 from typing import Any
 
 from bbnli_audit.errors import AuditError, ModelError, OptionError
+from bbnli_audit.files import hash_file
 from bbnli_audit.predictors.batches import CPU_TOKENS, GPU_TOKENS, predict_all
-from bbnli_audit.predictors.checkpoint import Checkpoint, hash_file
+from bbnli_audit.predictors.checkpoint import Checkpoint
 from bbnli_audit.predictors.loading import Share, first_line, load_encoder
 from bbnli_audit.predictors.protocol import Batch, BatchPredictor, Predictions
 from bbnli_audit.results import ModelInfo

@@ -18,8 +18,9 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.errors import ModelError
+from bbnli_audit.files import hash_file
 from bbnli_audit.predictors.batches import CPU_TOKENS, GPU_TOKENS, predict_all, run_in_threads
-from bbnli_audit.predictors.checkpoint import Checkpoint, hash_file
+from bbnli_audit.predictors.checkpoint import Checkpoint
 from bbnli_audit.predictors.encoding import MIN_ROWS, EncodedText, TextEncoder, by_length, classify, stack
 from bbnli_audit.predictors.labels import columns_of
 from bbnli_audit.predictors.loading import WHOLE_MACHINE, Share, first_line, load_model

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bbnli_audit.errors import OptionError, suggest
+from bbnli_audit.files import hash_file
 from bbnli_audit.predictors.asking import NOT_ASKED, SERVED, Asking
 from bbnli_audit.predictors.checkpoint import (
     EXACT,
@@ -13,7 +14,6 @@ from bbnli_audit.predictors.checkpoint import (
     check_folder,
     fetch,
     find_checkpoint,
-    hash_file,
 )
 from bbnli_audit.predictors.generative import Decoding, check_generative, find_generative
 from bbnli_audit.predictors.hf import HFPredictor

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bbnli_audit.errors import OptionError, ResultError
+from bbnli_audit.files import replacing
 from bbnli_audit.result_file import NAME as RESULT
-from bbnli_audit.result_file import replacing, write_result
+from bbnli_audit.result_file import write_result
 from bbnli_audit.results import AuditResult
 
 if TYPE_CHECKING:

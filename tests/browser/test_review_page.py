@@ -21,7 +21,10 @@ pytestmark = pytest.mark.xdist_group("browser")  # one browser
 ITEMS = make_items(6)
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 COMBINATIONS = {f"{size}-{scheme}": (size, scheme) for size in ("desktop", "phone") for scheme in ("light", "dark")}
-NO_ANSWER = ("net::ERR_CONNECTION_REFUSED", "net::ERR_INTERNET_DISCONNECTED")
+# What Chromium says of a server that is gone, by the moment at which it went.
+NO_ANSWER = tuple(
+    f"net::ERR_{what}" for what in ("CONNECTION_REFUSED", "CONNECTION_RESET", "EMPTY_RESPONSE", "INTERNET_DISCONNECTED")
+)
 Shared = tuple[Path, dict[str, str]]
 
 

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from bbnli_audit.errors import ModelError, OptionError
-from bbnli_audit.predictors.checkpoint import Checkpoint, find_checkpoint, hash_file
+from bbnli_audit.files import hash_file
+from bbnli_audit.predictors.checkpoint import Checkpoint, find_checkpoint
 from bbnli_audit.predictors.hf import HFPredictor
 from bbnli_audit.predictors.on_ray import RayPredictor, _check_versions, _is_on_gpu, _versions
 from bbnli_audit.predictors.protocol import Batch

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bbnli_audit.files import hash_file
 from bbnli_audit.predictors import language_model, token_probability
-from bbnli_audit.predictors.checkpoint import hash_file
 from bbnli_audit.predictors.protocol import check_predictions
 from bbnli_audit.predictors.token_probability import (
     CAUSAL,

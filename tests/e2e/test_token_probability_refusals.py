@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bbnli_audit.errors import ModelError
-from bbnli_audit.predictors.checkpoint import hash_file
+from bbnli_audit.files import hash_file
 from bbnli_audit.predictors.token_probability import CAUSAL, MASKED, find_token_probability, lm_kind
 from bbnli_audit.values import TextPair
 from tests.tiny_checkpoint import SPECIAL, WORDS, edit_config, edit_weights

@@ -16,7 +16,7 @@ from bbnli_audit.errors import WorkbenchError
 from bbnli_audit.extend.review.agreement import disagreements, opinions
 from bbnli_audit.extend.review.items import ReviewItem
 from bbnli_audit.extend.review.states import ReviewVerdict, Stance, State, States
-from bbnli_audit.result_file import replacing
+from bbnli_audit.files import replacing
 
 COLUMNS = ("item", "domain", "subtopic", "hypothesis", "verdict", "stance", "n_annotators", "decided_by")
 DISAGREEMENT_COLUMNS = ("item", "domain", "subtopic", "hypothesis", "annotator", "verdict", "stance", "note")

@@ -27,6 +27,7 @@ from bbnli_audit.extend.review.states import (
     fold,
     now,
 )
+from bbnli_audit.files import read_database_header
 
 # History of the format: 1 first version.
 FORMAT = 1
@@ -326,19 +327,15 @@ def _is_same(there: State, given: State) -> bool:
 def _check_header(path: Path) -> None:
     """Refuse a file that is none of ours, before anything is written to it."""
     try:
-        header = b""
-        if path.exists():
-            with path.open("rb") as file:
-                header = file.read(100)
+        header = read_database_header(path)
     except OSError as exc:
         raise WorkbenchError(f"{path}: cannot be read: {exc.strerror}.") from exc
-    if not header:
+    if header is None:
         return
-    application, version = (int.from_bytes(header[at : at + 4], "big") for at in (68, 60))
-    if not header.startswith(b"SQLite format 3\0") or application != _APPLICATION:
+    if header.application != _APPLICATION:
         raise WorkbenchError(f"{path}: holds no judgements of a review, so nothing is written to it. Move it away.")
-    if version != FORMAT:
-        raise WorkbenchError(f"{path}: has format {version}; this version of bbnli-audit uses {FORMAT}.")
+    if header.version != FORMAT:
+        raise WorkbenchError(f"{path}: has format {header.version}; this version of bbnli-audit uses {FORMAT}.")
 
 
 def _code(exc: Exception) -> int:

@@ -1,7 +1,7 @@
 """A real server with a real model, at the address in BBNLI_REAL_SERVER (such as http://127.0.0.1:8123/v1).
 
-Skipped without it, in CI too: CI has no such server. docs/generative.md, "Against a real server", says how to start
-one. What a server can do wrong is in test_server.py, which needs none.
+Run by hand (`pytest tests/manual/real_server.py`), since CI has no such server: docs/generative.md, "Against a real
+server", says how to start one. What a server can do wrong is in tests/e2e/test_server.py, which needs none.
 """
 
 import json
