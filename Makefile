@@ -13,7 +13,7 @@ audit: $(STAMP)  ## audit the bundled demo model and show what the product is fo
 	$(BIN)/python tools/audit_demo.py
 
 test: $(STAMP)  ## run our own tests
-	$(BIN)/python -m pytest tests -n 2 --dist loadgroup -q
+	$(BIN)/python -m pytest tests -n 2 --dist loadfile --no-loadscope-reorder -q
 
 check: $(STAMP)  ## lint, format and types
 	$(BIN)/ruff check .

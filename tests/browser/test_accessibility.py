@@ -8,8 +8,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
 
-pytestmark = pytest.mark.xdist_group("browser")  # one browser
-
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 

@@ -1,11 +1,8 @@
 """Sorting, filtering, searching and turning pages in the tables of pairs."""
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
-
-pytestmark = pytest.mark.xdist_group("browser")  # one browser
 
 
 def _open_subtopic(page: Page, name: str = "zorbs") -> Locator:

@@ -16,8 +16,6 @@ from bbnli_audit.extend.review.states import State
 from tests.browser.pages import HOSTILE
 from tests.review_workspace import make_items, serving, write_items
 
-pytestmark = pytest.mark.xdist_group("browser")  # one browser
-
 ITEMS = make_items(6)
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 COMBINATIONS = {f"{size}-{scheme}": (size, scheme) for size in ("desktop", "phone") for scheme in ("light", "dark")}

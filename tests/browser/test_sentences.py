@@ -6,8 +6,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Open
 from tests.browser.pages import HOSTILE
 
-pytestmark = pytest.mark.xdist_group("browser")  # one browser
-
 
 def _visible_text(page: Page) -> str:
     return page.locator("body").inner_text().lower()

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.runs import ROOT, read_report, read_usage, run_pytest, start_pytest
 from tests.shared_data import shared_path
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("passes")]  # its fixture is made once
+pytestmark = pytest.mark.e2e
 
 
 class Whole(NamedTuple):

@@ -27,7 +27,7 @@ from bbnli_audit.values import TextPair
 from tests.shared_data import shared_path
 from tests.tiny_checkpoint import save_checkpoint
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("ray")]  # its fixture is made once
+pytestmark = pytest.mark.e2e
 
 N_TEXTS = 200
 

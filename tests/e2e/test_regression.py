@@ -11,7 +11,7 @@ from bbnli_audit.cli.main import main
 from tests.e2e.runs import run_pytest, write_one_subtopic
 from tests.shared_data import shared_path
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("regression")]  # its fixture is made once
+pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module")

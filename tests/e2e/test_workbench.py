@@ -22,6 +22,8 @@ from tests.invented import write_large_suite
 from tests.shared_data import shared_path
 from tests.tiny_language_model import save_lm
 
+pytestmark = pytest.mark.e2e
+
 # One process does all steps, so that a kill may come in any of them.
 COMMAND = "import sys; from tests.e2e.test_workbench import run_steps; run_steps(*sys.argv[1:])"
 
@@ -101,7 +103,6 @@ def kill_when(process: "subprocess.Popen[str]", is_time: Callable[[], bool]) -> 
     return False
 
 
-@pytest.mark.xdist_group("workbench")
 def test_killed_in_the_middle_it_makes_the_same_release(tmp_path: Path) -> None:
     write_large_suite(tmp_path / "data", n_premises=6)
     save_lm(tmp_path / "lm", "bert")
