@@ -13,7 +13,7 @@ audit: $(STAMP)  ## audit the bundled demo model and show what the product is fo
 	$(BIN)/python tools/audit_demo.py
 
 test: $(STAMP)  ## run our own tests
-	$(BIN)/python -m pytest tests -n 2 --dist loadfile --no-loadscope-reorder -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests -n 2 --dist loadfile --no-loadscope-reorder -q  # a core for each
 
 check: $(STAMP)  ## lint, format and types
 	$(BIN)/ruff check .
