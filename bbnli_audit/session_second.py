@@ -4,6 +4,7 @@ Each is an audit of its own beside the first, over the same subtopics and in the
 the first nothing: it is told at the end, and the run is not green.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -27,7 +28,7 @@ FIXTURE = "bbnli_answers"
 TOTAL = "total"
 
 
-class SecondReading:
+class SecondReading(ABC):
     """The pairs of a run, read once more. Subclasses say what is looked at, and what it comes to."""
 
     key = ""  # of its part of the result, and of what travels
@@ -86,8 +87,8 @@ class SecondReading:
                 self._joined[path] = self._join(found)
         return self._joined.get(path)
 
-    def _join(self, found: SubtopicAudit) -> "pd.DataFrame":
-        raise NotImplementedError
+    @abstractmethod
+    def _join(self, found: SubtopicAudit) -> "pd.DataFrame": ...
 
     def payload(self, found: SubtopicAudit) -> dict[str, Any]:
         """Give what was found in a subtopic, as plain values, without sentences."""
@@ -131,8 +132,8 @@ class SecondReading:
         frames[TOTAL] = pd.concat(frames.values(), ignore_index=True)
         return self._attach(result, frames)
 
-    def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]") -> AuditResult:
-        raise NotImplementedError
+    @abstractmethod
+    def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]") -> AuditResult: ...
 
     @property
     def trouble(self) -> str | None:
