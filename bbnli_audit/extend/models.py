@@ -1,7 +1,8 @@
 """The NLI models of the workbench: opened with the workspace's store, proved, and told apart by short names."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,6 +90,19 @@ def open_models(
                 )
         models.append(model)
     return models
+
+
+@contextmanager
+def opened(
+    deciding: Sequence[str], held_out: Sequence[str], inference: Inference, progress: Progress | None = None
+) -> Iterator[list[NliModel]]:
+    """Open models, and close their stores whatever happens."""
+    models = open_models(deciding, held_out, inference, progress)
+    try:
+        yield models
+    finally:
+        for model in models:
+            model.opened.close()
 
 
 def full_name(given: str) -> str:

@@ -1,12 +1,12 @@
 """The steps of the workbench on a workspace: what each reads, what decides its result, what it writes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from bbnli_audit.errors import OptionError, WorkbenchError
+from bbnli_audit.errors import WorkbenchError
 from bbnli_audit.extend import counterfactual, expand, fill, filter, mask, release  # noqa: A004 - the step's name
 from bbnli_audit.extend.journal import Journal
-from bbnli_audit.extend.models import NliModel, estimate_seconds, full_name, open_models
+from bbnli_audit.extend.models import NliModel, estimate_seconds, full_name, opened
 from bbnli_audit.extend.table import (
     Found,
     Item,
@@ -119,39 +119,39 @@ def do_filter(
 ) -> Done:
     """Keep what at least one of the deciding models mispredicts."""
     controls = _controls(open_source(workspace))
-    models = open_models(deciding, held_out, inference, progress)
-    chosen = [model for model in models if not model.is_held_out]
-    if not chosen:
-        raise OptionError("filter: no model decides what is kept. Give at least one with --model.")
-
-    def make() -> Made:
-        samples = read_table(workspace.path("expanded.csv"), Sample)
-        words = read_table(workspace.path("filled.csv"), Word)
-        skills = {model.name: model.check_skill(controls) for model in models}
-        candidates = filter.make_candidates(samples, words)
-        texts = [candidate.text for candidate in candidates]
-        seconds = [estimate_seconds(model, texts) for model in chosen]
-        left = f"about {tell_time(sum(seconds))} in all" if any(seconds) else "all stored"
-        say(f"{len(texts):,} texts for each of {len(chosen)} models: {left}.")
-        found = filter.keep_found(candidates, chosen)
-        items = filter.make_items(found)
-        write_table(workspace.path("filtered.csv"), Found, found)
-        write_table(workspace.path("items.csv"), Item, items)
-        notes = {
-            "control_accuracy": skills,
-            "given": {"models": list(map(full_name, deciding)), "held_out": list(map(full_name, held_out))},
+    with opened(deciding, held_out, inference, progress) as models:
+        settings = {
+            "models": [model.name for model in models if not model.is_held_out],
+            "held_out": [model.name for model in models if model.is_held_out],
+            "fingerprints": {model.name: model.fingerprint for model in models},
         }
-        return Made(filter.count(candidates, found, items, chosen), notes)
+        given = {"models": list(map(full_name, deciding)), "held_out": list(map(full_name, held_out))}
+        return workspace.run(
+            "filter", settings, lambda: _make_filter(workspace, models, controls, given, say), is_again=is_again
+        )
 
-    settings = {
-        "models": [model.name for model in chosen],
-        "held_out": [model.name for model in models if model.is_held_out],
-        "fingerprints": {model.name: model.fingerprint for model in models},
-    }
-    try:
-        return workspace.run("filter", settings, make, is_again=is_again)
-    finally:
-        _close(models)
+
+def _make_filter(
+    workspace: Workspace,
+    models: Sequence[NliModel],
+    controls: Sequence[Control],
+    given: Mapping[str, Sequence[str]],
+    say: Callable[[str], object],
+) -> Made:
+    chosen = [model for model in models if not model.is_held_out]
+    samples = read_table(workspace.path("expanded.csv"), Sample)
+    words = read_table(workspace.path("filled.csv"), Word)
+    skills = {model.name: model.check_skill(controls) for model in models}
+    candidates = filter.make_candidates(samples, words)
+    texts = [candidate.text for candidate in candidates]
+    seconds = [estimate_seconds(model, texts) for model in chosen]
+    left = f"about {tell_time(sum(seconds))} in all" if any(seconds) else "all stored"
+    say(f"{len(texts):,} texts for each of {len(chosen)} models: {left}.")
+    found = filter.keep_found(candidates, chosen)
+    items = filter.make_items(found)
+    write_table(workspace.path("filtered.csv"), Found, found)
+    write_table(workspace.path("items.csv"), Item, items)
+    return Made(filter.count(candidates, found, items, chosen), {"control_accuracy": skills, "given": given})
 
 
 def do_counterfactual(workspace: Workspace, *, is_again: bool = False) -> Done:
@@ -181,46 +181,57 @@ def do_release(
     """Write the next version, with the models before and after."""
     manifests = workspace.need_current(["mask", "expand", "fill", "filter", "agree", "counterfactual"])
     suite = open_source(workspace)
-    filtering = manifests["filter"]
-    given = filtering.notes["given"]
-    models = open_models(given["models"], given["held_out"], inference, progress)
+    given = manifests["filter"].notes["given"]
+    inputs = {f"{step}.manifest": _identity(manifest) for step, manifest in manifests.items()}
+    settings = {"version": version, "format": file_format}
+    is_whole = release.is_whole(workspace.path(release.FOLDER))
+    with opened(given["models"], given["held_out"], inference, progress) as models:
+        _check_same(models, manifests["filter"])
+        return workspace.run(
+            "release",
+            settings,
+            lambda: _make_release(workspace, suite, models, manifests, version, file_format),
+            inputs=inputs,
+            is_again=is_again or not is_whole,
+        )
+
+
+def _check_same(models: Sequence[NliModel], filtering: Manifest) -> None:
     for model in models:
         if filtering.settings["fingerprints"].get(model.name) != model.fingerprint:
             raise WorkbenchError(
                 f"{model.given}: is not the model that `filter` was done with (its content has changed). Do that again."
             )
-    items = {subtopic: suite.items(subtopic) for subtopic in suite.subtopics()}
-    skills = filtering.notes["control_accuracy"]
-    folder = workspace.path(release.FOLDER)
 
-    def make() -> Made:
-        counts = recount(workspace, suite.files())
-        rows = read_table(workspace.path("pairs.csv"), NewPair)
-        before = [pair for found in items.values() for pair in found.usable]
-        after = [release.as_pair(row) for row in rows]
-        transfers = [
+
+def _make_release(
+    workspace: Workspace,
+    suite: Bbnli,
+    models: Sequence[NliModel],
+    manifests: Mapping[str, Manifest],
+    version: str,
+    file_format: str,
+) -> Made:
+    items = {subtopic: suite.items(subtopic) for subtopic in suite.subtopics()}
+    skills = manifests["filter"].notes["control_accuracy"]
+    counts = recount(workspace, suite.files())
+    rows = read_table(workspace.path("pairs.csv"), NewPair)
+    before = [pair for found in items.values() for pair in found.usable]
+    after = [release.as_pair(row) for row in rows]
+    release.write_release(
+        workspace.path(release.FOLDER),
+        version=version,
+        file_format=file_format,
+        pairs=rows,
+        controls={subtopic: found.controls for subtopic, found in items.items()},
+        manifests=manifests,
+        counts=counts,
+        transfers=[
             Transfer(model.name, model.is_held_out, skills[model.name], measure(model, before), measure(model, after))
             for model in models
-        ]
-        release.write_release(
-            folder,
-            version=version,
-            file_format=file_format,
-            pairs=rows,
-            controls={subtopic: found.controls for subtopic, found in items.items()},
-            manifests=manifests,
-            counts=counts,
-            transfers=transfers,
-        )
-        return Made(counts["counterfactual"])
-
-    inputs = {f"{step}.manifest": _identity(manifest) for step, manifest in manifests.items()}
-    settings = {"version": version, "format": file_format}
-    try:
-        is_whole = release.is_whole(folder)
-        return workspace.run("release", settings, make, inputs=inputs, is_again=is_again or not is_whole)
-    finally:
-        _close(models)
+        ],
+    )
+    return Made(counts["counterfactual"])
 
 
 def recount(workspace: Workspace, files: Sequence[TemplateFile]) -> dict[str, Counts]:
@@ -269,8 +280,3 @@ def _controls(suite: Bbnli) -> list[Control]:
 def _identity(manifest: Manifest) -> str:
     """Give what a manifest says but how long it took."""
     return hash_json([manifest.inputs, manifest.settings, manifest.outputs, manifest.counts, manifest.notes])
-
-
-def _close(models: Sequence[NliModel]) -> None:
-    for model in models:
-        model.opened.close()
