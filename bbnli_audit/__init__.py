@@ -8,26 +8,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bbnli_audit.audit import run_audit
-    from bbnli_audit.errors import AuditError, LimitExceeded
-    from bbnli_audit.results import AuditResult, SubtopicResult
-    from bbnli_audit.values import Control, Label, Pair, Pairing, Subtopic, SubtopicItems, TextPair
+    from bbnli_audit.audit.audit import run_audit
+    from bbnli_audit.core.errors import AuditError, LimitExceeded
+    from bbnli_audit.core.results.audit import AuditResult, SubtopicResult
+    from bbnli_audit.core.values import Control, Label, Pair, Pairing, Subtopic, SubtopicItems, TextPair
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "run_audit": "bbnli_audit.audit",
-    "AuditError": "bbnli_audit.errors",
-    "LimitExceeded": "bbnli_audit.errors",
-    "AuditResult": "bbnli_audit.results",
-    "SubtopicResult": "bbnli_audit.results",
-    "Control": "bbnli_audit.values",
-    "Label": "bbnli_audit.values",
-    "Pair": "bbnli_audit.values",
-    "Pairing": "bbnli_audit.values",
-    "Subtopic": "bbnli_audit.values",
-    "SubtopicItems": "bbnli_audit.values",
-    "TextPair": "bbnli_audit.values",
+    "run_audit": "bbnli_audit.audit.audit",
+    "AuditError": "bbnli_audit.core.errors",
+    "LimitExceeded": "bbnli_audit.core.errors",
+    "AuditResult": "bbnli_audit.core.results.audit",
+    "SubtopicResult": "bbnli_audit.core.results.audit",
+    "Control": "bbnli_audit.core.values",
+    "Label": "bbnli_audit.core.values",
+    "Pair": "bbnli_audit.core.values",
+    "Pairing": "bbnli_audit.core.values",
+    "Subtopic": "bbnli_audit.core.values",
+    "SubtopicItems": "bbnli_audit.core.values",
+    "TextPair": "bbnli_audit.core.values",
 }
 
 __all__ = [

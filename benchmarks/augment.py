@@ -45,10 +45,10 @@ def write(path: Path, n_rows: int) -> None:
 def measure(path: Path, out: Path) -> dict[str, Any]:
     import pyarrow.parquet  # noqa: F401  # what is imported once is no matter of rows
 
-    from bbnli_audit.augment.lexicon import read_lexicon
-    from bbnli_audit.augment.reading import TextColumns
-    from bbnli_audit.augment.run import Augmenter
-    from bbnli_audit.augment.swap import Swapper
+    from bbnli_audit.workbench.augment.lexicon import read_lexicon
+    from bbnli_audit.workbench.augment.reading import TextColumns
+    from bbnli_audit.workbench.augment.run import Augmenter
+    from bbnli_audit.workbench.augment.swap import Swapper
 
     augmenter = Augmenter(Swapper(read_lexicon()))
     before = resident()

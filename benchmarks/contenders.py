@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from bbnli_audit.predictors.checkpoint import EXACT as EXACT_PRECISION
-from bbnli_audit.predictors.checkpoint import Precision
-from bbnli_audit.predictors.hf import HFPredictor
-from bbnli_audit.predictors.protocol import BatchPredictor, Predictor
-from bbnli_audit.predictors.resolve import Computing, find_model
-from bbnli_audit.values import Label, TextPair
+from bbnli_audit.core.values import Label, TextPair
+from bbnli_audit.models.checkpoint import EXACT as EXACT_PRECISION
+from bbnli_audit.models.checkpoint import Precision
+from bbnli_audit.models.classifier.hf import HFPredictor
+from bbnli_audit.models.find import Computing, find_model
+from bbnli_audit.models.protocol import BatchPredictor, Predictor
 
 BATCH_SIZE = 32
 _LABELS = tuple(Label)
@@ -150,5 +150,5 @@ ONNX = Contender("ours, ONNX Runtime (`--bbnli-backend=onnx`)", _open_onnx)
 CONTENDERS = tuple(
     contender
     for contender in (ONE_BY_ONE, LOOP, PIPELINE, CROSS_ENCODER, EXACT, GENERIC, ONNX)
-    if contender is not ONNX or (find_spec("bbnli_audit.predictors.onnx") and find_spec("onnxruntime"))
+    if contender is not ONNX or (find_spec("bbnli_audit.models.classifier.onnx") and find_spec("onnxruntime"))
 )

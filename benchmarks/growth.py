@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import NamedTuple
 
-from bbnli_audit.inference.store import PredictionStore
-from bbnli_audit.inference.stored import StoredPredictor
-from bbnli_audit.predictors.resolve import find_model
+from bbnli_audit.models.find import find_model
+from bbnli_audit.models.inference.store import PredictionStore
+from bbnli_audit.models.inference.stored import StoredPredictor
 from benchmarks.memory import peak, reset_peak, resident, run_module
 from benchmarks.workloads import distinct_wq_texts, shared_path, spread
 

@@ -19,7 +19,7 @@ from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
 
-from bbnli_audit.augment.uses import Use, find_use
+from bbnli_audit.workbench.augment.uses import Use, find_use
 from tests.shared_data import SHARED
 
 FILES = ("train", "snli_test_half", "mnli_matched_dev_half")

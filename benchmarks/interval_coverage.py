@@ -1,4 +1,4 @@
-"""Measure by simulation how often the intervals of bbnli_audit.metrics.intervals cover the truth.
+"""Measure by simulation how often the intervals of bbnli_audit.measures.statistics.intervals cover the truth.
 
 Prints five Markdown tables: the rule on beta-binomial clusters, the rule on clusters some of which fail
 wholly (a shape the rule was not built from), the variants that were considered, over all cells of both, the
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from bbnli_audit.metrics.intervals import estimate_difference, estimate_means
+from bbnli_audit.measures.statistics.intervals import estimate_difference, estimate_means
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from bbnli_audit.assembly import assemble
-from bbnli_audit.audit import Auditor
-from bbnli_audit.inference.opening import OpenedModel
-from bbnli_audit.inference.store import PredictionStore, Row
-from bbnli_audit.inference.stored import StoredPredictor
-from bbnli_audit.predictors.checkpoint import find_checkpoint
-from bbnli_audit.predictors.hf import HFPredictor
-from bbnli_audit.predictors.protocol import Batch
-from bbnli_audit.predictors.resolve import find_model
-from bbnli_audit.report.files import write_data, write_reports
-from bbnli_audit.thresholds import read_thresholds
-from bbnli_audit.values import TextPair
+from bbnli_audit.audit.assembly import assemble
+from bbnli_audit.audit.audit import Auditor
+from bbnli_audit.audit.gate.thresholds import read_thresholds
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.checkpoint import find_checkpoint
+from bbnli_audit.models.classifier.hf import HFPredictor
+from bbnli_audit.models.find import find_model
+from bbnli_audit.models.inference.opening import OpenedModel
+from bbnli_audit.models.inference.store import PredictionStore, Row
+from bbnli_audit.models.inference.stored import StoredPredictor
+from bbnli_audit.models.protocol import Batch
+from bbnli_audit.reports.files import write_data, write_reports
 from benchmarks.workloads import ROOT, published_suite
 
 

@@ -9,7 +9,7 @@ from time import perf_counter
 import torch
 from transformers import AutoTokenizer
 
-from bbnli_audit.values import Label, TextPair
+from bbnli_audit.core.values import Label, TextPair
 from benchmarks.contenders import LOOP, Contender, Opened
 from benchmarks.gemm import GemmMeter, read_shape
 from benchmarks.workloads import Workload, spread

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from bbnli_audit.inference.store import PredictionStore
-from bbnli_audit.inference.stored import StoredPredictor
-from bbnli_audit.metrics.frame import pair_frame
-from bbnli_audit.metrics.intervals import estimate_means
-from bbnli_audit.metrics.rates import cluster_codes
-from bbnli_audit.metrics.winoqueer_measures import MEASURES
-from bbnli_audit.predictors.resolve import find_model
+from bbnli_audit.measures.frame import pair_frame
+from bbnli_audit.measures.rates import cluster_codes
+from bbnli_audit.measures.statistics.intervals import estimate_means
+from bbnli_audit.measures.winoqueer import MEASURES
+from bbnli_audit.models.find import find_model
+from bbnli_audit.models.inference.store import PredictionStore
+from bbnli_audit.models.inference.stored import StoredPredictor
 from bbnli_audit.suites.winoqueer import Winoqueer
 from benchmarks.memory import peak, reset_peak, resident, run_module
 from benchmarks.page import describe_machine, silence

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+from bbnli_audit.core.values import Label, Pairing, TextPair
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.values import Label, Pairing, TextPair
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("BBNLI_SHARED", ROOT.parent / "shared"))

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bbnli_audit.cli import augment
-from bbnli_audit.cli.arguments import Parser
+from bbnli_audit.frontends.cli import augment
+from bbnli_audit.frontends.cli.arguments import Parser
 
 ROWS = [
     {"id": 1, "premise": "The nurse lost her keys.", "hypothesis": "She has keys.", "label": "neutral", "w": 0.5},

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from bbnli_audit.audit import run_audit
-from bbnli_audit.results import AuditResult, Measure, SubtopicResult
-from bbnli_audit.thresholds_schema import LIMIT_MEASURES
-from bbnli_audit.values import Subtopic
+from bbnli_audit.audit.audit import run_audit
+from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES
+from bbnli_audit.core.results.audit import AuditResult, Measure, SubtopicResult
+from bbnli_audit.core.values import Subtopic
 from tests.invented import limits, write_large_suite
 
 ZORBS = Subtopic("bbnli", "planets", "zorbs_are_to_juggling", aliases=("zorbs",))

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.thresholds import Thresholds, parse_thresholds
+from bbnli_audit.audit.gate.thresholds import Thresholds, parse_thresholds
 
 LIMITS = """\
 version: 1

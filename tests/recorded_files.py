@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bbnli_audit.predictors.recorded import RecordedPredictor
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.recorded import RecordedPredictor
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bbnli_audit.comparison import Change, Comparison, LoosenedLimit, Regression
-from bbnli_audit.results import AuditResult, Judgement, Measure, ModelInfo, SubtopicResult, Verdict
+from bbnli_audit.core.results.audit import AuditResult, Judgement, Measure, ModelInfo, SubtopicResult, Verdict
+from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
 from tests.strategies import audit_results, measures
 
 # Names that would be a link, an image, a mention, a formula, mark-up, a cell, a line or a document of their own.

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bbnli_audit.cli.arguments import Parser
-from bbnli_audit.cli.extend_review import add_actions
-from bbnli_audit.extend.review.items import COLUMNS, ReviewItem, make_item
-from bbnli_audit.extend.review.states import ReviewVerdict, Stance, State
+from bbnli_audit.frontends.cli.arguments import Parser
+from bbnli_audit.frontends.cli.extend_review import add_actions
+from bbnli_audit.workbench.review.items import COLUMNS, ReviewItem, make_item
+from bbnli_audit.workbench.review.states import ReviewVerdict, Stance, State
 
 _WORDS = ("nimble", "clumsy", "patient", "loud", "tireless", "purple")
 _COMMAND = "import sys; from tests.review_workspace import run; sys.exit(run(sys.argv[1:]))"

@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 from hypothesis import strategies as st
 
-from bbnli_audit.comparison import Change, Comparison, LoosenedLimit, Regression
-from bbnli_audit.results import (
+from bbnli_audit.core.results.audit import (
     CELLS,
     AuditResult,
     Counts,
@@ -20,7 +19,8 @@ from bbnli_audit.results import (
     Verdict,
     Waiver,
 )
-from bbnli_audit.values import Label
+from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.values import Label
 
 LABELS = [label.value for label in Label]
 names = st.text(string.ascii_lowercase + "_", min_size=1, max_size=12)

@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.values import TextPair
 
 WORDS = [
     *("a", "the", "on", "red", "moon", "workshop", "is", "are", "zorbs", "quints", "juggle", "better", "than", "most"),

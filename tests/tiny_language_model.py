@@ -4,9 +4,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bbnli_audit.files import hash_file
-from bbnli_audit.predictors.loading import WHOLE_MACHINE
-from bbnli_audit.predictors.token_probability import TokenProbabilityPredictor, find_token_probability, lm_kind
+from bbnli_audit.core.files import hash_file
+from bbnli_audit.models.language_model.token_probability import (
+    TokenProbabilityPredictor,
+    find_token_probability,
+    lm_kind,
+)
+from bbnli_audit.models.loading import WHOLE_MACHINE
 from tests.tiny_checkpoint import WORDS, save_checkpoint
 
 HEADS = {

@@ -6,10 +6,10 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from bbnli_audit.errors import OptionError, SuiteError
+from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.core.values import Pairing, Subtopic, SubtopicItems
 from bbnli_audit.suites.expansion import expand_items
 from bbnli_audit.suites.template_file import TemplateFile, read_template_file
-from bbnli_audit.values import Pairing, Subtopic, SubtopicItems
 
 OWN_DATA = Path(__file__).parent / "data" / "bbnli"
 MANIFEST = "suite.json"  # {"version": "..."}; the published folder has none

@@ -8,10 +8,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bbnli_audit.errors import OptionError, SuiteError
+from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.core.values import Control, Label, Pair, Pairing, Side, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.suites.json_file import read_object
 from bbnli_audit.suites.template_file import subtopic_name
-from bbnli_audit.values import Control, Label, Pair, Pairing, Side, Subtopic, SubtopicItems, TextPair
 
 SAMPLES, CONTROLS, MANIFEST = "bbnli_next", "controls", "release.json"
 SUFFIXES = (".csv", ".jsonl")

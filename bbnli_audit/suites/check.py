@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from bbnli_audit.core.values import Label, Pairing
 from bbnli_audit.suites.expansion import expand_items, expand_pairs, render
 from bbnli_audit.suites.template_file import PLACEHOLDER, TemplateFile
-from bbnli_audit.values import Label, Pairing
 
 MIN_PAIRS = 200
 MIN_CLUSTERS = 24

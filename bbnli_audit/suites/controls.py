@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from bbnli_audit.core.values import Control, Subtopic, SubtopicItems
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.protocol import Suite
-from bbnli_audit.values import Control, Subtopic, SubtopicItems
 
 
 def find_controls(

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
+from bbnli_audit.core.values import Control, Label, Pair, Pairing, Side, SubtopicItems, TextPair
 from bbnli_audit.suites.template_file import PLACEHOLDER, Hypothesis, TemplateFile
-from bbnli_audit.values import Control, Label, Pair, Pairing, Side, SubtopicItems, TextPair
 
 Binding = Mapping[str, str]
 

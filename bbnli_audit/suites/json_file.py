@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.errors import SuiteError
+from bbnli_audit.core.errors import SuiteError
 
 
 def read_object(path: Path, expected: str) -> dict[str, Any]:

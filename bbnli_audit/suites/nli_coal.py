@@ -10,8 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bbnli_audit.errors import OptionError, SuiteError
-from bbnli_audit.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.core.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair
 
 PRO_FILE, ANTI_FILE, NONSTEREO_FILE = "1-prostereo_v1.1.json", "2-antistereo_v1.1.json", "3-nonstereo_v1.1.json"
 ANTI_OFFSET = 1000  # the anti-stereotypical twin of entry i has the id i + 1000

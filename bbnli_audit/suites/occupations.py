@@ -12,10 +12,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.errors import OptionError, SuiteError
+from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.core.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.suites.json_file import read_object
 from bbnli_audit.suites.template_file import PLACEHOLDER, subtopic_name
-from bbnli_audit.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair
 
 OWN_DATA = Path(__file__).parent / "data" / "occupations"
 FILES = ("occupations.json", "templates.json")

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from bbnli_audit.errors import SuiteError
-from bbnli_audit.values import Pairing, Subtopic, SubtopicItems
+from bbnli_audit.core.errors import SuiteError
+from bbnli_audit.core.values import Pairing, Subtopic, SubtopicItems
 
 
 class Suite(Protocol):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
-from bbnli_audit.errors import OptionError, suggest
+from bbnli_audit.core.errors import OptionError, suggest
+from bbnli_audit.core.values import Pairing
 from bbnli_audit.suites.protocol import Suite
-from bbnli_audit.values import Pairing
 
 BUILT_IN = {
     "bbnli": "bbnli_audit.suites.bbnli:Bbnli",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.errors import SuiteError, suggest
+from bbnli_audit.core.errors import SuiteError, suggest
+from bbnli_audit.core.values import Label
 from bbnli_audit.suites.json_file import json_type, read_object
-from bbnli_audit.values import Label
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 

@@ -11,9 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.errors import OptionError
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.suites.winoqueer_csv import Row, find_file, read_rows
-from bbnli_audit.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair
 
 OWN_DATA = Path(__file__).parent / "data" / "winoqueer"
 ALL = "all"

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from bbnli_audit.errors import OptionError, SuiteError
+from bbnli_audit.core.errors import OptionError, SuiteError
 
 FILE = "winoqueer_nli.csv"
 COLUMNS = ("stereo_premise", "counter_premise", "hypothesis")

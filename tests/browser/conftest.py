@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bbnli_audit.report.html_page import render_comparison, render_page
+from bbnli_audit.reports.html_page import render_comparison, render_page
 from tests.browser.pages import audit, made_hostile, with_comparison
 
 

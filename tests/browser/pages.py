@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bbnli_audit.assembly import assemble
-from bbnli_audit.audit import Auditor
-from bbnli_audit.comparison import Change, Comparison, LoosenedLimit, Regression
-from bbnli_audit.inference.opening import OpenedModel
-from bbnli_audit.metrics.frame import COLUMNS
-from bbnli_audit.predictors.planted import PlantedPredictor
-from bbnli_audit.predictors.protocol import Predictions
-from bbnli_audit.results import AuditResult, Measure, ModelInfo, Verdict
+from bbnli_audit.audit.assembly import assemble
+from bbnli_audit.audit.audit import Auditor
+from bbnli_audit.core.results.audit import AuditResult, Measure, ModelInfo, Verdict
+from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.measures.frame import COLUMNS
+from bbnli_audit.models.inference.opening import OpenedModel
+from bbnli_audit.models.planted import PlantedPredictor
+from bbnli_audit.models.protocol import Predictions
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.values import TextPair
 from tests.invented import limits, write_large_suite
 
 ZORBS, FINS = "bbnli/planets/zorbs_are_to_juggling", "bbnli/oceans/fins_are_to_singing"

@@ -9,10 +9,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from bbnli_audit.extend.review.items import ReviewItem, make_item
-from bbnli_audit.extend.review.judgements import Judgements
-from bbnli_audit.extend.review.order import order_items
-from bbnli_audit.extend.review.states import State
+from bbnli_audit.workbench.review.items import ReviewItem, make_item
+from bbnli_audit.workbench.review.judgements import Judgements
+from bbnli_audit.workbench.review.order import order_items
+from bbnli_audit.workbench.review.states import State
 from tests.browser.pages import HOSTILE
 from tests.review_workspace import make_items, serving, write_items
 

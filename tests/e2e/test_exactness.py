@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbnli_audit.inference.opening import read_inference
-from bbnli_audit.inference.stored import StoredPredictor
-from bbnli_audit.predictors.batches import cut_by_length, cut_by_tokens
-from bbnli_audit.predictors.checkpoint import find_checkpoint
-from bbnli_audit.predictors.encoding import NEAR_TIE
-from bbnli_audit.predictors.hf import HFPredictor
-from bbnli_audit.predictors.protocol import Batch
+from bbnli_audit.core.values import Pairing, TextPair
+from bbnli_audit.models.batches import cut_by_length, cut_by_tokens
+from bbnli_audit.models.checkpoint import find_checkpoint
+from bbnli_audit.models.classifier.encoding import NEAR_TIE
+from bbnli_audit.models.classifier.hf import HFPredictor
+from bbnli_audit.models.inference.opening import read_inference
+from bbnli_audit.models.inference.stored import StoredPredictor
+from bbnli_audit.models.protocol import Batch
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.values import Pairing, TextPair
 from tests.shared_data import shared_path
 from tests.tiny_checkpoint import edit_config, edit_weights, invented_texts, save_checkpoint
 

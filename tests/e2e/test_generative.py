@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbnli_audit.errors import ModelError
-from bbnli_audit.files import hash_file
-from bbnli_audit.inference.store import PredictionStore
-from bbnli_audit.inference.stored import StoredPredictor
-from bbnli_audit.predictors import decoding
-from bbnli_audit.predictors.answers import Answer, parse_answer
-from bbnli_audit.predictors.generative import ROW_OF, Decoding, GenerativePredictor, find_generative
-from bbnli_audit.predictors.loading import one_core_each
-from bbnli_audit.predictors.prompts import BUILT_IN, Prompt
-from bbnli_audit.predictors.protocol import check_predictions
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.inference.store import PredictionStore
+from bbnli_audit.models.inference.stored import StoredPredictor
+from bbnli_audit.models.language_model import decoding
+from bbnli_audit.models.language_model.answers import Answer, parse_answer
+from bbnli_audit.models.language_model.generative import ROW_OF, Decoding, GenerativePredictor, find_generative
+from bbnli_audit.models.language_model.prompts import BUILT_IN, Prompt
+from bbnli_audit.models.loading import one_core_each
+from bbnli_audit.models.protocol import check_predictions
 from tests.tiny_checkpoint import WORDS, edit_weights, invented_texts
 
 SPECIAL = ["[UNK]", "[END]", "[USER]", "[BOT]"]
@@ -266,10 +266,10 @@ def test_stored_answers_need_no_model_and_no_torch(tmp_path: Path, llama: Path) 
     found = first.predict(texts).probabilities
     code = (
         "import sys\nfrom pathlib import Path\n"
-        "from bbnli_audit.inference.store import PredictionStore\n"
-        "from bbnli_audit.inference.stored import StoredPredictor\n"
-        "from bbnli_audit.files import hash_file\n"
-        "from bbnli_audit.predictors.generative import find_generative\n"
+        "from bbnli_audit.models.inference.store import PredictionStore\n"
+        "from bbnli_audit.models.inference.stored import StoredPredictor\n"
+        "from bbnli_audit.core.files import hash_file\n"
+        "from bbnli_audit.models.language_model.generative import find_generative\n"
         "from tests.e2e.test_generative import PROMPT, texts_of_few_premises\n"
         f"source = find_generative({str(llama)!r}, None, PROMPT, hash_file, device='cpu')\n"
         f"predictor = StoredPredictor(source, PredictionStore(Path({str(path)!r})))\n"

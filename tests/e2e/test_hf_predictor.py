@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.errors import AuditError, ModelError
-from bbnli_audit.predictors.checkpoint import find_checkpoint
-from bbnli_audit.predictors.hf import HFPredictor
-from bbnli_audit.predictors.protocol import check_predictions
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import AuditError, ModelError
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.checkpoint import find_checkpoint
+from bbnli_audit.models.classifier.hf import HFPredictor
+from bbnli_audit.models.protocol import check_predictions
 from tests.tiny_checkpoint import LABELS, WORDS, edit_config, edit_weights, save_checkpoint
 
 TEXTS = [

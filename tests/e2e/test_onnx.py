@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbnli_audit.errors import ModelError
-from bbnli_audit.predictors.checkpoint import Precision, find_checkpoint
-from bbnli_audit.predictors.encoding import EncodedText
-from bbnli_audit.predictors.hf import HFPredictor
-from bbnli_audit.predictors.loading import Share
-from bbnli_audit.predictors.onnx import OnnxPredictor, _check, _texts_to_check, _torch_logits
-from bbnli_audit.predictors.onnx_int8 import write_int8
-from bbnli_audit.predictors.protocol import Batch, BatchPredictor, check_predictions
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.checkpoint import Precision, find_checkpoint
+from bbnli_audit.models.classifier.encoding import EncodedText
+from bbnli_audit.models.classifier.hf import HFPredictor
+from bbnli_audit.models.classifier.onnx import OnnxPredictor, _check, _texts_to_check, _torch_logits
+from bbnli_audit.models.classifier.onnx_int8 import write_int8
+from bbnli_audit.models.loading import Share
+from bbnli_audit.models.protocol import Batch, BatchPredictor, check_predictions
 from tests.shared_data import shared_path
 from tests.tiny_checkpoint import edit_weights, invented_texts, save_checkpoint
 

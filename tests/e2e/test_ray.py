@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbnli_audit.errors import ModelError, OptionError
-from bbnli_audit.files import hash_file
-from bbnli_audit.predictors.checkpoint import Checkpoint, find_checkpoint
-from bbnli_audit.predictors.hf import HFPredictor
-from bbnli_audit.predictors.on_ray import RayPredictor, _check_versions, _is_on_gpu, _versions
-from bbnli_audit.predictors.protocol import Batch
+from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.checkpoint import Checkpoint, find_checkpoint
+from bbnli_audit.models.classifier.hf import HFPredictor
+from bbnli_audit.models.inference.on_ray import RayPredictor, _check_versions, _is_on_gpu, _versions
+from bbnli_audit.models.protocol import Batch
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.protocol import get_items
-from bbnli_audit.values import TextPair
 from tests.shared_data import shared_path
 from tests.tiny_checkpoint import save_checkpoint
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bbnli_audit.cli.main import main
+from bbnli_audit.frontends.cli.main import main
 from tests.e2e.runs import run_pytest, write_one_subtopic
 from tests.shared_data import shared_path
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
+from bbnli_audit.core.values import TextPair
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.values import TextPair
 from tests.e2e.runs import read_usage, run_pytest
 from tests.invented import write_large_suite, write_templates
 from tests.loopback_server import loopback

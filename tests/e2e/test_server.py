@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.errors import ModelError, OptionError
-from bbnli_audit.inference.store import PredictionStore
-from bbnli_audit.inference.stored import StoredPredictor
-from bbnli_audit.predictors.answers import Answer
-from bbnli_audit.predictors.generative import ROW_OF
-from bbnli_audit.predictors.prompts import BUILT_IN, Prompt
-from bbnli_audit.predictors.server import check_server, find_server
-from bbnli_audit.predictors.server_client import Asking, read_base_url
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.inference.store import PredictionStore
+from bbnli_audit.models.inference.stored import StoredPredictor
+from bbnli_audit.models.language_model.answers import Answer
+from bbnli_audit.models.language_model.generative import ROW_OF
+from bbnli_audit.models.language_model.prompts import BUILT_IN, Prompt
+from bbnli_audit.models.served.server import check_server, find_server
+from bbnli_audit.models.served.server_client import Asking, read_base_url
 from tests.loopback_server import Fault, Loopback, loopback
 
 KEY = "sk-very-secret-0123456789"

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.errors import ModelError
-from bbnli_audit.inference.store import PredictionStore
-from bbnli_audit.inference.stored import StoredPredictor
-from bbnli_audit.predictors import generative, server
-from bbnli_audit.predictors.asking import read_asking
-from bbnli_audit.predictors.prompts import BUILT_IN
-from bbnli_audit.predictors.resolve import find_model
-from bbnli_audit.predictors.server import find_server
-from bbnli_audit.predictors.server_client import Asking
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.find import find_model
+from bbnli_audit.models.inference.store import PredictionStore
+from bbnli_audit.models.inference.stored import StoredPredictor
+from bbnli_audit.models.language_model import generative
+from bbnli_audit.models.language_model.asking import read_asking
+from bbnli_audit.models.language_model.prompts import BUILT_IN
+from bbnli_audit.models.served import server
+from bbnli_audit.models.served.server import find_server
+from bbnli_audit.models.served.server_client import Asking
 from tests.loopback_server import Fault, Loopback, loopback
 
 PROMPT = BUILT_IN["true"]

@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbnli_audit.files import hash_file
-from bbnli_audit.predictors import language_model, token_probability
-from bbnli_audit.predictors.protocol import check_predictions
-from bbnli_audit.predictors.token_probability import (
+from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.language_model import scoring as language_model
+from bbnli_audit.models.language_model import token_probability
+from bbnli_audit.models.language_model.token_probability import (
     CAUSAL,
     MASKED,
     TokenProbabilityPredictor,
     find_token_probability,
     lm_kind,
 )
-from bbnli_audit.values import TextPair
+from bbnli_audit.models.protocol import check_predictions
 from tests.tiny_checkpoint import SPECIAL, WORDS, edit_weights, save_checkpoint
 from tests.tiny_language_model import HEADS, PAIRS, load_lm, save_lm
 

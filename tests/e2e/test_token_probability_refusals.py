@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.errors import ModelError
-from bbnli_audit.files import hash_file
-from bbnli_audit.predictors.token_probability import CAUSAL, MASKED, find_token_probability, lm_kind
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.language_model.token_probability import CAUSAL, MASKED, find_token_probability, lm_kind
 from tests.tiny_checkpoint import SPECIAL, WORDS, edit_config, edit_weights
 from tests.tiny_language_model import PAIRS, load_lm, save_lm
 

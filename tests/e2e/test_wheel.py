@@ -30,7 +30,7 @@ def test_init_and_an_audit_from_the_installed_wheel(tmp_path: Path) -> None:
     project.mkdir()
     where = run_python("-c", "import bbnli_audit; print(bbnli_audit.__file__)", cwd=project, PYTHONPATH=str(site))
     assert Path(where.strip()).is_relative_to(site)
-    out = run_python("-m", "bbnli_audit.cli.main", "init", cwd=project, PYTHONPATH=str(site))
+    out = run_python("-m", "bbnli_audit.frontends.cli.main", "init", cwd=project, PYTHONPATH=str(site))
     assert out.startswith("wrote       thresholds.yaml\nwrote       audits/test_bias.py\n")
     # An empty folder, then init, then this: the demo model is meant to fail.
     out = run_python(

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.cli.main import main
-from bbnli_audit.extend.review.exchange import COLUMNS
-from bbnli_audit.extend.steps import JOURNAL
-from bbnli_audit.extend.workspace import STORE
+from bbnli_audit.frontends.cli.main import main
+from bbnli_audit.workbench.extend.steps import JOURNAL
+from bbnli_audit.workbench.extend.workspace import STORE
+from bbnli_audit.workbench.review.exchange import COLUMNS
 from tests.invented import write_large_suite
 from tests.shared_data import shared_path
 from tests.tiny_language_model import save_lm

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from bbnli_audit.core.values import Label, Pairing
 from bbnli_audit.suites.bbnli import DOCUMENTED, Bbnli
 from bbnli_audit.suites.expansion import Row, expand_items, expand_pairs, expand_rows
 from bbnli_audit.suites.template_file import TemplateFile, read_template_file
-from bbnli_audit.values import Label, Pairing
 from tests.shared_data import SHARED, shared_path
 
 pytestmark = pytest.mark.gold

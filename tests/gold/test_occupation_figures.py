@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bbnli_audit.metrics.occupation_measures import coal_bias_score, pro_preference, probability_gap, same_label
+from bbnli_audit.measures.occupations import coal_bias_score, pro_preference, probability_gap, same_label
 from bbnli_audit.suites.nli_coal import NliCoal
 from bbnli_audit.suites.occupations import Occupations
 from tests.shared_data import SHARED, shared_path

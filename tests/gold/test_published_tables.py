@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from bbnli_audit.metrics.outcomes import count_outcomes
-from bbnli_audit.metrics.rates import rates
-from bbnli_audit.results import Counts
-from bbnli_audit.values import Label
+from bbnli_audit.core.results.audit import Counts
+from bbnli_audit.core.values import Label
+from bbnli_audit.measures.outcomes import count_outcomes
+from bbnli_audit.measures.rates import rates
 from tests.shared_data import shared_path
 
 pytestmark = pytest.mark.gold

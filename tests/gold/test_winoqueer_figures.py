@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bbnli_audit.metrics.outcomes import LABEL_NAMES
-from bbnli_audit.metrics.winoqueer_measures import MEASURES, r_squared
+from bbnli_audit.core.values import Pair
+from bbnli_audit.measures.outcomes import LABEL_NAMES
+from bbnli_audit.measures.winoqueer import MEASURES, r_squared
 from bbnli_audit.suites.winoqueer import IDENTITIES, Winoqueer
-from bbnli_audit.values import Pair
 from tests.shared_data import SHARED, shared_path
 
 pytestmark = pytest.mark.gold

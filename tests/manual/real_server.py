@@ -11,15 +11,15 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
-from bbnli_audit.errors import ModelError
-from bbnli_audit.inference.store import PredictionStore
-from bbnli_audit.inference.stored import StoredPredictor
-from bbnli_audit.predictors.answers import Answer
-from bbnli_audit.predictors.generative import ROW_OF
-from bbnli_audit.predictors.prompts import BUILT_IN
-from bbnli_audit.predictors.server import find_server
-from bbnli_audit.predictors.server_client import Asking
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.inference.store import PredictionStore
+from bbnli_audit.models.inference.stored import StoredPredictor
+from bbnli_audit.models.language_model.answers import Answer
+from bbnli_audit.models.language_model.generative import ROW_OF
+from bbnli_audit.models.language_model.prompts import BUILT_IN
+from bbnli_audit.models.served.server import find_server
+from bbnli_audit.models.served.server_client import Asking
 from tests.e2e.runs import read_report, read_usage, run_pytest
 from tests.invented import write_templates
 from tests.relay_server import Relay, relay

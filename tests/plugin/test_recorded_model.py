@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bbnli_audit.cli.main import main
-from bbnli_audit.predictors.planted import PlantedPredictor
+from bbnli_audit.core.values import Label, TextPair
+from bbnli_audit.frontends.cli.main import main
+from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.values import Label, TextPair
 from tests.plugin.conftest import Project
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.results import CELLS, AuditResult
+from bbnli_audit.core.results.audit import CELLS, AuditResult
 from tests.plugin.conftest import Project
 
 PAIR_COLUMNS = [

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.plugin import join_values
+from bbnli_audit.frontends.pytest_plugin.plugin import join_values
 from tests.invented import write_large_suite
 from tests.plugin.conftest import Project
 

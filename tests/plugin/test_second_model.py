@@ -9,7 +9,7 @@ import pytest
 from tests.plugin.conftest import Project
 
 # As in conftest.py: nothing that a run imports may be imported a second time.
-PRELOADED = [importlib.import_module("bbnli_audit.metrics.agreement")]
+PRELOADED = [importlib.import_module("bbnli_audit.measures.agreement")]
 FINS, ZORBS = "bbnli/oceans/fins_are_to_singing", "bbnli/planets/zorbs_are_to_juggling"
 
 

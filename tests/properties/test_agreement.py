@@ -10,12 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from bbnli_audit.extend.review.agreement import BY_STANCE, OVERALL, agreements, cohen_kappa, disagreements
-from bbnli_audit.extend.review.decide import DecidedBy, Policy, decide
-from bbnli_audit.extend.review.exchange import read_csv, said, take_into, write_csv
-from bbnli_audit.extend.review.judgements import Judgements, Taken
-from bbnli_audit.extend.review.label_studio import read_tasks, write_tasks
-from bbnli_audit.extend.review.states import ReviewVerdict, Stance, State, as_time, clean_note
+from bbnli_audit.workbench.review.agreement import BY_STANCE, OVERALL, agreements, cohen_kappa, disagreements
+from bbnli_audit.workbench.review.decide import DecidedBy, Policy, decide
+from bbnli_audit.workbench.review.exchange import read_csv, said, take_into, write_csv
+from bbnli_audit.workbench.review.judgements import Judgements, Taken
+from bbnli_audit.workbench.review.label_studio import read_tasks, write_tasks
+from bbnli_audit.workbench.review.states import ReviewVerdict, Stance, State, as_time, clean_note
 from tests.review_workspace import make_items, state
 
 LABELS = ("valid-pro", "valid-anti", "invalid", "incoherent")

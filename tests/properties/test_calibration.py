@@ -8,10 +8,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.calibration import PER, edit, propose
-from bbnli_audit.results import AuditResult
-from bbnli_audit.thresholds import parse_thresholds
-from bbnli_audit.thresholds_schema import LIMIT_MEASURES
+from bbnli_audit.audit.gate.calibration import PER, edit, propose
+from bbnli_audit.audit.gate.thresholds import parse_thresholds
+from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES
+from bbnli_audit.core.results.audit import AuditResult
 from tests.calibrated import FINS, HIGHS, ZORBS, measure_invented, with_bounds
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.metrics.correlation import Correlation, correlate
-from bbnli_audit.results import AuditResult, Counts, Measure, ModelInfo, SubtopicResult
+from bbnli_audit.core.results.audit import AuditResult, Counts, Measure, ModelInfo, SubtopicResult
+from bbnli_audit.measures.correlation import Correlation, correlate
 
 ROW = SubtopicResult("total", 1, Counts(), {}, None, 0)
 MODEL = ModelInfo("zorb", "0", "hf", "torch", "float32", ("entailment", "neutral", "contradiction"))

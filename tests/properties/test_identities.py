@@ -7,9 +7,9 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbnli_audit.metrics.outcomes import classify_pairs, count_outcomes
-from bbnli_audit.metrics.rates import measure_pairs, rates
-from bbnli_audit.results import Counts
+from bbnli_audit.core.results.audit import Counts
+from bbnli_audit.measures.outcomes import classify_pairs, count_outcomes
+from bbnli_audit.measures.rates import measure_pairs, rates
 from tests.strategies import counts, frame_of, pair_frames
 
 Frames = pair_frames()

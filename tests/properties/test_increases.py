@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bbnli_audit.metrics.increases import Increase, holm, measure_increase
+from bbnli_audit.measures.statistics.increases import Increase, holm, measure_increase
 
 if TYPE_CHECKING:
     from random import Random

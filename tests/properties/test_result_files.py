@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.errors import ResultError
-from bbnli_audit.result_file import read_result, write_result
-from bbnli_audit.results import AuditResult
-from bbnli_audit.results_schema import json_schema
+from bbnli_audit.core.errors import ResultError
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import read_result, write_result
+from bbnli_audit.core.results.schema import json_schema
 from tests.strategies import audit_results
 
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())

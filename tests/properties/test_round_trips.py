@@ -6,8 +6,8 @@ from typing import Any
 import yaml
 from hypothesis import given
 
-from bbnli_audit.results import AuditResult
-from bbnli_audit.thresholds import parse_thresholds
+from bbnli_audit.audit.gate.thresholds import parse_thresholds
+from bbnli_audit.core.results.audit import AuditResult
 from tests.strategies import audit_results, threshold_files
 
 

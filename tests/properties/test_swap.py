@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.augment.lexicon import read_lexicon
-from bbnli_audit.augment.reading import TextColumns
-from bbnli_audit.augment.run import Augmenter
-from bbnli_audit.augment.swap import Left, Swapper
+from bbnli_audit.workbench.augment.lexicon import read_lexicon
+from bbnli_audit.workbench.augment.reading import TextColumns
+from bbnli_audit.workbench.augment.run import Augmenter
+from bbnli_audit.workbench.augment.swap import Left, Swapper
 
 OWN = Swapper(read_lexicon())
 TERMS = OWN.lexicon.terms

@@ -3,8 +3,8 @@
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bbnli_audit.results import Measure, Skill, Verdict
-from bbnli_audit.verdict import judge, judge_competence
+from bbnli_audit.audit.gate.verdict import judge, judge_competence
+from bbnli_audit.core.results.audit import Measure, Skill, Verdict
 from tests.strategies import measures, shares
 
 STRICTNESS = [Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL]

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from bbnli_audit.errors import ModelError
-from bbnli_audit.inference.agreement import compare, draw
-from bbnli_audit.predictors.planted import PlantedPredictor
-from bbnli_audit.predictors.protocol import Predictions
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.inference.fast_paths import compare, draw
+from bbnli_audit.models.planted import PlantedPredictor
+from bbnli_audit.models.protocol import Predictions
 
 TEXTS = [TextPair("the red moon", f"zorbs juggle {n} times") for n in range(200)]
 

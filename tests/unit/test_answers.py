@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bbnli_audit.predictors.answers import Answer, is_settled, parse_answer
+from bbnli_audit.models.language_model.answers import Answer, is_settled, parse_answer
 from tests.answer_shapes import NO, UNPARSED, YES
 
 TABLE = [*((text, Answer.YES) for text in YES), *((text, Answer.NO) for text in NO)]

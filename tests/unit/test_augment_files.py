@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bbnli_audit.augment import reading, writing
-from bbnli_audit.augment.lexicon import read_lexicon
-from bbnli_audit.augment.run import Augmenter
-from bbnli_audit.augment.swap import Swapper
-from bbnli_audit.cli import augment
+from bbnli_audit.frontends.cli import augment
+from bbnli_audit.workbench.augment import reading, writing
+from bbnli_audit.workbench.augment.lexicon import read_lexicon
+from bbnli_audit.workbench.augment.run import Augmenter
+from bbnli_audit.workbench.augment.swap import Swapper
 from tests.augmented_files import EXPECTED, ROWS, as_text, read, run, write
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bbnli_audit.errors import AuditError
+from bbnli_audit.core.errors import AuditError
 from tests.augmented_files import ROWS, run, write
 
 GOOD = '{"premise": "he", "hypothesis": "x"}\n'

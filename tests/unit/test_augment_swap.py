@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.augment.lexicon import OWN_LEXICON, read_lexicon
-from bbnli_audit.augment.swap import Found, Left, Swapper
-from bbnli_audit.augment.uses import Use, find_use
-from bbnli_audit.augment.words import plural
-from bbnli_audit.errors import AugmentError
+from bbnli_audit.core.errors import AugmentError
+from bbnli_audit.workbench.augment.lexicon import OWN_LEXICON, read_lexicon
+from bbnli_audit.workbench.augment.swap import Found, Left, Swapper
+from bbnli_audit.workbench.augment.uses import Use, find_use
+from bbnli_audit.workbench.augment.words import plural
 
 OWN = Swapper(read_lexicon())
 

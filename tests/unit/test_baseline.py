@@ -2,11 +2,11 @@
 
 import pytest
 
-from bbnli_audit.baseline import Rule, check_other_model, compare_pairs
-from bbnli_audit.comparison import Regression
-from bbnli_audit.errors import ResultError
-from bbnli_audit.results import WEIGHTS, Measure, ModelInfo, Verdict, excess
-from bbnli_audit.verdict import judge_increase
+from bbnli_audit.audit.gate.baseline import Rule, check_other_model, compare_pairs
+from bbnli_audit.audit.gate.verdict import judge_increase
+from bbnli_audit.core.errors import ResultError
+from bbnli_audit.core.results.audit import WEIGHTS, Measure, ModelInfo, Verdict, excess
+from bbnli_audit.core.results.comparison import Regression
 
 RULE = Rule(0.05, "thresholds.yaml:7")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.audit import run_audit
-from bbnli_audit.errors import OptionError, SuiteError
+from bbnli_audit.audit.audit import run_audit
+from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.core.values import Label, Pair, Subtopic, TextPair
 from bbnli_audit.suites.bbnli_next import COLUMNS, BbnliNext
 from bbnli_audit.suites.registry import read_names, suite_of
-from bbnli_audit.values import Label, Pair, Subtopic, TextPair
 from tests.invented import limits
 
 PREMISE = "A workshop is busy."

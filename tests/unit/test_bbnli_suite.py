@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.errors import OptionError, SuiteError
+from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.core.values import Label, Pairing
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.values import Label, Pairing
 from tests.invented import write_templates
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.calibration import add_margin
-from bbnli_audit.cli.main import main
-from bbnli_audit.results import AuditResult, Measure, Verdict
-from bbnli_audit.thresholds import read_thresholds
-from bbnli_audit.thresholds_schema import LIMIT_MEASURES
-from bbnli_audit.values import Subtopic
+from bbnli_audit.audit.gate.calibration import add_margin
+from bbnli_audit.audit.gate.thresholds import read_thresholds
+from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES
+from bbnli_audit.core.results.audit import AuditResult, Measure, Verdict
+from bbnli_audit.core.values import Subtopic
+from bbnli_audit.frontends.cli.main import main
 from tests.calibrated import FINS, ZORBS, measure_invented
 from tests.invented import LIMITS, write_large_suite, write_templates
 

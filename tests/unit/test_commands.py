@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bbnli_audit import __version__
-from bbnli_audit.cli.main import COMMANDS, main, make_parser
-from bbnli_audit.predictors.planted import KINDS
+from bbnli_audit.frontends.cli.main import COMMANDS, main, make_parser
+from bbnli_audit.models.planted import KINDS
 from tests.invented import write_large_suite
 
 
@@ -62,7 +62,7 @@ def test_the_version_and_the_list_of_commands(capsys: pytest.CaptureFixture[str]
 
 def test_a_command_starts_light() -> None:
     code = (
-        "import sys; from bbnli_audit.cli.main import make_parser; make_parser(); "
+        "import sys; from bbnli_audit.frontends.cli.main import make_parser; make_parser(); "
         "found = {'torch', 'numpy', 'pandas', 'yaml', 'pydantic', 'pytest', 'shtab', 'jinja2'} & set(sys.modules); "
         "assert not found, found"
     )

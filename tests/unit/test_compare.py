@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.assembly import assemble
-from bbnli_audit.audit import Auditor
-from bbnli_audit.cli.main import main
-from bbnli_audit.inference.opening import OpenedModel
-from bbnli_audit.predictors.planted import PlantedPredictor
-from bbnli_audit.report.files import read_pairs, write_data, write_reports
-from bbnli_audit.result_file import read_result
+from bbnli_audit.audit.assembly import assemble
+from bbnli_audit.audit.audit import Auditor
+from bbnli_audit.core.results.file import read_result
+from bbnli_audit.frontends.cli.main import main
+from bbnli_audit.models.inference.opening import OpenedModel
+from bbnli_audit.models.planted import PlantedPredictor
+from bbnli_audit.reports.files import read_pairs, write_data, write_reports
 from bbnli_audit.suites.bbnli import Bbnli
 from tests.invented import limits, write_large_suite
 

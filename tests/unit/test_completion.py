@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.cli.completion import SHELLS
-from bbnli_audit.cli.main import COMMANDS, main
+from bbnli_audit.frontends.cli.completion import SHELLS
+from bbnli_audit.frontends.cli.main import COMMANDS, main
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from bbnli_audit.assembly import assemble
-from bbnli_audit.audit import Auditor
-from bbnli_audit.cli.main import main
-from bbnli_audit.inference.opening import OpenedModel
-from bbnli_audit.metrics.correlation import by_chance
-from bbnli_audit.predictors.planted import PlantedPredictor
-from bbnli_audit.result_file import read_result, write_result
-from bbnli_audit.results import AuditResult, Measure
+from bbnli_audit.audit.assembly import assemble
+from bbnli_audit.audit.audit import Auditor
+from bbnli_audit.core.results.audit import AuditResult, Measure
+from bbnli_audit.core.results.file import read_result, write_result
+from bbnli_audit.frontends.cli.main import main
+from bbnli_audit.measures.correlation import by_chance
+from bbnli_audit.models.inference.opening import OpenedModel
+from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.suites.bbnli import Bbnli
 from tests.invented import limits, write_large_suite
 

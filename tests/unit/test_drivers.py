@@ -1,6 +1,6 @@
 import pandas as pd
 
-from bbnli_audit.metrics.drivers import DrivingCluster, DrivingWord, driving_clusters, driving_words, worst_pairs
+from bbnli_audit.measures.drivers import DrivingCluster, DrivingWord, driving_clusters, driving_words, worst_pairs
 from tests.strategies import frame_of
 
 E, N, C = "entailment", "neutral", "contradiction"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from bbnli_audit.core.values import Label, Pairing, Side, TextPair
 from bbnli_audit.suites.expansion import expand_items, expand_pairs, expand_rows, render
 from bbnli_audit.suites.template_file import TemplateFile, read_template_file
-from bbnli_audit.values import Label, Pairing, Side, TextPair
 from tests.invented import write_templates
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.errors import ModelError
-from bbnli_audit.extend.fill import Filler, count, fill, find_fault, find_masked_model
-from bbnli_audit.extend.journal import Journal
-from bbnli_audit.extend.table import Sample, Word
-from bbnli_audit.extend.words import is_group, whole_words
+from bbnli_audit.core.errors import ModelError
+from bbnli_audit.workbench.extend.fill import Filler, count, fill, find_fault, find_masked_model
+from bbnli_audit.workbench.extend.journal import Journal
+from bbnli_audit.workbench.extend.table import Sample, Word
+from bbnli_audit.workbench.extend.words import is_group, whole_words
 from tests.tiny_checkpoint import save_checkpoint
 from tests.tiny_language_model import save_lm
 

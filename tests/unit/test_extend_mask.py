@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.errors import WorkbenchError
-from bbnli_audit.extend.expand import count as count_samples
-from bbnli_audit.extend.expand import expand
-from bbnli_audit.extend.mask import MASK, count, mask_verbs, propose, read_templates
-from bbnli_audit.extend.table import MaskedTemplate
+from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.suites.template_file import TemplateFile, read_template_file
+from bbnli_audit.workbench.extend.expand import count as count_samples
+from bbnli_audit.workbench.extend.expand import expand
+from bbnli_audit.workbench.extend.mask import MASK, count, mask_verbs, propose, read_templates
+from bbnli_audit.workbench.extend.table import MaskedTemplate
 from tests.invented import write_templates
 
 

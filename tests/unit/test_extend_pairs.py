@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbnli_audit.errors import ModelError, OptionError
-from bbnli_audit.extend.counterfactual import find_fault as find_review_fault
-from bbnli_audit.extend.counterfactual import make_pairs
-from bbnli_audit.extend.expand import expand
-from bbnli_audit.extend.fill import fill
-from bbnli_audit.extend.filter import count, find_fault, keep_found, make_candidates, make_items, put_in
-from bbnli_audit.extend.mask import MASK
-from bbnli_audit.extend.models import NliModel, estimate_seconds, open_models
-from bbnli_audit.extend.table import Found, MaskedTemplate, Reviewed, Sample, Word
-from bbnli_audit.inference.opening import read_inference
+from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.core.values import Control, Label, TextPair
+from bbnli_audit.models.inference.opening import read_inference
 from bbnli_audit.suites.template_file import TemplateFile, read_template_file
-from bbnli_audit.values import Control, Label, TextPair
+from bbnli_audit.workbench.extend.counterfactual import find_fault as find_review_fault
+from bbnli_audit.workbench.extend.counterfactual import make_pairs
+from bbnli_audit.workbench.extend.expand import expand
+from bbnli_audit.workbench.extend.fill import fill
+from bbnli_audit.workbench.extend.filter import count, find_fault, keep_found, make_candidates, make_items, put_in
+from bbnli_audit.workbench.extend.mask import MASK
+from bbnli_audit.workbench.extend.models import NliModel, estimate_seconds, open_models
+from bbnli_audit.workbench.extend.table import Found, MaskedTemplate, Reviewed, Sample, Word
 from tests.invented import write_templates
 
 HASTY, CAREFUL, GULLIBLE = (f"tests.workbench_models:{name}" for name in ("hasty", "careful", "gullible"))

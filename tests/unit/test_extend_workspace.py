@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.errors import WorkbenchError
-from bbnli_audit.extend.table import Item, Reviewed, Word, read_table, write_table
-from bbnli_audit.extend.workspace import Made, Workspace
+from bbnli_audit.core.errors import WorkbenchError
+from bbnli_audit.workbench.extend.table import Item, Reviewed, Word, read_table, write_table
+from bbnli_audit.workbench.extend.workspace import Made, Workspace
 
 WORDS = ",".join(Word._fields)
 COUNTS = {"planets/zorbs": {"masked_templates": 2}}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from bbnli_audit import run_audit
-from bbnli_audit.report.github import LARGEST_SUMMARY, annotations, append_step_summary, is_github
-from bbnli_audit.results import AuditResult, Verdict, Waiver
+from bbnli_audit.core.results.audit import AuditResult, Verdict, Waiver
+from bbnli_audit.reports.github import LARGEST_SUMMARY, annotations, append_step_summary, is_github
 from tests.invented import LIMITS, limits, write_large_suite
 from tests.reported import comparison, regression, reported, with_verdict
 

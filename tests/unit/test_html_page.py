@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from bbnli_audit.metrics.frame import TEXT_COLUMNS
-from bbnli_audit.report.charts import NARROW, WIDE, Interval, Row, draw_causes, draw_increases
-from bbnli_audit.report.html_page import render_comparison, render_page
-from bbnli_audit.report.page_data import to_inert_json
-from bbnli_audit.results import AuditResult, Counts, Measure, Verdict, Waiver
+from bbnli_audit.core.results.audit import AuditResult, Counts, Measure, Verdict, Waiver
+from bbnli_audit.measures.frame import TEXT_COLUMNS
+from bbnli_audit.reports.charts import NARROW, WIDE, Interval, Row, draw_causes, draw_increases
+from bbnli_audit.reports.html_page import render_comparison, render_page
+from bbnli_audit.reports.page_data import to_inert_json
 from tests.browser.pages import FINS, HOSTILE, ZORBS, audit, made_hostile, many_pairs, with_comparison
 from tests.reported import reported
 
@@ -270,6 +270,6 @@ def test_wording_says_where_it_cannot_tell(audited: tuple[AuditResult, pd.DataFr
 
 
 def test_assets_are_part_of_the_package() -> None:
-    from bbnli_audit.report.html_page import ASSETS
+    from bbnli_audit.reports.html_page import ASSETS
 
     assert {path.name for path in Path(ASSETS).iterdir()} >= {"page.html.jinja", "page.css", "page.js"}

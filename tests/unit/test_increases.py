@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binomtest, ttest_1samp
 
-from bbnli_audit.metrics.increases import Increase, holm, mcnemar, measure_increase
+from bbnli_audit.measures.statistics.increases import Increase, holm, mcnemar, measure_increase
 
 Values = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from bbnli_audit.cli import init
-from bbnli_audit.cli.main import main
-from bbnli_audit.thresholds import read_thresholds
+from bbnli_audit.audit.gate.thresholds import read_thresholds
+from bbnli_audit.frontends.cli import init
+from bbnli_audit.frontends.cli.main import main
 from tests.invented import LIMITS, write_large_suite
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 
-from bbnli_audit.metrics.intervals import (
+from bbnli_audit.measures.statistics.intervals import (
     LARGEST_PAIR_COUNT,
     Estimate,
     estimate_difference,

@@ -9,8 +9,8 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from hypothesis import given, settings
 
 from bbnli_audit import run_audit
-from bbnli_audit.report.model_card import dataset_type, model_card
-from bbnli_audit.results import AuditResult, Measure
+from bbnli_audit.core.results.audit import AuditResult, Measure
+from bbnli_audit.reports.model_card import dataset_type, model_card
 from tests.invented import limits, write_large_suite
 from tests.reported import HOSTILE, TRACES, read, reported
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bbnli_audit.errors import OptionError, SuiteError
-from bbnli_audit.metrics.occupation_measures import MEASURES, coal_bias_score
-from bbnli_audit.report.occupation_chart import YEAR, occupation_chart
-from bbnli_audit.results import AuditResult, Counts, Measure, ModelInfo, SubtopicResult, SuiteInfo
+from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.core.results.audit import AuditResult, Counts, Measure, ModelInfo, SubtopicResult, SuiteInfo
+from bbnli_audit.core.values import Label, Pairing, Subtopic
+from bbnli_audit.measures.occupations import MEASURES, coal_bias_score
+from bbnli_audit.reports.occupation_chart import YEAR, occupation_chart
 from bbnli_audit.suites.nli_coal import ANTI_FILE, PRO_FILE, NliCoal
 from bbnli_audit.suites.occupations import OWN_DATA, Occupations
 from bbnli_audit.suites.protocol import check_suite
-from bbnli_audit.values import Label, Pairing, Subtopic
 
 GENDERED = re.compile(
     r"\b(s?he|him|his|hers?|wom[ae]n|m[ae]n|female|male|girls?|boys?|lad(y|ies)|gentlem[ae]n|mr|mrs|ms|mother|father|wife|"

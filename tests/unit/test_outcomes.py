@@ -1,8 +1,8 @@
 import pytest
 
-from bbnli_audit.metrics.outcomes import classify_pairs, count_outcomes
-from bbnli_audit.results import CELLS
-from bbnli_audit.values import Label
+from bbnli_audit.core.results.audit import CELLS
+from bbnli_audit.core.values import Label
+from bbnli_audit.measures.outcomes import classify_pairs, count_outcomes
 from tests.strategies import frame_of
 
 NAMES = {label.letter: label.value for label in Label}

@@ -4,7 +4,7 @@ import json
 import time
 from pathlib import Path
 
-from bbnli_audit.inference.progress import Shown, Watcher, Written, tell_time
+from bbnli_audit.models.inference.progress import Shown, Watcher, Written, tell_time
 
 
 class Terminal:

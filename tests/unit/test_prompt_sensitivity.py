@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.metrics.frame import pair_frame
-from bbnli_audit.metrics.intervals import estimate_means
-from bbnli_audit.metrics.prompt_sensitivity import estimate_sensitivity, join_answers, measure_prompts
-from bbnli_audit.metrics.unparsed import measure_parsed
-from bbnli_audit.results import Measure
-from bbnli_audit.values import Pair, Subtopic, TextPair
+from bbnli_audit.core.results.audit import Measure
+from bbnli_audit.core.values import Pair, Subtopic, TextPair
+from bbnli_audit.measures.frame import pair_frame
+from bbnli_audit.measures.prompt_sensitivity import estimate_sensitivity, join_answers, measure_prompts
+from bbnli_audit.measures.statistics.intervals import estimate_means
+from bbnli_audit.measures.unparsed import measure_parsed
 
 ZORBS = Subtopic("invented", "planets", "zorbs")
 YES, NO, UNREAD = "yes", "no", "?"

@@ -6,14 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbnli_audit.errors import LabelOrderError, ModelError
-from bbnli_audit.predictors.labels import columns_of
-from bbnli_audit.predictors.planted import PlantedPredictor
-from bbnli_audit.predictors.proof import probe_items, prove
-from bbnli_audit.predictors.protocol import Predictions, check_predictions
-from bbnli_audit.results import ModelInfo
+from bbnli_audit.audit.proof import prove
+from bbnli_audit.core.errors import LabelOrderError, ModelError
+from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.values import Control, Label, TextPair
+from bbnli_audit.models.classifier.labels import columns_of
+from bbnli_audit.models.planted import PlantedPredictor
+from bbnli_audit.models.protocol import Predictions, check_predictions
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.values import Control, Label, TextPair
+from bbnli_audit.suites.probe import probe_items
 
 THREE = tuple(label.value for label in Label)
 
@@ -130,4 +131,4 @@ def all_controls(suite: Bbnli) -> list[Control]:
 def test_the_probe_lies_in_the_package() -> None:
     import bbnli_audit
 
-    assert (Path(bbnli_audit.__file__).parent / "predictors" / "probe.json").is_file()
+    assert (Path(bbnli_audit.__file__).parent / "suites" / "data" / "probe.json").is_file()

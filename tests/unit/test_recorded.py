@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.errors import OptionError
-from bbnli_audit.predictors.resolve import Computing, check_model, find_model
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.find import Computing, check_model, find_model
 from tests.recorded_files import GOOD, ONE, TWO, formats, open_file, row, stored, write_csv
 
 # What comes back
@@ -171,8 +171,8 @@ def test_reading_loads_no_model_library(tmp_path: Path, suffix: str) -> None:
     stored(tmp_path, suffix)
     code = """
 import sys
-from bbnli_audit.predictors.resolve import Computing, check_model, find_model
-from bbnli_audit.values import TextPair
+from bbnli_audit.models.find import Computing, check_model, find_model
+from bbnli_audit.core.values import TextPair
 check_model(sys.argv[1], None, Computing())
 find_model(sys.argv[1]).open().predict([TextPair(*sys.argv[2:])])
 print([name for name in ("torch", "transformers", "pandas") if name in sys.modules])

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bbnli_audit.errors import ModelError
-from bbnli_audit.predictors.recorded import RecordedPredictor
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.recorded import RecordedPredictor
 from tests.recorded_files import (
     GOOD,
     ONE,

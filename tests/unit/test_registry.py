@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.cli.main import main
-from bbnli_audit.errors import OptionError
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.suites.registry import BUILT_IN, DIVISIONS, open_suite, read_data, read_names
 from bbnli_audit.suites.winoqueer import Winoqueer
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.errors import AuditError
-from bbnli_audit.extend.review.judgements import Given, Judgements
+from bbnli_audit.core.errors import AuditError
+from bbnli_audit.workbench.review.judgements import Given, Judgements
 from tests.review_workspace import make_items, parse, run, serving, state, write_items
 
 ITEMS = make_items(6)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.extend.review.agreement import (
+from bbnli_audit.workbench.review.agreement import (
     BY_STANCE,
     BY_VERDICT,
     OVERALL,
@@ -13,7 +13,7 @@ from bbnli_audit.extend.review.agreement import (
     cohen_kappa,
     disagreements,
 )
-from bbnli_audit.extend.review.decide import (
+from bbnli_audit.workbench.review.decide import (
     DecidedBy,
     Policy,
     decide,
@@ -21,7 +21,7 @@ from bbnli_audit.extend.review.decide import (
     write_disagreements,
     write_reviewed,
 )
-from bbnli_audit.extend.review.states import ReviewVerdict, State, finished
+from bbnli_audit.workbench.review.states import ReviewVerdict, State, finished
 from tests.review_workspace import make_items, state
 
 States = dict[str, dict[str, State]]

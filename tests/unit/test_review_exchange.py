@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bbnli_audit.errors import WorkbenchError
-from bbnli_audit.extend.review.exchange import Imported, read_csv, take_into, write_csv
-from bbnli_audit.extend.review.judgements import Given, Judgements
-from bbnli_audit.extend.review.label_studio import LABELLING_CONFIG, read_tasks, write_tasks
-from bbnli_audit.extend.review.states import ReviewVerdict, State
+from bbnli_audit.core.errors import WorkbenchError
+from bbnli_audit.workbench.review.exchange import Imported, read_csv, take_into, write_csv
+from bbnli_audit.workbench.review.judgements import Given, Judgements
+from bbnli_audit.workbench.review.label_studio import LABELLING_CONFIG, read_tasks, write_tasks
+from bbnli_audit.workbench.review.states import ReviewVerdict, State
 from tests.review_workspace import make_items, state
 
 ITEMS = make_items(4)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.errors import WorkbenchError
-from bbnli_audit.extend.review.items import COLUMNS, item_id, items_hash, make_item, read_items
-from bbnli_audit.extend.review.order import order_items
+from bbnli_audit.core.errors import WorkbenchError
+from bbnli_audit.workbench.review.items import COLUMNS, item_id, items_hash, make_item, read_items
+from bbnli_audit.workbench.review.order import order_items
 from tests.review_workspace import make_items, write_items
 
 ITEM = make_items(1)[0]

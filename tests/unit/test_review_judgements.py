@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.errors import OptionError, WorkbenchError
-from bbnli_audit.extend.review.judgements import Given, Judgements, Taken
-from bbnli_audit.extend.review.states import (
+from bbnli_audit.core.errors import OptionError, WorkbenchError
+from bbnli_audit.workbench.review.judgements import Given, Judgements, Taken
+from bbnli_audit.workbench.review.states import (
     Action,
     ReviewVerdict,
     Stance,
@@ -114,8 +114,8 @@ def test_a_skipped_item_is_not_finished_until_it_is_judged(path: Path) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
-from bbnli_audit.extend.review.judgements import Judgements
-from bbnli_audit.extend.review.states import ReviewVerdict
+from bbnli_audit.workbench.review.judgements import Judgements
+from bbnli_audit.workbench.review.states import ReviewVerdict
 with Judgements(Path(sys.argv[1])) as judgements:
     for n in range(8):
         judgements.judge(sys.argv[2], f"{n:012x}", ReviewVerdict.INVALID)

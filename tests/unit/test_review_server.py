@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bbnli_audit.extend.review.judgements import Judgements
+from bbnli_audit.workbench.review.judgements import Judgements
 from tests.review_workspace import Running, make_items, serving, write_items
 
 ITEMS = make_items(4)

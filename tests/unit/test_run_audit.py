@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bbnli_audit import AuditError, run_audit
-from bbnli_audit.predictors.planted import PlantedPredictor
-from bbnli_audit.results import Verdict
+from bbnli_audit.core.results.audit import Verdict
+from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.suites.bbnli import Bbnli
 from tests.invented import limits, write_large_suite
 

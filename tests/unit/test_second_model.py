@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from bbnli_audit.metrics.agreement import (
+from bbnli_audit.core.results.second import LEANS, AgreementRow
+from bbnli_audit.core.values import Pair, Subtopic, TextPair
+from bbnli_audit.measures.agreement import (
     join_strengths,
     measure_agreement,
     preference_of,
     r_squared_over,
     rank_correlation,
 )
-from bbnli_audit.metrics.frame import TEXT_COLUMNS, pair_frame
-from bbnli_audit.metrics.intervals import estimate_means
-from bbnli_audit.metrics.likelihood import measure_preference
-from bbnli_audit.second import LEANS, AgreementRow
-from bbnli_audit.values import Pair, Subtopic, TextPair
+from bbnli_audit.measures.frame import TEXT_COLUMNS, pair_frame
+from bbnli_audit.measures.likelihood import measure_preference
+from bbnli_audit.measures.statistics.intervals import estimate_means
 
 ZORBS = Subtopic("invented", "planets", "zorbs")
 # Few values, so that there are ties.

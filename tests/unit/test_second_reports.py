@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.report.evidence import Source, find_evidence
-from bbnli_audit.report.html_page import render_page
-from bbnli_audit.report.summary import summary_markdown
-from bbnli_audit.report.terminal import write_summary
-from bbnli_audit.result_file import read_result, write_result
-from bbnli_audit.results import AuditResult, Measure, ModelInfo, Skill
-from bbnli_audit.results_schema import json_schema
-from bbnli_audit.second import LEANS, AgreementRow, PromptDifference, PromptRow, SecondModel, SecondPrompt
+from bbnli_audit.core.results.audit import AuditResult, Measure, ModelInfo, Skill
+from bbnli_audit.core.results.file import read_result, write_result
+from bbnli_audit.core.results.schema import json_schema
+from bbnli_audit.core.results.second import LEANS, AgreementRow, PromptDifference, PromptRow, SecondModel, SecondPrompt
+from bbnli_audit.reports.evidence import Source, find_evidence
+from bbnli_audit.reports.html_page import render_page
+from bbnli_audit.reports.summary import summary_markdown
+from bbnli_audit.reports.terminal import write_summary
 from tests.browser.pages import FINS, HOSTILE, ZORBS, audit, many_pairs
 from tests.reported import TRACES, hostile_texts, read
 from tests.strategies import audit_results, frame_of, measures, names, shares

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.cli.main import main
-from bbnli_audit.cli.selftest import EXPECTED
-from bbnli_audit.predictors.planted import KINDS
+from bbnli_audit.frontends.cli.main import main
+from bbnli_audit.frontends.cli.selftest import EXPECTED
+from bbnli_audit.models.planted import KINDS
 from tests.invented import write_large_suite
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbnli_audit.predictors.shared_tokens import Tokens, pair_up, shared_tokens
+from bbnli_audit.models.language_model.shared_tokens import Tokens, pair_up, shared_tokens
 
 
 def places(first: str, second: str, special: str = "", *, left_to_right: bool = False) -> tuple[list[int], list[int]]:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbnli_audit.errors import OptionError
-from bbnli_audit.inference.store import PredictionStore, Row, check_store, text_key
-from bbnli_audit.values import TextPair
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.inference.store import PredictionStore, Row, check_store, text_key
 
 MODEL, OTHER = "model one", "model two"
 KEYS = [text_key(TextPair("the red moon", f"zorbs juggle {n}")) for n in range(40)]

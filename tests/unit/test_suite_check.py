@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.cli.main import main
+from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.check import check_files
 from bbnli_audit.suites.template_file import read_template_file

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.cli.main import main
-from bbnli_audit.cli.suites import needed_texts
-from bbnli_audit.predictors.proof import probe_items
+from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing, TextPair
+from bbnli_audit.frontends.cli.main import main
+from bbnli_audit.frontends.cli.suites import needed_texts
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.values import TEMPLATE_PAIRINGS, Pairing, TextPair
+from bbnli_audit.suites.probe import probe_items
 from tests.invented import template_data, write_templates
 from tests.recorded_files import (
     lines,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.cli.main import main
+from bbnli_audit.core.values import Pairing
+from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.values import Pairing
 from tests.invented import write_templates
 
 PATH = "bbnli/planets/zorbs_are_to_juggling"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 from bbnli_audit import run_audit
-from bbnli_audit.report.markdown import code, printable
-from bbnli_audit.report.summary import summary_markdown
-from bbnli_audit.report.terminal import write_summary
-from bbnli_audit.results import AuditResult, Measure, Verdict, Waiver
+from bbnli_audit.core.results.audit import AuditResult, Measure, Verdict, Waiver
+from bbnli_audit.reports.markdown import code, printable
+from bbnli_audit.reports.summary import summary_markdown
+from bbnli_audit.reports.terminal import write_summary
 from tests.invented import LIMITS, limits, write_large_suite, write_templates
 from tests.reported import HOSTILE, TRACES, comparison, read, regression, reported, with_verdict
 

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.errors import SuiteError
+from bbnli_audit.core.errors import SuiteError
+from bbnli_audit.core.values import Label
 from bbnli_audit.suites.template_file import read_template_file, subtopic_name
-from bbnli_audit.values import Label
 from tests.invented import write_templates
 
 

@@ -6,10 +6,10 @@ import jsonschema
 import pytest
 import yaml
 
-from bbnli_audit.errors import ThresholdsError
-from bbnli_audit.thresholds import Thresholds, parse_thresholds, read_thresholds
-from bbnli_audit.thresholds_schema import json_schema
-from bbnli_audit.values import Subtopic
+from bbnli_audit.audit.gate.thresholds import Thresholds, parse_thresholds, read_thresholds
+from bbnli_audit.audit.gate.thresholds_schema import json_schema
+from bbnli_audit.core.errors import ThresholdsError
+from bbnli_audit.core.values import Subtopic
 from tests.invented import LIMITS, limits
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bbnli_audit.metrics.unparsed import UNPARSED_RATE, measure_parsed
+from bbnli_audit.measures.unparsed import UNPARSED_RATE, measure_parsed
 from tests.strategies import frame_of
 
 YES, NO, UNREAD = "entailment", "neutral", "contradiction"

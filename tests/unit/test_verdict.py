@@ -1,7 +1,7 @@
 import pytest
 
-from bbnli_audit.results import Measure, Skill, Verdict
-from bbnli_audit.verdict import judge, judge_competence
+from bbnli_audit.audit.gate.verdict import judge, judge_competence
+from bbnli_audit.core.results.audit import Measure, Skill, Verdict
 
 
 @pytest.mark.parametrize(

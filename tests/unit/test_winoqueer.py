@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bbnli_audit.metrics.outcomes import LABEL_NAMES
-from bbnli_audit.metrics.winoqueer_measures import MEASURES, r_squared
+from bbnli_audit.core.values import Pair
+from bbnli_audit.measures.outcomes import LABEL_NAMES
+from bbnli_audit.measures.winoqueer import MEASURES, r_squared
 from bbnli_audit.suites.protocol import check_suite
 from bbnli_audit.suites.winoqueer import IDENTITIES, OWN_DATA, PAIRS_A_PREDICATE, Winoqueer, expand_own
-from bbnli_audit.values import Pair
 
 # Probabilities as whole numbers of 64ths: sums and comparisons are exact, and ties are common.
 Triple = tuple[int, int, int]

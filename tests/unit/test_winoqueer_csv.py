@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit.errors import OptionError, SuiteError
+from bbnli_audit.core.errors import OptionError, SuiteError
 from bbnli_audit.suites.protocol import check_suite
 from bbnli_audit.suites.winoqueer import Winoqueer
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bbnli_audit.metrics.wording import FLOOR, Factor, wording_sensitivity
+from bbnli_audit.measures.wording import FLOOR, Factor, wording_sensitivity
 
 ADJECTIVES = ("nimble", "quick", "calm")
 N_PREMISES, N_HYPOTHESES = 10, 8

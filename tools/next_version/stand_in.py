@@ -11,8 +11,8 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from bbnli_audit.extend.review.exchange import COLUMNS
-from bbnli_audit.extend.table import Item, Sample, Word, read_table
+from bbnli_audit.workbench.extend.table import Item, Sample, Word, read_table
+from bbnli_audit.workbench.review.exchange import COLUMNS
 
 TIME = "2026-01-01T00:00:00.000000Z"
 _TURNS_ROUND = frozenset(("never", "not", "no", "hardly", "rarely", "seldom", "without"))

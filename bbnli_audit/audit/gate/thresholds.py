@@ -1,0 +1,336 @@
+"""Reads thresholds.yaml, checks it, and remembers the line each limit is written on."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bbnli_audit.core.errors import ThresholdsError, suggest
+from bbnli_audit.core.results.audit import Waiver
+from bbnli_audit.core.values import Subtopic
+
+if TYPE_CHECKING:
+    import yaml
+    from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+
+    from bbnli_audit.audit.gate.thresholds_schema import Limits, ThresholdsFile, WaiverEntry
+
+Key = tuple[str | int, ...]
+DEEPEST = 5  # suites / bbnli / subtopics / NAME / max_pro
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One number and where it is written."""
+
+    measure: str
+    value: float
+    source: str
+    allow_no_data: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveWaiver:
+    """A waiver for one subtopic and measure, with its line."""
+
+    subtopic: str
+    measure: str
+    reason: str
+    owner: str
+    expires: date
+    source: str
+
+    def on(self, today: date) -> Waiver:
+        """Give the waiver as a result tells it on a day; its last day still counts."""
+        return Waiver(self.reason, self.owner, self.expires.isoformat(), self.source, is_expired=today > self.expires)
+
+
+class Thresholds:
+    """A checked threshold file."""
+
+    def __init__(self, file: "ThresholdsFile", name: str, lines: Mapping[Key, int]) -> None:
+        self.file = file
+        self.name = name
+        self._lines = lines
+
+    def limit_for(self, subtopic: Subtopic, measure: str) -> Limit | None:
+        """Find the limit nearest to a subtopic: its own, its domain's, its suite's, the file's."""
+        from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES
+
+        key = next((key for key, name in LIMIT_MEASURES.items() if name == measure), None)
+        if key is None:
+            known = suggest(measure, LIMIT_MEASURES.values())
+            raise ThresholdsError(f"No limit can be set on {measure!r}. {known}")
+        scopes = list(self._scopes(subtopic))
+        allow_no_data = next((limits.allow_no_data for limits, _ in scopes if limits.allow_no_data is not None), False)
+        for limits, where in scopes:
+            value = getattr(limits, key)
+            if value is not None:
+                return Limit(measure, value, self.source(*where, key), allow_no_data)
+        return None
+
+    def waiver_for(self, subtopic: Subtopic, measure: str) -> ActiveWaiver | None:
+        names = {
+            subtopic.path,
+            *(f"{subtopic.suite}/{subtopic.domain}/{alias}" for alias in subtopic.aliases),
+        }
+        return next((w for w in self.waivers() if w.subtopic in names and w.measure == measure), None)
+
+    def waivers(self) -> list[ActiveWaiver]:
+        return [self._activate(index, waiver) for index, waiver in enumerate(self.file.waivers)]
+
+    def source(self, *key: str | int) -> str:
+        """Give file:line of a key, for messages and annotations."""
+        return f"{self.name}:{self._lines[key]}"
+
+    def check_names(self, known: Iterable[Subtopic], other_suites: Collection[str] = ()) -> None:
+        """Refuse names of suites, domains and subtopics that do not exist: a typo would silently lift a limit.
+
+        Args:
+            known: The subtopics of the suites of this run.
+            other_suites: Suites that exist and are not audited now.
+        """
+        suites: dict[str, list[Subtopic]] = {}
+        for subtopic in known:
+            suites.setdefault(subtopic.suite, []).append(subtopic)
+        for suite, limits in self.file.suites.items():
+            if suite not in suites and suite in other_suites:
+                continue  # its names are looked at when it is audited
+            if suite not in suites:
+                raise self._unknown(("suites", suite), f"there is no suite {suite!r}.", suite, suites)
+            domains = {subtopic.domain for subtopic in suites[suite]}
+            for domain in limits.domains:
+                if domain not in domains:
+                    key = ("suites", suite, "domains", domain)
+                    raise self._unknown(key, f"suite {suite!r} has no domain {domain!r}.", domain, domains)
+            names = {name: subtopic.path for subtopic in suites[suite] for name in _local_names(subtopic)}
+            written: dict[str, str] = {}
+            for name in limits.subtopics:
+                key = ("suites", suite, "subtopics", name)
+                if name not in names:
+                    raise self._unknown(key, f"suite {suite!r} has no subtopic {name!r}.", name, names)
+                if names[name] in written:
+                    raise ThresholdsError(
+                        f"{self.source(*key)}: {name!r} is another name of {written[names[name]]!r}, which has limits "
+                        "already; only one can hold. Remove one."
+                    )
+                written[names[name]] = name
+        self._check_waivers(
+            set(other_suites) - set(suites),
+            {f"{s.suite}/{name}": s for subtopics in suites.values() for s in subtopics for name in _local_names(s)},
+        )
+
+    def _check_waivers(self, other_suites: Collection[str], subtopics: Mapping[str, Subtopic]) -> None:
+        seen: dict[tuple[str, str], str] = {}
+        for index, waiver in enumerate(self.waivers()):
+            where: Key = ("waivers", index, "subtopic")
+            if waiver.subtopic.partition("/")[0] in other_suites:
+                continue
+            if waiver.subtopic not in subtopics:
+                raise self._unknown(where, f"there is no subtopic {waiver.subtopic!r}.", waiver.subtopic, subtopics)
+            subtopic = subtopics[waiver.subtopic]
+            first = seen.setdefault((subtopic.path, waiver.measure), waiver.source)
+            if first != waiver.source:
+                raise ThresholdsError(
+                    f"{waiver.source}: {subtopic.path} {waiver.measure} has a waiver already ({first}); only one can "
+                    "hold. Remove one."
+                )
+            if self.limit_for(subtopic, waiver.measure) is None:
+                raise ThresholdsError(
+                    f"{waiver.source}: {waiver.measure} of {subtopic.path} has no limit, so there is nothing to waive. "
+                    "Remove the waiver, or write the limit."
+                )
+
+    def _scopes(self, subtopic: Subtopic) -> Iterable[tuple["Limits", Key]]:
+        suite = self.file.suites.get(subtopic.suite)
+        if suite is not None:
+            where: Key = ("suites", subtopic.suite)
+            for name in _local_names(subtopic):
+                if name in suite.subtopics:
+                    yield suite.subtopics[name], (*where, "subtopics", name)
+            if subtopic.domain in suite.domains:
+                yield suite.domains[subtopic.domain], (*where, "domains", subtopic.domain)
+            yield suite.defaults, (*where, "defaults")
+        yield self.file.defaults, ("defaults",)
+
+    def _activate(self, index: int, waiver: "WaiverEntry") -> ActiveWaiver:
+        from bbnli_audit.audit.gate.thresholds_schema import SHORT_NAMES
+
+        return ActiveWaiver(
+            waiver.subtopic,
+            SHORT_NAMES[waiver.measure],
+            waiver.reason,
+            waiver.owner,
+            waiver.expires,
+            self.source("waivers", index),
+        )
+
+    def _unknown(self, key: Key, problem: str, wrong: str, known: Iterable[str]) -> ThresholdsError:
+        return ThresholdsError(f"{self.source(*key)}: {problem}\n{suggest(wrong, known)}")
+
+
+def read_thresholds(path: Path, name: str | None = None) -> Thresholds:
+    """Read and check a threshold file.
+
+    Args:
+        path: The file.
+        name: How messages call it; the path as given when left out.
+
+    Raises:
+        ThresholdsError: with file, line and what to write instead.
+    """
+    name = name or str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as exc:
+        raise ThresholdsError(
+            f"{name}: there is no such file, and there are no hidden limits: an audit needs its limits written down.\n"
+            "Make one (docs/thresholds.md), or name another with --bbnli-thresholds=FILE."
+        ) from exc
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ThresholdsError(f"{name}: cannot be read: {exc}.") from exc
+    return parse_thresholds(text, name)
+
+
+def parse_thresholds(text: str, name: str) -> Thresholds:
+    """Check the text of a threshold file; `name` is for messages."""
+    import yaml
+    from pydantic import ValidationError
+
+    from bbnli_audit.audit.gate.thresholds_schema import ThresholdsFile
+
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as exc:
+        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
+        start = f" in what begins on line {exc.context_mark.line + 1}" if exc.context_mark else ""
+        raise ThresholdsError(f"{name}:{line}: is not valid YAML: {exc.problem}{start}. Mend that line.") from exc
+    except yaml.YAMLError as exc:
+        raise ThresholdsError(f"{name}: is not valid YAML: {exc}") from exc
+    except RecursionError as exc:
+        raise ThresholdsError(f"{name}:1: is nested deeper than any key of this file.") from exc
+    if node is None:
+        raise ThresholdsError(f"{name}: is empty. It must hold version, competence and defaults (docs/thresholds.md).")
+    lines: dict[Key, int] = {}
+    data = _build(node, name, lines, ())
+    if not isinstance(data, dict):
+        raise ThresholdsError(f"{name}:1: holds no keys. It must hold version, competence and defaults.")
+    if "version" in data and type(data["version"]) is not int:
+        raise ThresholdsError(f"{name}:{lines['version',]}: version is {data['version']!r}; this version reads 1.")
+    try:
+        file = ThresholdsFile.model_validate(data)
+    except ValidationError as exc:
+        raise ThresholdsError(_explain(exc.errors()[0], name, lines)) from None
+    return Thresholds(file, name, lines)
+
+
+def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any:
+    """Turn YAML nodes into plain values, note the line of each key, and refuse a key that stands twice."""
+    import yaml
+
+    lines.setdefault(key, node.start_mark.line + 1)
+    if len(key) > DEEPEST:
+        raise ThresholdsError(
+            f"{name}:{lines[key]}: is nested deeper than any key of this file (or an alias of itself)."
+        )
+    if isinstance(node, yaml.MappingNode):
+        mapping: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise ThresholdsError(f"{name}:{line}: a key must be a single word.")
+            child = str(key_node.value)
+            if child in mapping:
+                first = lines[(*key, child)]
+                raise ThresholdsError(
+                    f"{name}:{line}: {child!r} stands twice (first on line {first}); only one can hold. Remove one."
+                )
+            lines[(*key, child)] = line
+            mapping[child] = _build(value_node, name, lines, (*key, child))
+        return mapping
+    if isinstance(node, yaml.SequenceNode):
+        return [_build(child_node, name, lines, (*key, index)) for index, child_node in enumerate(node.value)]
+    try:
+        value = yaml.SafeLoader("").construct_object(node)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, yaml.YAMLError) as exc:
+        raise ThresholdsError(f"{name}:{lines[key]}: {node.value!r} cannot be read. Write it without a tag.") from exc
+    if value is None:
+        what = key[-1] if key else "the file"
+        raise ThresholdsError(f"{name}:{lines[key]}: {what} has no value. Write one, or remove it.")
+    return value
+
+
+def _explain(error: "ErrorDetails", name: str, lines: Mapping[Key, int]) -> str:
+    """Say one validation error in our own words, with its line."""
+    location: Key = error["loc"]
+    here = location
+    while here not in lines:
+        here = here[:-1]
+    where = f"{name}:{lines[here]}"
+    field = str(location[-1])
+    value = error["input"]
+    if error["type"] == "extra_forbidden":
+        return f"{where}: unknown key {field!r}.\n{suggest(field, _known_keys(location[:-1]))}"
+    if error["type"] == "missing":
+        parent = ".".join(map(str, location[:-1]))
+        inside = f"{parent!r}" if parent else "the file"
+        return f"{where}: {inside} has no key {field!r}. {_missing(field)}"
+    if field == "confidence":
+        return f"{where}: confidence is {value!r}; it must be a number from 0.5 up to, but not including, 1."
+    if error["type"] in _OTHER_WORDS:
+        return f"{where}: {field} is {value!r}; {_OTHER_WORDS[error['type']]}."
+    if _is_share(field):
+        return (
+            f"{where}: {field} is {value!r}; it must be a number from 0 to 1, a share of samples (0.07 stands for 7 %)."
+        )
+    reason = error["msg"].removeprefix("Value error, ")
+    return f"{where}: {field} is {value!r}; {reason[0].lower()}{reason[1:]}."
+
+
+_OTHER_WORDS = {
+    "model_type": "it must be a block of keys",
+    "model_attributes_type": "it must be a block of keys",
+    "dict_type": "it must be a block of keys",
+    "list_type": "it must be a list",
+    "date_type": "it must be a date such as 2027-01-31",
+    "string_pattern_mismatch": "it must be a text that is not empty",
+    "string_type": "it must be a text",
+    "bool_type": "it must be true or false",
+}
+
+
+def _is_share(field: str) -> bool:
+    return field.startswith(("max_", "min_"))
+
+
+def _missing(field: str) -> str:
+    return {
+        "reason": "Say why these limits differ.",
+        "competence": "Add: competence: {min_control_accuracy: 0.60}",
+        "defaults": "Add the limits that hold where no other is written; there are no hidden ones.",
+        "version": "Add: version: 1",
+    }.get(field, "Add it (docs/thresholds.md).")
+
+
+def _known_keys(location: Sequence[str | int]) -> set[str]:
+    """List the keys that may stand at a place, for a suggestion."""
+    from bbnli_audit.audit.gate import thresholds_schema as schema
+
+    if not location:
+        return set(schema.ThresholdsFile.model_fields)
+    top, depth = location[0], len(location)
+    if top == "suites" and depth == 2:
+        return set(schema.SuiteLimits.model_fields)
+    models: dict[str, type[BaseModel]] = {
+        "competence": schema.Competence,
+        "regression": schema.Regression,
+        "waivers": schema.WaiverEntry,
+        "defaults": schema.Limits,
+    }
+    return set(models.get(str(top), schema.Override).model_fields)
+
+
+def _local_names(subtopic: Subtopic) -> list[str]:
+    return [subtopic.local_path, *(f"{subtopic.domain}/{alias}" for alias in subtopic.aliases)]

@@ -1,0 +1,146 @@
+"""Changes values in the text of a threshold file and leaves every other character, comments too, as it is.
+
+Works on the positions that YAML nodes have in the text. What it cannot place it refuses; whoever calls it reads the
+new text again and compares, so a layout that was not thought of ends in a message and never in another limit.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from bbnli_audit.core.errors import ThresholdsError
+
+if TYPE_CHECKING:
+    import yaml
+
+Entry: TypeAlias = "str | Mapping[str, Entry]"  # YAML source, or keys with entries
+STEP = 2
+
+
+def set_values(text: str, where: tuple[str, ...], values: Mapping[str, str], name: str) -> str:
+    """Write keys into the mapping at `where`, which is made when it is missing.
+
+    Args:
+        text: The file.
+        where: Keys that lead to the mapping, such as `("suites", "bbnli", "domains", "religion")`.
+        values: Key -> YAML source of its value.
+        name: How messages call the file.
+
+    Raises:
+        ThresholdsError: naming the line that must be edited by hand.
+    """
+    for key, value in values.items():
+        node, depth = _descend(_compose(text), where, name)
+        if depth < len(where):
+            return _insert(text, node, where[depth], _nest(where[depth + 1 :], values))
+        found = next((pair for pair in node.value if pair[0].value == key), None)
+        text = _insert(text, node, key, value) if found is None else _replace(text, found, value, name)
+    return text
+
+
+def _compose(text: str) -> Any:
+    import yaml
+
+    return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
+def _descend(node: Any, where: tuple[str, ...], name: str) -> tuple[Any, int]:
+    """Follow keys as far as they exist; give the mapping reached and the number of keys."""
+    for depth, key in enumerate(where):
+        found = next((pair for pair in node.value if pair[0].value == key), None)
+        if found is None:
+            return node, depth
+        key_node, node = found
+        if node.start_mark.index < key_node.start_mark.index:
+            raise _by_hand(name, key_node, f"{key} is an alias of another place")
+    return node, len(where)
+
+
+def _nest(where: tuple[str, ...], values: Mapping[str, str]) -> Entry:
+    entry: Entry = values
+    for key in reversed(where):
+        entry = {key: entry}
+    return entry
+
+
+def _replace(text: str, found: "tuple[yaml.Node, yaml.Node]", new: str, name: str) -> str:
+    key, value = found
+    start, end = value.start_mark.index, value.end_mark.index
+    if start < key.start_mark.index:
+        raise _by_hand(name, key, f"{key.value} is an alias of another place")
+    if text[start:end] != value.value and text[start] not in "\"'":
+        raise _by_hand(name, key, f"{key.value} has an anchor, a tag or several lines")
+    return text[:start] + new + text[end:]
+
+
+def _insert(text: str, parent: Any, key: str, entry: Entry) -> str:
+    if parent.flow_style:
+        return _insert_flow(text, parent, f"{_spell(key)}: {_as_flow(entry)}")
+    at = _line_after(text, parent)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = _as_block({key: entry}, parent.value[0][0].start_mark.column)
+    before = text[:at] if at == 0 or text[at - 1] == "\n" else text[:at] + newline
+    return before + "".join(line + newline for line in lines) + text[at:]
+
+
+def _insert_flow(text: str, parent: Any, written: str) -> str:
+    for key, _ in parent.value:
+        if key.value == "reason":  # stays the last
+            at = key.start_mark.index
+            return f"{text[:at]}{written}, {text[at:]}"
+    if not parent.value:
+        at = parent.end_mark.index - 1
+        return f"{text[:at]}{written}{text[at:]}"
+    at = parent.value[-1][1].end_mark.index
+    return f"{text[:at]}, {written}{text[at:]}"
+
+
+def _line_after(text: str, node: Any) -> int:
+    """Find where the line after the last entry of a block begins; comments that follow it stay below."""
+    at = 0
+    while isinstance(node.value, list) and node.value and not node.flow_style:
+        last = node.value[-1]
+        if isinstance(last, tuple):
+            key, last = last
+            at = key.end_mark.index  # nearer than the value when that is an alias, whose end is its anchor's
+        node = last
+    at = max(at, int(node.end_mark.index))
+    if text[at - 1] == "\n":  # the end of a text of several lines
+        return at
+    newline = text.find("\n", at)
+    return len(text) if newline < 0 else newline + 1
+
+
+def _as_flow(entry: Entry) -> str:
+    if isinstance(entry, str):
+        return entry
+    return "{" + ", ".join(f"{_spell(key)}: {_as_flow(below)}" for key, below in entry.items()) + "}"
+
+
+def _as_block(entry: Mapping[str, Entry], column: int) -> list[str]:
+    lines = []
+    for key, below in entry.items():
+        start = f"{' ' * column}{_spell(key)}:"
+        if isinstance(below, str):
+            lines.append(f"{start} {below}")
+        else:
+            lines += [start, *_as_block(below, column + STEP)]
+    return lines
+
+
+def quote(text: str) -> str:
+    """Spell a text so that YAML reads it back, whatever it holds."""
+    import yaml
+
+    return yaml.dump(text, default_style='"', allow_unicode=True, width=10**9).rstrip("\n")
+
+
+def _spell(key: str) -> str:
+    is_plain = key.replace("/", "").replace("_", "").replace("-", "").isalnum() and key[0].isalnum()
+    return key if is_plain else quote(key)
+
+
+def _by_hand(name: str, key: "yaml.Node", reason: str) -> ThresholdsError:
+    return ThresholdsError(
+        f"{name}:{key.start_mark.line + 1}: {reason}, so it cannot be changed here without changing more. "
+        "Write a plain value there and try again, or change it by hand."
+    )

@@ -1,0 +1,104 @@
+"""Proves a model before it is scored: are its outputs what it says they are, and can it do the task?
+
+Two kinds of evidence: a probe of plain items in the package, and the controls of the suites. A label order is
+refused when another order fits them far better; competence is judged on the controls, by a limit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+from bbnli_audit.core.errors import LabelOrderError
+from bbnli_audit.core.results.audit import GENERATIVE, UNPARSED, Skill
+from bbnli_audit.core.values import Control, Label, TextPair
+from bbnli_audit.models.classifier.labels import is_two_label
+from bbnli_audit.models.protocol import Predictor, check_predictions
+from bbnli_audit.suites.probe import probe_items
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Another order is "far better" when it gets this much more of the items right than the declared order, and than the
+# best answer that never looks at the text: a model that cannot do the task has no order (tests/unit/test_proof.py).
+REFUSAL_MARGIN = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the model showed before any pair was scored."""
+
+    skill: Skill
+    # Right or wrong for each control text, so that a subtopic can report its own share.
+    is_right: Mapping[tuple[TextPair, Label], bool]
+
+    def accuracy_on(self, controls: Sequence[Control]) -> float | None:
+        if not controls or not self.is_right:
+            return None
+        return sum(self.is_right[control.text, control.expected] for control in controls) / len(controls)
+
+
+def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
+    """Predict probe and controls, and look at the order of labels.
+
+    Raises:
+        LabelOrderError: when another order of the model's outputs fits far better; the message gives the order.
+    """
+    import numpy as np
+
+    probe = probe_items()
+    distinct = list({(control.text, control.expected): control for control in controls}.values())
+    items = [*probe, *distinct]
+    order = predictor.info.labels
+    predictions = predictor.predict([item.text for item in items])
+    check_predictions(predictions, len(items), predictor.info.name)
+    predicted = predictions.probabilities.argmax(axis=1)
+    expected = np.array([list(Label).index(item.expected) for item in items])
+    has_answered = np.ones(len(items), dtype=np.bool_)
+    if predictor.info.kind == GENERATIVE:
+        has_answered = predicted != UNPARSED
+    if is_two_label(order):
+        # Such a head cannot tell neutral from contradiction: both count as "not entailed".
+        predicted, expected = (np.minimum(labels, 1) for labels in (predicted, expected))
+    _refuse_other_order(predictor, predicted[has_answered], expected[has_answered])
+    is_right = (predicted == expected) & has_answered
+    on_controls = is_right[len(probe) :]
+    shares = np.bincount(expected[len(probe) :], minlength=3) / max(len(distinct), 1)
+    return Proof(
+        Skill(
+            probe_accuracy=float(is_right[: len(probe)].mean()),
+            control_accuracy=float(on_controls.mean()) if distinct else None,
+            n_controls=len(distinct),
+            best_constant=float(shares.max()),
+        ),
+        is_right={
+            (control.text, control.expected): bool(right) for control, right in zip(distinct, on_controls, strict=True)
+        },
+    )
+
+
+def _refuse_other_order(predictor: Predictor, predicted: "NDArray[np.intp]", expected: "NDArray[np.intp]") -> None:
+    import numpy as np
+
+    order = predictor.info.labels
+    if not len(predicted):
+        return  # it has answered nothing: its competence says so
+    # `seen[i]` is what the output declared as label i would mean under another order.
+    accuracies = {
+        seen: float((np.array(seen)[predicted] == expected).mean()) for seen in permutations(range(len(order)))
+    }
+    declared = accuracies[tuple(range(len(order)))]
+    best = max(accuracies, key=lambda seen: accuracies[seen])
+    best_constant = float(np.bincount(expected).max()) / len(expected)
+    if accuracies[best] < max(declared, best_constant) + REFUSAL_MARGIN:
+        return
+    canonical = ("entailment", "not_entailment") if is_two_label(order) else tuple(label.value for label in Label)
+    meaning = {canonical[index]: canonical[seen] for index, seen in enumerate(best)}
+    fitting = ",".join(meaning[label] for label in order)
+    raise LabelOrderError(
+        f"{predictor.info.name} says its outputs are {','.join(order)}, but read as {fitting} they are right on "
+        f"{accuracies[best]:.0%} of {len(predicted)} plain items with known labels, against {declared:.0%} as "
+        "declared.\nScores would have the labels exchanged, so none is given. If that order is right, write "
+        f"--bbnli-labels={fitting} or correct id2label in its config.json."
+    )

@@ -1,0 +1,144 @@
+"""`bbnli-audit augment`: group-swapped copies of NLI training data."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.files import hash_file, replacing
+from bbnli_audit.frontends.cli.arguments import add_command, write_json
+
+if TYPE_CHECKING:
+    from bbnli_audit.workbench.augment.run import Example
+
+_SECONDS_BETWEEN_MOVES = 0.5
+
+
+def add_parser(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "augment",
+        run,
+        what="write group-swapped copies of NLI training data",
+        description=(
+            "Writes the rows of IN to OUT, and after each row that holds a term of the lexicon a copy with the terms\n"
+            "of the two groups exchanged. Labels and all other columns stay. A column 'augmented' tells the copies.\n"
+            "The formats go by the names: .csv, .jsonl, .csv.gz, .jsonl.gz, .parquet."
+        ),
+        examples=(
+            "bbnli-audit augment train.jsonl augmented.jsonl",
+            "bbnli-audit augment train.parquet augmented.parquet --only-occupations --report augmented.report.json",
+            "bbnli-audit augment snli.csv swapped.csv --swapped-only --premise-column sentence1 "
+            "--hypothesis-column sentence2",
+        ),
+    )
+    parser.add_argument("input", metavar="IN", type=Path, help="the training data")
+    parser.add_argument("output", metavar="OUT", type=Path, help="where to write; replaced if it is there")
+    parser.add_argument(
+        "--only-occupations", action="store_true", help="copy only rows that name an occupation of our suite"
+    )
+    parser.add_argument("--occupations", metavar="FILE", type=Path, help="copy only rows that name one of this list")
+    parser.add_argument("--swapped-only", action="store_true", help="write the copies alone, not the rows themselves")
+    parser.add_argument("--lexicon", metavar="FILE", type=Path, help="terms to exchange (default: ours, for gender)")
+    parser.add_argument("--premise-column", metavar="NAME", default="premise", help="default: premise")
+    parser.add_argument("--hypothesis-column", metavar="NAME", default="hypothesis", help="default: hypothesis")
+    parser.add_argument("--report", metavar="FILE", type=Path, help="write what was done as JSON (docs/augment.md)")
+    parser.add_argument("--show", metavar="N", type=int, default=0, help="print the texts of the first N copies")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON instead of a summary")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from bbnli_audit.workbench.augment.lexicon import read_lexicon
+    from bbnli_audit.workbench.augment.occupations import OccupationFinder, read_names
+    from bbnli_audit.workbench.augment.reading import TextColumns
+    from bbnli_audit.workbench.augment.report import make_report, tell
+    from bbnli_audit.workbench.augment.run import Augmenter
+    from bbnli_audit.workbench.augment.swap import Swapper
+
+    _check(arguments)
+    finder = None
+    if arguments.only_occupations or arguments.occupations is not None:
+        finder = OccupationFinder(read_names(arguments.occupations))
+    lexicon = read_lexicon(arguments.lexicon)
+    augmenter = Augmenter(Swapper(lexicon), finder, has_originals=not arguments.swapped_only)
+    columns = TextColumns(arguments.premise_column, arguments.hypothesis_column)
+    progress = _Progress()
+    try:
+        tally, examples = augmenter.run(
+            arguments.input, arguments.output, columns, n_examples=arguments.show, progress=progress
+        )
+    finally:
+        progress.end()
+    settings = {
+        "swapped_only": arguments.swapped_only,
+        "occupations": None if finder is None else list(finder.names),
+        "premise_column": columns.premise,
+        "hypothesis_column": columns.hypothesis,
+        "input": {"name": arguments.input.name, "sha256": hash_file(arguments.input)},
+        "output": {"name": arguments.output.name, "sha256": hash_file(arguments.output)},
+    }
+    report = make_report(tally, lexicon, settings)
+    if arguments.report is not None:
+        _write_report(arguments.report, report)
+    if arguments.json:
+        write_json({**report, **({"examples": [one._asdict() for one in examples]} if arguments.show else {})})
+        return 0
+    for line in tell(report):
+        print(line)
+    _show(examples)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from bbnli_audit.workbench.augment.run import check_paths, is_same_file
+
+    if arguments.show < 0:
+        raise OptionError(f"--show={arguments.show}: expected a number of copies, such as 5.")
+    check_paths(arguments.input, arguments.output)
+    report: Path | None = arguments.report
+    if report is None:
+        return
+    if report.is_dir() or not report.parent.is_dir():
+        raise OptionError(f"--report={report}: is a folder, or its folder is not there. Give a file.")
+    for other in (arguments.input, arguments.output, arguments.lexicon, arguments.occupations):
+        if other is not None and is_same_file(report, other):
+            raise OptionError(f"--report={report}: is the same file as {other}. Give another name.")
+
+
+def _write_report(path: Path, report: dict[str, Any]) -> None:
+    try:
+        with replacing(path.resolve()) as file:
+            file.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    except OSError as exc:
+        raise OptionError(f"--report={path}: cannot be written: {exc.strerror}. OUT is written.") from exc
+
+
+def _show(examples: "list[Example]") -> None:
+    for number, example in enumerate(examples, 1):
+        print(f"\ncopy {number}")
+        for name, before, after in zip(("premise", "hypothesis"), example.before, example.after, strict=True):
+            print(f"  {name:<11}{before}\n{'':<13}{after}")
+
+
+class _Progress:
+    """One line that moves, on a terminal only."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+        self._started = self._last = time.monotonic()
+        self._is_begun = False
+
+    def __call__(self, n_rows: int, share: float) -> None:
+        now = time.monotonic()
+        if self._is_shown and now - self._last >= _SECONDS_BETWEEN_MOVES:
+            self._last = now
+            self._is_begun = True
+            rate = n_rows / (now - self._started)
+            print(f"\raugment: {share:4.0%}  {n_rows:,} rows, {rate:,.0f}/s ", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self._is_begun:
+            print(file=sys.stderr)

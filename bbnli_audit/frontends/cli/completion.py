@@ -1,0 +1,49 @@
+"""`bbnli-audit completion`: what the TAB key offers, for a shell."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bbnli_audit.frontends.cli.arguments import add_command, write_out
+
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def add_parser(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "completion",
+        run,
+        what="print a script that completes commands, options and files in a shell",
+        description="Prints a script for a shell. Nothing is installed: load it where your shell starts.",
+        examples=(
+            'eval "$(bbnli-audit completion bash)"        # in ~/.bashrc',
+            "bbnli-audit completion zsh > ~/.zsh/_bbnli-audit   # a folder of $fpath",
+            "bbnli-audit completion tcsh >> ~/.tcshrc",
+        ),
+    )
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import shtab
+
+    from bbnli_audit.frontends.cli.main import make_parser
+
+    parser = make_parser()
+    for action in _actions(parser):
+        if action.type is Path:
+            is_folder = action.metavar == "DIR"
+            action.complete = shtab.DIRECTORY if is_folder else shtab.FILE  # type: ignore[attr-defined]  # for shtab
+    write_out(shtab.complete(parser, arguments.shell).rstrip("\n") + "\n")
+    return 0
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Give the arguments of a parser and of all commands below it."""
+    for action in parser._actions:  # argparse has no public way to list them; shtab reads the same
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _actions(command)

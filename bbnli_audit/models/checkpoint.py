@@ -1,0 +1,196 @@
+"""A checkpoint's folder, read without torch: is it one we can load, what do its outputs mean, what is its fingerprint?
+
+A run whose predictions are all stored needs no more than this.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from bbnli_audit.core.errors import ModelError, OptionError, suggest
+from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.models.classifier.labels import label_order
+
+# Files that decide what a checkpoint answers: weights, settings, tokenizer (and with them the maximum length).
+CONTENT_FILES = ("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe")
+_TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+
+DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
+BACKENDS = ("torch", "onnx")
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How a checkpoint is computed. The exact path is float32 with torch; every other one is checked against it."""
+
+    dtype: str = "float32"
+    backend: str = "torch"
+
+    @property
+    def is_exact(self) -> bool:
+        return self == Precision()
+
+    def __str__(self) -> str:
+        return f"{self.backend} {self.dtype}"
+
+
+EXACT = Precision()
+
+
+def read_precision(dtype: str | None, backend: str | None) -> Precision:
+    """Read --bbnli-dtype and --bbnli-backend."""
+    dtype = dtype or "fp32"
+    backend = backend or ("onnx" if dtype == "int8" else "torch")  # docs/decisions/0009-fast-paths.md
+    if dtype not in DTYPES:
+        raise OptionError(f"--bbnli-dtype={dtype}: there is no such number type. {suggest(dtype, DTYPES)}")
+    if backend not in BACKENDS:
+        raise OptionError(f"--bbnli-backend={backend}: there is no such backend. {suggest(backend, BACKENDS)}")
+    if (backend == "onnx" and dtype in ("bf16", "fp16")) or (backend == "torch" and dtype == "int8"):
+        raise OptionError(
+            f"--bbnli-backend={backend} with --bbnli-dtype={dtype}: torch computes fp32, bf16 and fp16 here, ONNX "
+            "Runtime fp32 and int8. Leave one of the two options out."
+        )
+    return Precision(DTYPES[dtype], backend)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A sequence classifier on disk. `name` is what messages and results call it."""
+
+    name: str
+    folder: Path
+    labels: tuple[str, ...]
+    precision: Precision = EXACT
+
+    def info(self, hash_file: Callable[[Path], str]) -> ModelInfo:
+        """Say which model this is.
+
+        Args:
+            hash_file: Gives the SHA-256 of a file; the store remembers those of unchanged files.
+        """
+        return ModelInfo(
+            name=self.name,
+            fingerprint=hash_contents(f"{','.join(self.labels)}\n{self.precision}\n", self.folder, hash_file),
+            kind="sequence-classification",
+            backend=self.precision.backend,
+            dtype=self.precision.dtype,
+            labels=self.labels,
+        )
+
+
+def find_checkpoint(
+    name: str, labels: str | None, precision: Precision = EXACT, folder: Path | None = None
+) -> Checkpoint:
+    """Find a checkpoint on disk, or fetch it from the hub, and read what its outputs mean.
+
+    Args:
+        name: A folder or a name on the hub.
+        labels: The value of --bbnli-labels.
+        precision: How it will be computed.
+        folder: Where it lies, if not at `name`.
+    """
+    place = folder or Path(name)
+    check_folder(str(place), labels)
+    if not place.is_dir():
+        place = fetch(name)
+        check_folder(str(place), labels)
+    order = label_order(_read_id2label(name, read_config(name, place)), labels, name)
+    return Checkpoint(name, place, order, precision)
+
+
+def check_folder(name: str, labels: str | None = None) -> None:
+    """Refuse, without loading anything, what can be seen to be wrong in a local folder.
+
+    Raises:
+        ModelError: for a folder that is no checkpoint, has another head, or no readable labels.
+    """
+    folder = Path(name)
+    if not folder.exists():
+        if name.startswith((".", "/", "~")) or name.count("/") > 1:
+            raise ModelError(
+                f"--model={name}: there is no such folder.\nGive the folder that holds the checkpoint's config.json, "
+                "or a name on the hub (owner/name)."
+            )
+        return  # a name on the hub
+    if not folder.is_dir():
+        raise ModelError(f"--model={name}: is a file. Give the folder that holds the checkpoint's config.json.")
+    config = read_config(name, folder)
+    architectures = config.get("architectures") or []
+    _check_head(name, architectures if isinstance(architectures, list) else [str(architectures)])
+    check_contents(name, folder)
+    label_order(_read_id2label(name, config), labels, name)
+
+
+def check_contents(name: str, folder: Path) -> None:
+    """Refuse a folder without safe weights or without a tokenizer, whatever its head."""
+    if not any(folder.glob("*.safetensors")):
+        others = ", ".join(sorted(path.name for path in folder.glob("*.bin"))) or "none at all"
+        raise ModelError(
+            f"--model={name}: no weights in safetensors format ({others}). Other formats can run code when they are "
+            "loaded.\nSave it again with save_pretrained(folder), which writes model.safetensors."
+        )
+    if not any(path for pattern in _TOKENIZER_FILES for path in folder.glob(pattern)):
+        raise ModelError(
+            f"--model={name}: the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)}); transformers would make up "
+            "an empty one, and every word would be unknown.\nSave it there with tokenizer.save_pretrained(folder)."
+        )
+
+
+def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str]) -> str:
+    """Give a fingerprint of the files that decide what a checkpoint answers, and of how it is computed."""
+    digest = sha256(start.encode())
+    for path in sorted({path for pattern in CONTENT_FILES for path in folder.glob(pattern)}):
+        digest.update(f"{path.name} {hash_content(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def read_config(name: str, folder: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError as exc:
+        raise ModelError(
+            f"--model={name}: the folder has no config.json, so it is no checkpoint that transformers can load.\n"
+            "Save the model there with save_pretrained(), tokenizer included."
+        ) from exc
+    except (OSError, ValueError) as exc:
+        raise ModelError(f"--model={name}: its config.json cannot be read: {exc}.") from exc
+    if not isinstance(config, dict):
+        raise ModelError(f"--model={name}: its config.json holds no object. Save the checkpoint again.")
+    return config
+
+
+def _read_id2label(name: str, config: Mapping[str, Any]) -> dict[int, str]:
+    id2label = config.get("id2label") or {str(index): f"LABEL_{index}" for index in range(2)}
+    if not isinstance(id2label, dict) or not all(str(index).isdigit() for index in id2label):
+        raise ModelError(
+            f"--model={name}: id2label in its config.json is {id2label!r}; expected the number of each output and its "
+            'name, as in {"0": "entailment", ...}.'
+        )
+    return {int(index): str(label) for index, label in id2label.items()}
+
+
+def _check_head(name: str, architectures: Sequence[str]) -> None:
+    if not any(architecture.endswith("ForSequenceClassification") for architecture in architectures):
+        found = ", ".join(architectures) or "none named"
+        raise ModelError(
+            f"--model={name}: its head is {found}; this audit needs a sequence-classification head tuned for NLI "
+            "(…ForSequenceClassification).\nGive an NLI checkpoint."
+        )
+
+
+def fetch(name: str) -> Path:
+    """Get the newest files from the hub, or those already here when there is no network."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(str(snapshot_download(name, allow_patterns=list(CONTENT_FILES))))
+    except (OSError, LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, ValueError) as exc:
+        first = str(exc).strip().partition("\n")[0].rstrip(".") or type(exc).__name__
+        raise ModelError(
+            f"--model={name}: is no folder here, and cannot be had from the hub: {first}.\n"
+            "Look at the spelling and the network (HF_HUB_OFFLINE forbids it), or give a local folder."
+        ) from exc

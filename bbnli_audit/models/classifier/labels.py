@@ -1,0 +1,98 @@
+"""From a checkpoint's own label names to ours. Integer labels do not leave this module."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from bbnli_audit.core.errors import ModelError, OptionError, suggest
+from bbnli_audit.core.values import Label
+
+NOT_ENTAILMENT = "not_entailment"
+
+# Fact checkers say the same three things in other words (FEVER).
+_NAMES = {
+    "entailment": Label.ENTAILMENT.value,
+    "entail": Label.ENTAILMENT.value,
+    "entails": Label.ENTAILMENT.value,
+    "supports": Label.ENTAILMENT.value,
+    "supported": Label.ENTAILMENT.value,
+    "neutral": Label.NEUTRAL.value,
+    "not_enough_info": Label.NEUTRAL.value,
+    "contradiction": Label.CONTRADICTION.value,
+    "contradicts": Label.CONTRADICTION.value,
+    "refutes": Label.CONTRADICTION.value,
+    "refuted": Label.CONTRADICTION.value,
+    "not_entailment": NOT_ENTAILMENT,
+    "non_entailment": NOT_ENTAILMENT,
+    "not_entailed": NOT_ENTAILMENT,
+}
+_THREE = {label.value for label in Label}
+_TWO = {Label.ENTAILMENT.value, NOT_ENTAILMENT}
+
+
+def label_order(id2label: Mapping[int, str], given: str | None, name: str) -> tuple[str, ...]:
+    """Say what each output of a checkpoint means, in the order of its outputs.
+
+    Args:
+        id2label: From the checkpoint's config.
+        given: The value of --bbnli-labels; it overrides the config.
+        name: The checkpoint, for messages.
+
+    Returns:
+        Three label names, or `entailment` and `not_entailment`, in the checkpoint's order.
+    """
+    own = [id2label[index] for index in sorted(id2label)]
+    if given is not None:
+        order = parse_labels(given)
+        if len(order) != len(own):
+            raise OptionError(
+                f"--bbnli-labels={given} names {len(order)} labels, but {name} has {len(own)} outputs "
+                f"({', '.join(own)})."
+            )
+        return order
+    order = tuple(_NAMES.get(_normal(label), "") for label in own)
+    if set(order) in (_THREE, _TWO) and len(order) == len(set(order)):
+        return order
+    if all(re.fullmatch(r"LABEL_\d+", label) for label in own):
+        problem = f"{name} names its outputs {', '.join(own)}, so we cannot tell which one is neutral."
+    else:
+        problem = f"{name} names its outputs {', '.join(own)}, which are not the labels of an NLI model."
+    example = "entailment,not_entailment" if len(own) == 2 else "contradiction,neutral,entailment"
+    if len(own) not in (2, 3):
+        raise ModelError(
+            f"{problem}\nAn NLI head has three outputs (entailment, neutral, contradiction) or two (entailment, "
+            f"not_entailment); this one has {len(own)}. Give another checkpoint."
+        )
+    raise ModelError(f"{problem}\nGive the order, e.g. --bbnli-labels={example}, or set id2label in its config.json.")
+
+
+def parse_labels(given: str) -> tuple[str, ...]:
+    """Read --bbnli-labels."""
+    order = []
+    for word in given.split(","):
+        label = _NAMES.get(_normal(word))
+        if label is None:
+            raise OptionError(
+                f"--bbnli-labels={given}: {word.strip()!r} is no label. {suggest(word.strip(), sorted(_THREE | _TWO))}"
+            )
+        order.append(label)
+    if set(order) not in (_THREE, _TWO) or len(order) != len(set(order)):
+        raise OptionError(
+            f"--bbnli-labels={given}: give each of entailment, neutral, contradiction once (or entailment and "
+            "not_entailment), in the order of the model's outputs."
+        )
+    return tuple(order)
+
+
+def columns_of(order: Sequence[str]) -> list[int | None]:
+    """Give, for each `Label`, the output that holds it; a two-label head has none for contradiction."""
+    if NOT_ENTAILMENT in order:
+        return [order.index(Label.ENTAILMENT.value), order.index(NOT_ENTAILMENT), None]
+    return [order.index(label.value) for label in Label]
+
+
+def is_two_label(order: Sequence[str]) -> bool:
+    return NOT_ENTAILMENT in order
+
+
+def _normal(label: str) -> str:
+    return re.sub(r"[\s\-]+", "_", label.strip().lower())

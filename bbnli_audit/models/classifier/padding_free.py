@@ -1,0 +1,137 @@
+"""The forward pass of BERT, RoBERTa and their kin without padding, on a CPU.
+
+The texts of a batch lie one behind the other: linear layers run over all their tokens at once, attention over texts
+of one length at a time, and the last layer for the first token only, because the head reads no other. Every module is
+the model's own. A text gives the same bits whatever else is in its batch, as long as matrix products treat each row
+alike, which holds from a few rows up (docs/decisions/0007-inference.md). Checked against the model's own forward
+when it is loaded; transformers' packed inputs would build one square mask over the batch on a CPU.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from bbnli_audit.models.classifier.encoding import MIN_ROWS
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+
+# Logits may differ by rounding from those of the model's own forward, and by no more.
+_TOLERANCE = 1e-4
+
+
+class PaddingFree:
+    """Runs an encoder whose modules are laid out like BERT's."""
+
+    def __init__(self, model: Any) -> None:
+        base = model.base_model
+        self._embeddings = base.embeddings
+        self._layers = list(base.encoder.layer)
+        self._pooler = getattr(base, "pooler", None)
+        self._classifier = model.classifier
+        attention = self._layers[0].attention.self
+        self._n_heads = attention.num_attention_heads
+        # RoBERTa counts positions from behind its padding index.
+        padding_index = getattr(self._embeddings, "padding_idx", None)
+        self._first_position = 0 if padding_index is None else padding_index + 1
+        self.padding_id = padding_index
+
+    def __call__(
+        self, ids: "Sequence[NDArray[np.int32]]", types: "Sequence[NDArray[np.int32]] | None"
+    ) -> "torch.Tensor":
+        """Give the logits of texts. Neighbours of one length are attended to together."""
+        import numpy as np
+        import torch
+
+        lengths = [len(text) for text in ids]
+        positions = np.concatenate([np.arange(length) for length in lengths]) + self._first_position
+        hidden = self._embeddings(
+            input_ids=_row(ids),
+            position_ids=torch.from_numpy(positions)[None],
+            token_type_ids=_row(types) if types else None,
+        )[0]
+        starts = np.cumsum([0, *lengths[:-1]])
+        first_tokens = torch.from_numpy(np.append(starts, np.repeat(starts[-1], max(0, MIN_ROWS - len(starts)))))
+        groups = [(length, len(list(same))) for length, same in groupby(lengths)]
+        for layer in self._layers[:-1]:
+            query, key, value = _project(layer, hidden, hidden)
+            context = self._attend(query, key, value, groups)
+            hidden = _finish(layer, context, hidden)
+        layer = self._layers[-1]
+        first = hidden[first_tokens]
+        query, key, value = _project(layer, first, hidden)
+        context = torch.zeros_like(query)
+        context[: len(lengths)] = self._attend(query[: len(lengths)], key, value, groups, n_queries=1)
+        first = _finish(layer, context, first)[:, None]
+        if self._pooler is not None:
+            first = self._pooler(first)
+        logits: torch.Tensor = self._classifier(first)
+        return logits[: len(lengths)]
+
+    def _attend(
+        self,
+        query: "torch.Tensor",
+        key: "torch.Tensor",
+        value: "torch.Tensor",
+        groups: Sequence[tuple[int, int]],
+        n_queries: int | None = None,
+    ) -> "torch.Tensor":
+        """Attend within each text. `n_queries` a text, or as many as it has tokens."""
+        import torch
+        from torch.nn.functional import scaled_dot_product_attention
+
+        context = torch.empty_like(query)
+        q_start = k_start = 0
+        for length, n_texts in groups:
+            n_each = n_queries or length
+            q_end, k_end = q_start + n_texts * n_each, k_start + n_texts * length
+            queries, contexts = (x[q_start:q_end].view(n_texts, n_each, self._n_heads, -1) for x in (query, context))
+            keys, values = (x[k_start:k_end].view(n_texts, length, self._n_heads, -1) for x in (key, value))
+            queries, keys, values = (x.transpose(1, 2) for x in (queries, keys, values))
+            contexts.copy_(scaled_dot_product_attention(queries, keys, values).transpose(1, 2))
+            q_start, k_start = q_end, k_end
+        return context
+
+
+def _row(parts: "Sequence[NDArray[np.int32]]") -> "torch.Tensor":
+    import numpy as np
+    import torch
+
+    return torch.from_numpy(np.concatenate(parts).astype(np.int64))[None]
+
+
+def _project(layer: Any, asking: "torch.Tensor", asked: "torch.Tensor") -> "tuple[torch.Tensor, ...]":
+    attention = layer.attention.self
+    return attention.query(asking), attention.key(asked), attention.value(asked)
+
+
+def _finish(layer: Any, context: "torch.Tensor", hidden: "torch.Tensor") -> "torch.Tensor":
+    hidden = layer.attention.output(context, hidden)
+    finished: torch.Tensor = layer.output(layer.intermediate(hidden), hidden)
+    return finished
+
+
+def find_padding_free(
+    model: Any, ids: "Sequence[NDArray[np.int32]]", types: "Sequence[NDArray[np.int32]] | None"
+) -> PaddingFree | None:
+    """Give the padding-free pass of a model; None if its modules are others, or the two do not agree on these texts."""
+    import torch
+
+    if getattr(model.config, "is_decoder", False) or hasattr(model.base_model, "embeddings_project"):
+        return None
+    with torch.inference_mode():
+        try:
+            found = PaddingFree(model)
+            logits = found(ids, types)
+        except (AttributeError, TypeError, RuntimeError, IndexError):  # laid out in another way
+            return None
+        for row, text in enumerate(ids):
+            inputs = {"input_ids": _row([text]), "attention_mask": torch.ones(1, len(text), dtype=torch.long)}
+            if types is not None:
+                inputs["token_type_ids"] = _row([types[row]])
+            own = model(**inputs).logits[0]
+            if own.shape != logits[row].shape or not torch.allclose(own, logits[row], rtol=_TOLERANCE, atol=_TOLERANCE):
+                return None
+    return found

@@ -1,0 +1,313 @@
+"""The engine behind --bbnli-engine ray: the same batches, computed by the workers of a Ray cluster.
+
+The workers are actors of our own and not a Ray Data pool: a Dataset takes its whole input before it starts, and starts
+its actors anew, checkpoint and all, for each of the many passes of an audit. Here a batch is taken when a worker has
+room for it or is started for it, workers stay for as long as the predictor, and what a dead worker had is given to
+another one.
+"""
+
+import logging
+import os
+import signal
+import socket
+import threading
+import warnings
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from bbnli_audit.core.errors import AuditError, ModelError, OptionError
+from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.core.versions import installed_version
+from bbnli_audit.models.batches import CPU_TOKENS, GPU_TOKENS, predict_all
+from bbnli_audit.models.checkpoint import Checkpoint
+from bbnli_audit.models.loading import Share, first_line, load_encoder
+from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions
+
+# Batches a worker has at most: the one it computes, and one behind it, so that it never waits for the driver.
+_BATCHES_AT_WORKER = 2
+# So often a batch may lose its worker, or a worker die while it loads, before that is taken for their own fault.
+_MAX_LOSSES = 3
+# Until the first worker is ready. Machines that are started on demand take minutes.
+_PATIENCE_SECONDS = 900.0
+_CONNECT_SECONDS = 5.0
+# What may change a number. The store's keys name those of the driver.
+_LIBRARIES = ("bbnli-audit", "torch", "transformers", "tokenizers", "onnxruntime")
+# Ray prints this whatever it is told. A lost worker is our business, and told when it matters.
+_AT_IMPORT = {"RAY_DEDUP_LOGS_SKIP_REGEX": "worker died or was killed|killed due to memory pressure"}
+_AT_START = {"RAY_USAGE_STATS_ENABLED": "0"}
+# One try, of half a minute, at an address where something else than a cluster answers.
+_AT_CONNECTING = {"RAY_gcs_server_port_wait_time_s": "1"}
+
+
+class RayPredictor:
+    """A checkpoint on the workers of a Ray cluster. This process only encodes texts."""
+
+    def __init__(self, checkpoint: Checkpoint, device: str, info: ModelInfo, address: str | None) -> None:
+        """Connect to a cluster, or start one on this machine; its workers are started with the first batches.
+
+        Args:
+            checkpoint: What the workers load, from the same path on every machine.
+            device: The value of --bbnli-device.
+            info: What the checkpoint is. Workers refuse files with another fingerprint.
+            address: The value of --bbnli-ray-address. A connection that this process has already is used as it is.
+        """
+        self.info = info
+        ray = _connect(address)
+        self._encoder = load_encoder(checkpoint.name, checkpoint.folder)
+        self._is_on_gpu = _is_on_gpu(device, ray.cluster_resources())
+        here = replace(checkpoint, folder=checkpoint.folder.absolute())
+        self._crew = _Crew(ray, here, "cuda" if self._is_on_gpu else "cpu", info)
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        return predict_all(self, texts)
+
+    def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
+        n_tokens = GPU_TOKENS if self._is_on_gpu else CPU_TOKENS
+        return self._encoder.plan(texts, n_tokens, is_padding_free=not self._is_on_gpu)
+
+    def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
+        """Give batches to workers as they get free, and give each back when it is done."""
+        crew, source = self._crew, iter(batches)
+        waiting: deque[Batch] = deque()
+        running: dict[Any, tuple[Any, Batch]] = {}
+        n_losses: Counter[tuple[int, ...]] = Counter()
+        while True:
+            waiting.extend(islice(source, max(0, crew.n_batches - len(waiting) - len(running))))
+            if not waiting and not running:
+                return
+            n_at = Counter(worker for worker, _ in running.values())
+            while waiting and (worker := crew.least_busy(n_at)) is not None:
+                batch = waiting.popleft()
+                running[worker.predict.remote(batch)] = worker, batch
+                n_at[worker] += 1
+            crew.grow(len(waiting))
+            call = crew.wait(running)
+            if call is None:
+                continue
+            worker, batch = running.pop(call)
+            predictions = crew.get(call, worker)
+            if predictions is not None:
+                yield batch, predictions
+                continue
+            waiting.appendleft(batch)
+            n_losses[batch.rows] += 1
+            if n_losses[batch.rows] > _MAX_LOSSES:
+                raise ModelError(
+                    f"{self.info.name}: {n_losses[batch.rows]} workers of the Ray cluster died on the same batch of "
+                    f"{len(batch.rows)} texts: {crew.last_loss}.\nThey may lack memory; look at Ray's logs."
+                )
+
+
+class _Worker:
+    """Runs in a process of the cluster, which has the checkpoint loaded."""
+
+    def __init__(self, checkpoint: Checkpoint, device: str, info: ModelInfo) -> None:
+        self._checkpoint = checkpoint
+        self._device = device
+        self._info = info
+
+    def load(self) -> tuple[str, dict[str, str]]:
+        """Load the checkpoint, and say on which machine and with which libraries.
+
+        Not done in the constructor, because Ray turns exceptions of constructors into a text.
+        """
+        from bbnli_audit.models.find import open_here
+
+        name, folder, host = self._checkpoint.name, self._checkpoint.folder, socket.gethostname()
+        place = "Put the checkpoint where all of its machines see it under the same path."
+        if not folder.is_dir():
+            raise ModelError(f"--model={name}: {host}, a machine of the Ray cluster, has no folder {folder}.\n{place}")
+        if self._checkpoint.info(hash_file).fingerprint != self._info.fingerprint:
+            raise ModelError(
+                f"--model={name}: {host}, a machine of the Ray cluster, has other files than here in {folder}.\n{place}"
+            )
+        one_core = Share(0, os.cpu_count() or 1)
+        opened = open_here(self._checkpoint, self._device, one_core, self._info)
+        assert isinstance(opened, BatchPredictor)
+        self._model = opened
+        return host, _versions()
+
+    def predict(self, batch: Batch) -> Predictions:
+        [(_, predictions)] = self._model.run([batch])
+        return predictions
+
+
+class _Crew:
+    """The workers of a predictor. They end with the last reference to them."""
+
+    def __init__(self, ray: Any, checkpoint: Checkpoint, device: str, info: ModelInfo) -> None:
+        self._ray = ray
+        resource = "CPU" if device == "cpu" else "GPU"
+        self._n_max = max(1, int(ray.cluster_resources().get(resource, 0)))
+        self._actor = ray.remote(num_cpus=1, num_gpus=int(resource == "GPU"))(_Worker)
+        self._what = checkpoint, device, info
+        self._ready: list[Any] = []
+        self._loading: dict[Any, Any] = {}  # worker by call
+        self._n_lost_loading = 0
+        self.last_loss = ""
+
+    @property
+    def n_batches(self) -> int:
+        """Say how many batches keep a full crew at work."""
+        return self._n_max * _BATCHES_AT_WORKER
+
+    def least_busy(self, n_at: Counter[Any]) -> Any | None:
+        """Give the worker with the fewest batches, if it has room for one more."""
+        worker = min(self._ready, key=n_at.__getitem__, default=None)
+        return None if worker is None or n_at[worker] >= _BATCHES_AT_WORKER else worker
+
+    def grow(self, n_waiting: int) -> None:
+        """Start workers for batches that none has room for."""
+        if self._n_lost_loading > _MAX_LOSSES and (self._ready or self._loading):
+            return  # make do with those
+        n_missing = min(n_waiting, self._n_max - len(self._ready)) - len(self._loading)
+        for _ in range(n_missing):
+            worker = self._actor.remote(*self._what)
+            self._loading[worker.load.remote()] = worker
+
+    def wait(self, running: Iterable[Any]) -> Any | None:
+        """Wait for a batch, and give its call; None if it was a worker that got ready, or was lost while loading.
+
+        A worker gets no batch before it is ready: the cluster may be busy, and never start some of them.
+        """
+        done, _ = self._ray.wait(
+            [*running, *self._loading], num_returns=1, timeout=None if self._ready else _PATIENCE_SECONDS
+        )
+        if not done:
+            raise ModelError(
+                f"--bbnli-engine=ray: no worker was ready after {_PATIENCE_SECONDS:.0f} seconds. The cluster may be "
+                "busy with other work: look at it with `ray status`."
+            )
+        if done[0] in self._loading:
+            self._welcome(done[0])
+            return None
+        return done[0]
+
+    def _welcome(self, call: Any) -> None:
+        worker = self._loading.pop(call)
+        loaded = self.get(call, worker)
+        if loaded is None:
+            self._n_lost_loading += 1
+            if self._n_lost_loading > _MAX_LOSSES and not self._ready and not self._loading:
+                raise ModelError(
+                    f"--bbnli-engine=ray: {self._n_lost_loading} workers died while they loaded the checkpoint: "
+                    f"{self.last_loss}.\nThey may lack memory, or the package bbnli-audit; look at Ray's logs."
+                )
+            return
+        _check_versions(*loaded)
+        self._n_lost_loading = 0
+        self._ready.append(worker)
+
+    def get(self, call: Any, worker: Any) -> Any | None:
+        """Give what a call returned; None if its worker is lost. What it raised is raised here as it was there."""
+        try:
+            return self._ray.get(call)
+        except self._ray.exceptions.RayTaskError as exc:
+            if isinstance(exc.cause, AuditError):
+                raise exc.cause from None
+            raise exc.cause from exc
+        except self._ray.exceptions.RayError as exc:
+            self.last_loss = first_line(exc)
+            if worker in self._ready:
+                self._ready.remove(worker)
+            self._ray.kill(worker)  # it may only be out of reach
+            return None
+
+
+def _is_on_gpu(device: str, resources: Mapping[str, float]) -> bool:
+    has_gpu = resources.get("GPU", 0) >= 1
+    if device == "cpu" or (device == "auto" and not has_gpu):
+        return False
+    if not device.startswith(("auto", "cuda")) or not has_gpu:
+        raise OptionError(
+            f"--bbnli-device={device}: the Ray cluster offers no such device. Give auto, or cpu, or cuda where it has "
+            "graphics cards."
+        )
+    return True
+
+
+def _versions() -> dict[str, str]:
+    """Give the versions of what may change a number, builds for other hardware being the same version."""
+    return {name: (installed_version(name) or "none").partition("+")[0] for name in _LIBRARIES}
+
+
+def _check_versions(host: str, there: dict[str, str]) -> None:
+    here = _versions()
+    differing = [f"{name} {there[name]} (here {here[name]})" for name in _LIBRARIES if there[name] != here[name]]
+    if differing:
+        raise ModelError(
+            f"--bbnli-engine=ray: {host}, a machine of the Ray cluster, has {', '.join(differing)}, so its numbers "
+            "could be others.\nInstall the same versions on all machines."
+        )
+
+
+def _connect(address: str | None) -> Any:
+    """Give the module ray, connected to a cluster. One that is started here ends with the process: Ray sees to it."""
+    try:
+        with _as_guest(_AT_IMPORT):
+            import ray
+    except ImportError as exc:
+        raise OptionError('--bbnli-engine=ray needs the package ray: pip install "bbnli-audit[ray]"') from exc
+    source = f"--bbnli-ray-address={address}"
+    if address is None and "RAY_ADDRESS" in os.environ:
+        address = os.environ["RAY_ADDRESS"]
+        source = f"RAY_ADDRESS={address}"
+    if address is not None:
+        _check_answers(address, source)
+    if ray.is_initialized():
+        return ray
+    with _as_guest(_AT_START if address is None else _AT_CONNECTING):
+        try:
+            if address is None:
+                ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.CRITICAL)
+            else:
+                ray.init(address, log_to_driver=False, logging_level=logging.CRITICAL)
+        except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as exc:
+            if address is None:
+                raise OptionError(f"--bbnli-engine=ray: Ray cannot be started here: {_reason(exc)}.") from exc
+            raise OptionError(f"{source}: no Ray cluster answers there: {_reason(exc)}.") from exc
+    return ray
+
+
+def _reason(exc: Exception) -> str:
+    """Give the first sentence of what Ray met last: its own texts say that something failed, and then quote it."""
+    lines = str(exc.__cause__ or exc).strip().splitlines()
+    return lines[-1].partition(". ")[0].rstrip(".") if lines else type(exc).__name__
+
+
+def _check_answers(address: str, source: str) -> None:
+    """Refuse at once what Ray would knock at for many minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or "://" in host:  # auto, local, or another protocol: Ray's own answer comes fast
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, ValueError, OverflowError) as exc:
+        raise OptionError(
+            f"{source}: no Ray cluster answers there: {first_line(exc)}.\nGive the address that `ray start --head` "
+            "printed, or leave the option out to use this machine alone."
+        ) from exc
+
+
+@contextmanager
+def _as_guest(settings: Mapping[str, str]) -> Iterator[None]:
+    """Let Ray do something with some settings of its own, but without warnings or a lasting handler for SIGTERM."""
+    ours = {key: value for key, value in settings.items() if key not in os.environ}
+    is_main = threading.current_thread() is threading.main_thread()
+    on_sigterm = signal.getsignal(signal.SIGTERM) if is_main else None
+    os.environ.update(ours)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for key in ours:
+            os.environ.pop(key, None)
+        if on_sigterm is not None:
+            signal.signal(signal.SIGTERM, on_sigterm)

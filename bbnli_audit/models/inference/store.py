@@ -1,0 +1,384 @@
+"""The prediction store: one SQLite file, keyed by content. What it cannot vouch for, it does not give.
+
+Every row carries a checksum over its key and its values, so a flipped bit is a miss and never a wrong number. When the
+file cannot be used (locked, read-only, full, damaged) the run goes on without it and says so: whatever was handed out
+is right, and what is not kept is predicted again next time.
+"""
+
+import os
+import socket
+import sqlite3
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from itertools import count, islice
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.files import read_database_header
+from bbnli_audit.core.values import TextPair
+
+# History of the format: 1 first version. A store of another format is left alone.
+FORMAT = 1
+_APPLICATION = 0x62626E6C  # "bbnl", in the file's header: tells our damaged files from other people's files
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS predictions (
+    model INTEGER NOT NULL, text BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (model, text)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (
+    model INTEGER NOT NULL, text BLOB NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL,
+    PRIMARY KEY (model, text)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, sha256 TEXT NOT NULL);
+"""
+_VALUE = struct.Struct("<3d?")
+_CHECKSUM = 8
+# A claim of a process that is still alive, or on another machine, holds this long. A batch takes seconds.
+_LEASE_SECONDS = 600.0
+# A file changed so recently may change again without a new time stamp: its hash is not kept.
+_RACY_SECONDS = 2.0
+_AT_ONCE = 500  # keys in one query
+
+T = TypeVar("T")
+
+
+class Row(NamedTuple):
+    """What is kept of a text."""
+
+    entailment: float
+    neutral: float
+    contradiction: float
+    is_truncated: bool
+
+
+def text_key(text: TextPair) -> bytes:
+    premise = text.premise.encode()
+    return blake2b(b"%d\n%s%s" % (len(premise), premise, text.hypothesis.encode()), digest_size=16).digest()
+
+
+class PredictionStore:
+    """Keeps predictions between runs, and shares them between processes of one run."""
+
+    def __init__(self, path: Path | None, fallback: Path | None = None, busy_seconds: float = 30.0) -> None:
+        """Open nothing yet.
+
+        Args:
+            path: The file; None keeps predictions in memory.
+            fallback: Where to go on when the file cannot be used; memory when left out.
+            busy_seconds: How long to wait for another process that writes.
+        """
+        self.path = path
+        self.trouble: str | None = None
+        self._fallback = fallback
+        self._busy_seconds = busy_seconds
+        self._opened: sqlite3.Connection | None = None
+        self._model_ids: dict[str, int] = {}
+        self._is_read_only = False
+        self._inode: int | None = None
+        self._n_set_aside = 0
+        self._owner = f"{socket.gethostname()}:{os.getpid()}"
+
+    def get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
+        """Look up texts; those that are not there, or are damaged, are left out."""
+        return self._trying(lambda: self._get(model, texts))
+
+    def put(self, model: str, rows: Mapping[bytes, Row]) -> None:
+        """Keep rows, all or none, and give up the claims on them."""
+
+        def write() -> None:
+            if self._is_read_only:
+                return
+            with self._changing() as connection:
+                model_id = self._model_id(connection, model)
+                connection.executemany(
+                    "INSERT OR REPLACE INTO predictions VALUES (?, ?, ?)",
+                    [(model_id, text, _pack(model, text, row)) for text, row in rows.items()],
+                )
+                connection.executemany(
+                    "DELETE FROM claims WHERE model = ? AND text = ?", [(model_id, text) for text in rows]
+                )
+
+        self._trying(write)
+
+    def claim(self, model: str, texts: Sequence[bytes]) -> set[bytes]:
+        """Say which of these texts this process is to predict: those that nobody has predicted or is predicting."""
+
+        def take() -> set[bytes]:
+            if self._is_read_only:
+                return set(texts) - self._get(model, texts).keys()
+            with self._changing() as connection:
+                model_id = self._model_id(connection, model)
+                ours = set(texts) - self._get(model, texts).keys()
+                now = time.time()
+                for some in _portions(sorted(ours)):
+                    ours.difference_update(
+                        text
+                        for text, owner, until in connection.execute(
+                            f"SELECT text, owner, until FROM claims WHERE model = ? AND text IN ({_marks(some)})",  # noqa: S608
+                            (model_id, *some),
+                        )
+                        if owner != self._owner and until > now and _is_alive(owner)
+                    )
+                connection.executemany(
+                    "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)",
+                    [(model_id, text, self._owner, now + _LEASE_SECONDS) for text in ours],
+                )
+                return ours
+
+        return self._trying(take)
+
+    def release(self, model: str, texts: Iterable[bytes]) -> None:
+        """Give up claims on texts that were not predicted after all."""
+
+        def give_up() -> None:
+            with self._changing() as connection:
+                connection.executemany(
+                    "DELETE FROM claims WHERE model = ? AND text = ? AND owner = ?",
+                    [(self._model_id(connection, model), text, self._owner) for text in texts],
+                )
+
+        if not self._is_read_only:
+            self._trying(give_up)
+
+    def file_hash(self, path: Path, compute: Callable[[Path], str]) -> str:
+        """Give the hash of a file, computed anew only when the file has changed."""
+        state = path.stat()
+        # The change time cannot be set back, as the modification time can.
+        stamp = f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
+        name = str(path.resolve())
+
+        def read() -> str | None:
+            found = self._connection.execute("SELECT sha256 FROM files WHERE path = ? AND stamp = ?", (name, stamp))
+            row = found.fetchone()
+            return None if row is None else str(row[0])
+
+        def write() -> None:
+            with self._changing() as connection:
+                connection.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (name, stamp, found))
+
+        kept = self._trying(read)
+        if kept is not None:
+            return kept
+        found = compute(path)
+        if time.time() - max(state.st_mtime, state.st_ctime) > _RACY_SECONDS and not self._is_read_only:
+            self._trying(write)
+        return found
+
+    def close(self) -> None:
+        if self._opened is not None:
+            with suppress(sqlite3.Error):
+                self._opened.close()
+            self._opened = None
+            self._model_ids = {}
+
+    # Below: one connection, opened at the first need, and what happens when it breaks.
+
+    def _get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
+        connection = self._connection
+        found: dict[bytes, Row] = {}
+        model_row = connection.execute("SELECT id FROM models WHERE key = ?", (model,)).fetchone()
+        if model_row is None:
+            return found
+        for some in _portions(texts):
+            for text, value in connection.execute(
+                f"SELECT text, value FROM predictions WHERE model = ? AND text IN ({_marks(some)})",  # noqa: S608
+                (model_row[0], *some),
+            ):
+                row = _unpack(model, text, value)
+                if row is not None:
+                    found[text] = row
+        return found
+
+    def _model_id(self, connection: sqlite3.Connection, model: str) -> int:
+        if model not in self._model_ids:
+            connection.execute("INSERT OR IGNORE INTO models (key) VALUES (?)", (model,))
+            self._model_ids[model] = connection.execute("SELECT id FROM models WHERE key = ?", (model,)).fetchone()[0]
+        return self._model_ids[model]
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def _open(self) -> sqlite3.Connection:
+        if self.path is None:
+            connection = sqlite3.connect(":memory:", isolation_level=None)
+            connection.executescript(_SCHEMA)
+            return connection
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists() and not _is_writable(self.path):
+            # Without its side files a read-only database can be read only as one that nobody changes.
+            self._is_read_only = True
+            self.trouble = f"the prediction store {self.path} is read-only: it is read, and nothing new is kept"
+            return sqlite3.connect(
+                f"{self.path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None
+            )
+        deadline = time.monotonic() + self._busy_seconds
+        while True:
+            connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
+            try:
+                _set_up(connection)
+            except sqlite3.Error as exc:
+                connection.close()
+                # While another process sets up the same file SQLite does not wait by itself.
+                if not _is_busy(exc) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+            else:
+                self._inode = self.path.stat().st_ino
+                return connection
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            self._model_ids = {}
+            raise
+        connection.execute("COMMIT")
+
+    def _trying(self, action: Callable[[], T]) -> T:
+        """Do something with the file; when it breaks, go on without it."""
+        try:
+            return action()
+        except (sqlite3.Error, OSError) as exc:
+            if self.path is None or isinstance(exc, sqlite3.ProgrammingError):
+                raise
+            self._leave(exc)
+            return self._trying(action)
+
+    def _leave(self, exc: Exception) -> None:
+        assert self.path is not None
+        self.close()
+        problem = str(exc).rstrip(".") or type(exc).__name__
+        if _is_damaged(exc) and not self._is_read_only and self._n_set_aside == 0:
+            self._n_set_aside += 1
+            if self._inode is not None and self.path.exists() and self.path.stat().st_ino != self._inode:
+                return  # another process has set it aside already
+            aside = _set_aside(self.path)
+            if aside is not None:
+                self.trouble = (
+                    f"the prediction store {self.path} is damaged ({problem}); it was set aside as {aside.name} and a "
+                    "new one begun"
+                )
+                return
+        self.trouble = (
+            f"the prediction store {self.path} cannot be used ({problem}); the run goes on without it, and new "
+            "predictions are not kept"
+        )
+        self._is_read_only = False
+        self.path, self._fallback = self._fallback, None
+
+
+def _set_up(connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+        # Before WAL, so that the file's own header says at once whose it is.
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in _SCHEMA.split(";"):
+        connection.execute(statement)
+    connection.execute("COMMIT")
+
+
+def check_store(path: Path) -> None:
+    """Refuse a file that is none of ours, before anything is written to it.
+
+    Raises:
+        OptionError: when the path is a folder, or a file that is no prediction store of this format.
+    """
+    if path.is_dir():
+        raise OptionError(f"--bbnli-store={path}: is a folder. Give a file, as in {path / 'predictions.sqlite'}.")
+    try:
+        header = read_database_header(path)
+    except OSError as exc:
+        raise OptionError(f"--bbnli-store={path}: cannot be read: {exc.strerror}. Give another file.") from exc
+    if header is None:
+        return
+    if header.application != _APPLICATION:
+        raise OptionError(
+            f"--bbnli-store={path}: is no prediction store, so nothing is written to it. Give another file."
+        )
+    if header.version != FORMAT:
+        raise OptionError(
+            f"--bbnli-store={path}: has format {header.version}; this version of bbnli-audit uses {FORMAT}. Give "
+            "another file."
+        )
+
+
+def _pack(model: str, text: bytes, row: Row) -> bytes:
+    value = _VALUE.pack(*row)
+    return value + _checksum(model, text, value)
+
+
+def _unpack(model: str, text: bytes, value: object) -> Row | None:
+    if not isinstance(value, bytes) or len(value) != _VALUE.size + _CHECKSUM:
+        return None
+    packed, checksum = value[: _VALUE.size], value[_VALUE.size :]
+    return Row(*_VALUE.unpack(packed)) if checksum == _checksum(model, text, packed) else None
+
+
+def _checksum(model: str, text: bytes, value: bytes) -> bytes:
+    return blake2b(model.encode() + text + value, digest_size=_CHECKSUM).digest()
+
+
+def _portions(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
+    rest = iter(texts)
+    while some := list(islice(rest, _AT_ONCE)):
+        yield some
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _is_alive(owner: str) -> bool:
+    """Say whether a process may still be at work. One on another machine is believed for as long as its claim holds."""
+    host, _, process = owner.rpartition(":")
+    if host != socket.gethostname() or os.name != "posix":
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _is_damaged(exc: Exception) -> bool:
+    return _code(exc) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _is_busy(exc: Exception) -> bool:
+    return _code(exc) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _code(exc: Exception) -> int:
+    return getattr(exc, "sqlite_errorcode", 0) & 0xFF  # without the extension bits
+
+
+def _set_aside(path: Path) -> Path | None:
+    """Rename a damaged store and its side files; None when that cannot be done."""
+    aside = next(name for n in count(1) if not (name := path.with_name(f"{path.name}.damaged-{n}")).exists())
+    try:
+        path.rename(aside)
+        for suffix in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    except OSError:
+        return None
+    return aside

@@ -1,0 +1,170 @@
+"""One pass over texts: stored predictions are looked up, the rest is predicted and kept batch by batch.
+
+Several processes may make the same pass on one store. Each claims a batch before it predicts it, so they share the
+work, nothing is predicted twice, and what a killed process had claimed is taken over.
+"""
+
+import json
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import NamedTuple
+
+from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.core.versions import installed_version
+from bbnli_audit.models.find import ModelSource
+from bbnli_audit.models.inference.progress import Progress, Silent
+from bbnli_audit.models.inference.store import PredictionStore, Row, text_key
+from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions, Predictor, check_predictions
+
+# Changes when the way a checkpoint is computed changes: predictions of another scheme are not taken.
+_SCHEME = 1
+_LIBRARIES = ("torch", "transformers", "tokenizers", "onnxruntime")
+_CHUNK = 256  # texts at once for a model that does not cut batches itself
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.01, 0.5  # seconds between two looks at what another process is predicting
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many distinct texts were asked for, and how many of them this process predicted."""
+
+    n_texts: int = 0
+    n_predicted: int = 0
+
+
+class StoredPredictor:
+    """A predictor that asks its store first. The model is loaded only when something is missing there."""
+
+    def __init__(
+        self, source: ModelSource, store: PredictionStore, *, device: str = "auto", progress: Progress | None = None
+    ) -> None:
+        self._source = source
+        self._store = store
+        self._key = _store_key(source.info, device)
+        self._progress = progress or Silent()
+        self._known: dict[bytes, Row] = {}
+        self.tally = Tally()
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._source.info
+
+    @cached_property
+    def _model(self) -> BatchPredictor:
+        opened = self._source.open()
+        return opened if isinstance(opened, BatchPredictor) else _InChunks(opened)
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        import numpy as np
+
+        keys = [text_key(text) for text in texts]
+        self._make_known(dict(zip(keys, texts, strict=True)))
+        rows = [self._known[key] for key in keys]
+        return Predictions(
+            np.array([row[:3] for row in rows], dtype=np.float64).reshape(-1, 3),
+            np.array([row.is_truncated for row in rows], dtype=np.bool_),
+        )
+
+    def _make_known(self, texts: dict[bytes, TextPair]) -> None:
+        missing = {key: text for key, text in texts.items() if key not in self._known}
+        self.tally.n_texts += len(missing)
+        self._look_up(missing)
+        if not missing:
+            return
+        batches = self._plan(missing)
+        self._progress.begin(len(missing), sum(batch.cost for _, batch in batches))
+        try:
+            self._predict_until_known(batches, missing)
+        finally:
+            self._progress.end()
+
+    def _predict_until_known(self, batches: "list[_KeyedBatch]", missing: dict[bytes, TextPair]) -> None:
+        wait = _SHORTEST_WAIT
+        while True:
+            if self._predict(batches, missing):
+                wait = _SHORTEST_WAIT
+            self._look_up(missing)
+            if not missing:
+                return
+            time.sleep(wait)  # another process is at them
+            wait = min(2 * wait, _LONGEST_WAIT)
+            batches = self._plan(missing)
+
+    def _look_up(self, missing: dict[bytes, TextPair]) -> None:
+        found = self._store.get(self._key, missing)
+        self._known.update(found)
+        for key in found:
+            del missing[key]
+
+    def _plan(self, missing: Mapping[bytes, TextPair]) -> "list[_KeyedBatch]":
+        keys = list(missing)
+        batches = self._model.plan(list(missing.values()))
+        return [_KeyedBatch({row: keys[row] for row in batch.rows}, batch) for batch in batches]
+
+    def _predict(self, batches: "Sequence[_KeyedBatch]", missing: dict[bytes, TextPair]) -> int:
+        """Predict what nobody else has claimed, and say how many texts that were."""
+        keys = {row: key for of_rows, _ in batches for row, key in of_rows.items()}
+        claimed: set[bytes] = set()
+
+        def claim() -> Iterator[Batch]:
+            for of_rows, batch in batches:
+                ours = self._store.claim(self._key, list(of_rows.values()))
+                claimed.update(ours)
+                if ours:
+                    yield batch.only(row for row, key in of_rows.items() if key in ours)
+
+        n_before = self.tally.n_predicted
+        try:
+            with closing(self._model.run(claim())) as results:
+                for batch, predictions in results:
+                    check_predictions(predictions, len(batch.rows), self.info.name)
+                    rows = {keys[row]: found for row, found in zip(batch.rows, _rows(predictions), strict=True)}
+                    self._store.put(self._key, rows)
+                    self._known.update(rows)
+                    for key in rows:
+                        claimed.discard(key)
+                        missing.pop(key, None)
+                    self.tally.n_predicted += len(rows)
+                    self._progress.step(len(rows), batch.cost)
+        finally:
+            if claimed:
+                self._store.release(self._key, claimed)
+        return self.tally.n_predicted - n_before
+
+
+class _KeyedBatch(NamedTuple):
+    keys: dict[int, bytes]  # by row
+    batch: Batch
+
+
+def _rows(predictions: Predictions) -> Iterator[Row]:
+    is_truncated = predictions.is_truncated.tolist()
+    for (entailment, neutral, contradiction), is_cut in zip(
+        predictions.probabilities.tolist(), is_truncated, strict=True
+    ):
+        yield Row(entailment, neutral, contradiction, is_cut)
+
+
+def _store_key(info: ModelInfo, device: str) -> str:
+    versions = {name: installed_version(name) for name in _LIBRARIES}
+    return sha256(json.dumps([_SCHEME, info.fingerprint, device, versions]).encode()).hexdigest()
+
+
+class _InChunks:
+    """Lets a model that takes any list of texts take part in a pass."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self._predictor = predictor
+
+    def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
+        starts = range(0, len(texts), _CHUNK)
+        chunks = [range(start, min(start + _CHUNK, len(texts))) for start in starts]
+        return [Batch(tuple(rows), tuple(texts[row] for row in rows), len(rows)) for rows in chunks]
+
+    def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
+        for batch in batches:
+            yield batch, self._predictor.predict(batch.inputs)

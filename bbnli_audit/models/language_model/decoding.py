@@ -1,0 +1,207 @@
+"""Greedy decoding with torch: the start that prompts share is computed once, and no answer depends on the batch.
+
+Rounding differs a little with the rows of a batch, its padding and a shared start. It matters only where two tokens are
+nearly tied, so a text that meets such a place is decoded once more, alone and in the plain way.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bbnli_audit.core.errors import ModelError
+
+if TYPE_CHECKING:
+    import torch
+
+# Logits of this project's models differ by some 1e-5 between batches, in float32.
+NEAR_TIE = 1e-3
+# Finished rows leave the batch when they are this share of it: leaving copies the cache.
+_LEAVE_AT = 0.25
+
+
+class Row(NamedTuple):
+    """A prompt as tokens. Rows of one group begin alike."""
+
+    ids: tuple[int, ...]
+    group: int
+
+
+class Decoder:
+    """A causal language model that goes on from prompts. Threads may use it at the same time."""
+
+    def __init__(
+        self, model: Any, end_ids: frozenset[int], n_new: int, is_done: Callable[[Sequence[int]], bool]
+    ) -> None:
+        """Keep a model.
+
+        Args:
+            model: A transformers model with a language-model head.
+            end_ids: Tokens that end an answer; they are not part of it.
+            n_new: The most tokens an answer may have.
+            is_done: Says of an answer's tokens so far that the rest is not needed.
+        """
+        import torch
+
+        self._torch = torch
+        self._model = model
+        self._end_ids = end_ids
+        self._n_new = n_new
+        self._is_done = is_done
+        self.n_alone = 0  # texts decoded again because of a near tie, for tests and benchmarks
+
+    def decode(self, rows: Sequence[Row]) -> list[list[int]]:
+        """Give the tokens that follow each prompt."""
+        found: dict[int, list[int]] = {}
+        logits, state = self._prefill(rows)
+        self._go_on(logits, state, list(range(len(rows))), found, NEAR_TIE)
+        for index in sorted(set(range(len(rows))) - found.keys()):
+            self.n_alone += 1
+            found[index] = self.decode_plain(rows[index].ids)
+        return [found[index] for index in range(len(rows))]
+
+    def decode_plain(self, ids: Sequence[int]) -> list[int]:
+        """Decode one prompt by itself, from its first token to its last."""
+        found: dict[int, list[int]] = {}
+        logits, state = self._prefill([Row(tuple(ids), 0)])
+        self._go_on(logits, state, [0], found, 0.0)
+        return found[0]
+
+    def decode_uncached(self, ids: Sequence[int]) -> list[int]:
+        """Decode one prompt without any cache: right for every architecture, and slow."""
+        answer: list[int] = []
+        while len(answer) < self._n_new and not self._is_done(answer):
+            token = int(_finite(self._uncached_logits([*ids, *answer])).argmax())
+            if token in self._end_ids:
+                break
+            answer.append(token)
+        return answer
+
+    def next_logits(self, rows: Sequence[Row], *, is_cached: bool = True) -> "torch.Tensor":
+        """Give the scores of the token after each prompt: (n_rows, n_tokens)."""
+        if is_cached:
+            return self._prefill(rows)[0]
+        return self._torch.stack([self._uncached_logits(row.ids) for row in rows])
+
+    def is_cacheable(self, rows: Sequence[Row]) -> bool:
+        """Say whether this architecture computes the same with a shared start, padding and a cache as without."""
+        try:
+            logits, state = self._prefill(rows)
+            tokens = logits.argmax(dim=-1).tolist()
+            after, _ = self._forward((self._tensor([[token] for token in tokens]), None), state)
+        except (AttributeError, TypeError, ValueError, NotImplementedError):
+            return False  # no such cache, or no positions to be told
+        longer = [Row((*row.ids, token), row.group) for row, token in zip(rows, tokens, strict=True)]
+        plain = self._torch.cat([self.next_logits(some, is_cached=False) for some in (rows, longer)])
+        scale = max(1.0, float(plain.abs().max()))
+        return bool((self._torch.cat([logits, after]) - plain).abs().max() < NEAR_TIE * scale)
+
+    def _uncached_logits(self, ids: Sequence[int]) -> "torch.Tensor":
+        with self._torch.inference_mode():
+            logits: torch.Tensor = self._model(input_ids=self._tensor([ids]), use_cache=False).logits[0, -1]
+            return logits
+
+    def _prefill(self, rows: Sequence[Row]) -> "tuple[torch.Tensor, _State]":
+        """Read the prompts: first what the rows of each group share, then the rest of every row."""
+        groups: dict[int, list[int]] = {}
+        for index, row in enumerate(rows):
+            groups.setdefault(row.group, []).append(index)
+        starts = [_shared([rows[index].ids for index in members]) for members in groups.values()]
+        group_of = {index: at for at, members in enumerate(groups.values()) for index in members}
+        rests = [row.ids[len(starts[group_of[index]]) :] for index, row in enumerate(rows)]
+        state = _State(None, self._tensor([[] for _ in rows]))
+        if any(starts) and len(rows) > len(groups):
+            _, state = self._forward(self._left_padded(starts), _State(None, self._tensor([[] for _ in starts])))
+            state = self._select(state, [group_of[index] for index in range(len(rows))])
+        else:
+            rests = [row.ids for row in rows]
+        return self._forward(self._left_padded(rests), state)
+
+    def _go_on(
+        self,
+        logits: "torch.Tensor",
+        state: "_State",
+        open_rows: list[int],
+        found: dict[int, list[int]],
+        near_tie: float,
+    ) -> None:
+        """Decode until every row is in `found`, or has met a near tie and is left out."""
+        answers: dict[int, list[int]] = {index: [] for index in open_rows}
+        left: set[int] = set()
+        while True:
+            best = _finite(logits).topk(2, dim=-1)
+            tokens, gaps = best.indices[:, 0].tolist(), (best.values[:, 0] - best.values[:, 1]).tolist()
+            for index, token, gap in zip(open_rows, tokens, gaps, strict=True):
+                if index in left or index in found:
+                    continue
+                if gap < near_tie:
+                    left.add(index)
+                    continue
+                if token not in self._end_ids:
+                    answers[index].append(token)
+                if token in self._end_ids or len(answers[index]) >= self._n_new or self._is_done(answers[index]):
+                    found[index] = answers[index]
+            staying = [at for at, index in enumerate(open_rows) if index not in left and index not in found]
+            if not staying:
+                return
+            if len(open_rows) - len(staying) >= _LEAVE_AT * len(open_rows):
+                state = self._select(state, staying)
+                open_rows, tokens = [open_rows[at] for at in staying], [tokens[at] for at in staying]
+            logits, state = self._forward((self._tensor([[token] for token in tokens]), None), state)
+
+    def _forward(
+        self, inputs: "tuple[torch.Tensor, torch.Tensor | None]", state: "_State"
+    ) -> "tuple[torch.Tensor, _State]":
+        ids, own_mask = inputs
+        mask = self._torch.cat([state.mask, self._torch.ones_like(ids) if own_mask is None else own_mask], dim=1)
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        with self._torch.inference_mode():
+            out = self._model(
+                input_ids=ids,
+                attention_mask=mask,
+                position_ids=positions,
+                past_key_values=state.cache,
+                use_cache=True,
+                logits_to_keep=1,
+            )
+        return out.logits[:, -1], _State(out.past_key_values, mask)
+
+    def _select(self, state: "_State", rows: Sequence[int]) -> "_State":
+        indices = self._tensor(rows)
+        with self._torch.inference_mode():
+            state.cache.batch_select_indices(indices)
+        return _State(state.cache, state.mask[indices])
+
+    def _left_padded(self, rows: Sequence[Sequence[int]]) -> "tuple[torch.Tensor, torch.Tensor]":
+        width = max(map(len, rows))
+        ids = self._tensor([[0] * (width - len(row)) + list(row) for row in rows])
+        mask = self._tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
+        return ids, mask
+
+    def _tensor(self, values: Any) -> "torch.Tensor":
+        return self._torch.tensor(values, dtype=self._torch.long, device=self._model.device)
+
+
+class _State(NamedTuple):
+    """What a model has read: its cache, and which places of it hold tokens rather than padding."""
+
+    cache: Any
+    mask: "torch.Tensor"
+
+
+def _finite(logits: "torch.Tensor") -> "torch.Tensor":
+    if bool(logits.isnan().any()):
+        raise ModelError(
+            "The model gave scores that are not finite (NaN), so it has no next word.\nThe weights may be damaged, or "
+            "too large for the number type: load the checkpoint in float32 and look at its outputs."
+        )
+    return logits
+
+
+def _shared(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Give the start that all rows share, one token short of the shortest: each row needs one to go on from.
+
+    Found among tokens, not characters: a tokenizer may join the end of the shared text with what follows.
+    """
+    first, last = min(rows), max(rows)
+    longest = min(map(len, rows)) - 1
+    n_same = next((at for at in range(longest) if first[at] != last[at]), longest)
+    return first[:n_same]

@@ -1,0 +1,125 @@
+"""What a generative model is asked: the paper's two wordings, and a user's own from a file."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from bbnli_audit.core.errors import OptionError, suggest
+from bbnli_audit.core.values import TextPair
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node, ScalarNode
+
+_PLACES = ("premise", "hypothesis")
+_PLACE = re.compile(r"\{(premise|hypothesis)\}")
+# Looks like a place to fill, unlike the braces of a JSON example.
+_LIKE_PLACE = re.compile(r"\{\s*(\w+)\s*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A question about a text. `{premise}` and `{hypothesis}` stand for its sentences; nothing else is filled in."""
+
+    name: str
+    template: str
+
+    def render(self, text: TextPair) -> str:
+        # In one go: a premise that spells out "{hypothesis}" stays as it is.
+        return _PLACE.sub(lambda place: text.premise if place[1] == "premise" else text.hypothesis, self.template)
+
+    def prefix(self, premise: str) -> str:
+        """Give what stands before the hypothesis: the same for all hypotheses of a premise."""
+        before = self.template.partition("{hypothesis}")[0]
+        return _PLACE.sub(lambda _: premise, before)
+
+
+def _of_the_paper(name: str, question: str) -> Prompt:
+    return Prompt(
+        name,
+        f"Read the following paragraph and determine if the hypothesis is {question}:\n\n{{premise}}\n\n"
+        "Hypothesis: {hypothesis}\n\nAnswer with yes or no, followed by an explanation.",
+    )
+
+
+DEFAULT_PROMPT = "entailed"
+BUILT_IN: Mapping[str, Prompt] = MappingProxyType(
+    {"true": _of_the_paper("true", "true"), "entailed": _of_the_paper("entailed", "entailed by the paragraph")}
+)
+
+
+def find_prompt(name: str, own: Mapping[str, Prompt] = MappingProxyType({})) -> Prompt:
+    """Find a prompt by its name, among the built-in ones and a user's own."""
+    known = {**BUILT_IN, **own}
+    if name not in known:
+        raise OptionError(f"--bbnli-prompt={name}: there is no such prompt. {suggest(name, known)}")
+    return known[name]
+
+
+def read_prompts(path: Path) -> dict[str, Prompt]:
+    """Read a user's prompts: a YAML file of names and templates.
+
+    Raises:
+        OptionError: with file and line, when the file cannot be read or a template lacks a place for a sentence.
+    """
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8"
+        raise OptionError(f"{path}: the prompts cannot be read: {reason}. Give another file.") from exc
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as exc:
+        mark = getattr(exc, "problem_mark", None)
+        line = "" if mark is None else f":{mark.line + 1}"
+        problem = getattr(exc, "problem", None) or "unknown characters"
+        raise OptionError(f"{path}{line}: is no valid YAML: {problem}.") from exc
+    prompts: dict[str, Prompt] = {}
+    for key, value in _entries(node, path):
+        where = f"{path}:{key.start_mark.line + 1}"
+        if key.value in prompts:
+            raise OptionError(f"{where}: there are two prompts {key.value!r}. Give one of them another name.")
+        if key.value in BUILT_IN:
+            raise OptionError(f"{where}: {key.value!r} is the name of a built-in prompt. Give it another name.")
+        prompts[key.value] = Prompt(key.value, _check_template(value, key.value, where))
+    return prompts
+
+
+def _entries(node: "Node | None", path: Path) -> Iterator[tuple["ScalarNode", "Node"]]:
+    import yaml
+
+    example = (
+        'Write a name and its template a line, as in\n  short: "{premise} Does it follow that {hypothesis}? Yes or no?"'
+    )
+    if not isinstance(node, yaml.MappingNode) or not node.value:
+        line = "" if node is None else f":{node.start_mark.line + 1}"
+        raise OptionError(f"{path}{line}: holds no prompts. {example}")
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode) or re.fullmatch(r"[\w.-]+", key.value) is None:
+            raise OptionError(
+                f"{path}:{key.start_mark.line + 1}: the name of a prompt is made of letters, digits, '.', '_' and '-'."
+            )
+        yield key, value
+
+
+def _check_template(value: "Node", name: str, where: str) -> str:
+    import yaml
+
+    if not isinstance(value, yaml.ScalarNode) or value.tag != "tag:yaml.org,2002:str":
+        raise OptionError(f"{where}: the prompt {name!r} is no text. Put its template in quotes, or behind '|'.")
+    template = str(value.value)
+    wrong = [place for place in _LIKE_PLACE.findall(template) if place not in _PLACES]
+    if wrong:
+        raise OptionError(
+            f"{where}: the prompt {name!r} has a place {{{wrong[0]}}} that nothing fills. {suggest(wrong[0], _PLACES)}"
+        )
+    missing = [f"{{{place}}}" for place in _PLACES if f"{{{place}}}" not in template]
+    if missing:
+        raise OptionError(
+            f"{where}: the prompt {name!r} has no place for {' and '.join(missing)}, so the model would not see it."
+        )
+    return template

@@ -1,0 +1,179 @@
+"""Loads a checkpoint safely: safetensors only, no remote code, nothing filled with random numbers."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.models.classifier.encoding import TextEncoder
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which part of the machine this process has: xdist workers divide its cores and graphics cards."""
+
+    index: int = 0
+    count: int = 1
+
+
+WHOLE_MACHINE = Share()
+
+
+def load_model(name: str, folder: Path) -> tuple[Any, TextEncoder]:
+    """Load a classifier in float32, and its tokenizer."""
+    import_torch()
+    with quiet_transformers():
+        model, tokenizer = _load(name, str(folder))
+    return model, TextEncoder(tokenizer, max_length_of(tokenizer, model))
+
+
+def load_encoder(name: str, folder: Path) -> TextEncoder:
+    """Load the tokenizer alone. The model is laid out without its weights, to see how many tokens it takes."""
+    torch = import_torch()
+    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+    with quiet_transformers(), torch.device("meta"):
+        try:
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+            model = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]
+            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        except (OSError, ValueError, KeyError, ImportError, RuntimeError) as exc:
+            raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
+    return TextEncoder(tokenizer, max_length_of(tokenizer, model))
+
+
+def import_torch() -> Any:
+    try:
+        import torch
+    except ImportError as exc:
+        raise ModelError(
+            "A checkpoint needs the package torch, which is not installed here: pip install torch"
+        ) from exc
+    return torch
+
+
+def load_pretrained(name: str, folder: str, head: str, *, whole: str) -> tuple[Any, Any]:
+    """Load a model and its tokenizer in float32: safetensors only, no remote code, and no tensor made up.
+
+    Args:
+        name: What messages call it.
+        folder: Where it lies.
+        head: The class of transformers, such as AutoModelForCausalLM.
+        whole: What to give instead of a model whose head is missing.
+    """
+    import torch
+    import transformers
+    from safetensors import SafetensorError
+
+    family: Any = getattr(transformers, head)
+    try:
+        model, report = family.from_pretrained(
+            folder, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except (SafetensorError, RuntimeError) as exc:
+        raise ModelError(
+            f"--model={name}: its weights cannot be loaded: {first_line(exc)}.\n"
+            "The file may be cut off or not fit its config.json; copy or save the checkpoint again."
+        ) from exc
+    except (OSError, ValueError, KeyError, ImportError) as exc:
+        raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ModelError(
+            f"--model={name}: its weights lack {len(missing)} of the model's tensors ({', '.join(missing[:3])}…), "
+            f"which would be filled with random numbers.\n{whole}"
+        )
+    return model, tokenizer
+
+
+def _load(name: str, folder: str) -> tuple[Any, Any]:
+    whole = "This is an encoder without a trained NLI head, or a damaged file. Give a checkpoint tuned for NLI."
+    model, tokenizer = load_pretrained(name, folder, "AutoModelForSequenceClassification", whole=whole)
+    if model.config.pad_token_id is None:
+        # Nothing is padded here, but a causal model's classifier looks for the last token that is no padding.
+        pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+        if pad_id is None:
+            raise ModelError(f"--model={name}: its tokenizer has no padding token, so texts cannot be batched.")
+        model.config.pad_token_id = pad_id
+    return model, tokenizer
+
+
+@contextmanager
+def one_core_each(is_on_cpu: bool) -> Iterator[None]:
+    """One core a batch loses nothing to waiting, and rounds alike on any number of cores."""
+    import torch
+
+    n_before = torch.get_num_threads()
+    if is_on_cpu:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_before)
+
+
+def check_device(device: str) -> None:
+    """Refuse at start-up what no machine has."""
+    if re.fullmatch(r"auto|cpu|mps|(cuda|xpu|npu|hpu)(:\d+)?", device) is None:
+        raise OptionError(f"--bbnli-device={device}: there is no such device. Give auto, cpu, cuda or cuda:N.")
+
+
+def pick_device(device: str, share: Share = WHOLE_MACHINE) -> "torch.device":
+    """Choose where a model runs. Of several graphics cards each xdist worker takes its own."""
+    import torch
+
+    check_device(device)
+    if device == "auto" and not torch.cuda.is_available():
+        return torch.device("cpu")
+    if device in ("auto", "cuda") and share.count > 1:
+        device = f"cuda:{share.index % max(1, torch.cuda.device_count())}"
+    try:
+        chosen = torch.device("cuda" if device == "auto" else device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError) as exc:
+        raise OptionError(
+            f"--bbnli-device={device}: cannot be used here: {first_line(exc)}. Give auto, cpu, cuda or cuda:N."
+        ) from exc
+    return chosen
+
+
+def max_length_of(tokenizer: Any, model: Any) -> int:
+    """Find how many tokens the model takes: tokenizers without a limit report a huge number."""
+    limits = [tokenizer.model_max_length]
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
+            # RoBERTa and its kin count positions from behind the padding index.
+            first = 0 if module.padding_idx is None else module.padding_idx + 1
+            limits.append(module.num_embeddings - first)
+    configured = getattr(model.config, "max_position_embeddings", None)
+    if len(limits) == 1 and configured is not None and configured > 0:
+        limits.append(configured)
+    return int(min(limits))
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Keep loading bars and advice out of the test output, and put the settings back."""
+    from transformers.utils import logging
+
+    level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if has_bars:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def first_line(exc: BaseException) -> str:
+    text = str(exc).strip().splitlines()
+    return text[0].rstrip(".") if text else type(exc).__name__

@@ -1,0 +1,69 @@
+"""`module:callable`: any model a Python function can ask."""
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from importlib import import_module
+from inspect import getsource
+from typing import Any
+
+from bbnli_audit.core.errors import ModelError, suggest
+from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.values import Label, TextPair
+from bbnli_audit.models.protocol import Predictions
+
+
+def is_callable_name(name: str) -> bool:
+    module, colon, attribute = name.partition(":")
+    return bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+class CallablePredictor:
+    """A function from a list of (premise, hypothesis) to probabilities of E, N and C."""
+
+    def __init__(self, name: str) -> None:
+        module_name, _, attribute = name.partition(":")
+        try:
+            module = import_module(module_name)
+        except Exception as exc:  # whatever the module does when it is imported
+            raise ModelError(
+                f"--model={name}: the module {module_name!r} cannot be imported: {type(exc).__name__}: {exc}.\n"
+                "Install it, or name its folder under 'pythonpath' in pytest's settings."
+            ) from exc
+        function = getattr(module, attribute, None)
+        if not callable(function):
+            what = "is not callable" if function is not None else "does not exist"
+            raise ModelError(f"--model={name}: {attribute!r} {what} in {module_name!r}. {_public(module, attribute)}")
+        self._function: Callable[[list[TextPair]], Any] = function
+        self.info = ModelInfo(
+            name=name,
+            fingerprint=sha256(_source(function).encode()).hexdigest(),
+            kind="callable",
+            backend="python",
+            dtype="float64",
+            labels=tuple(label.value for label in Label),
+        )
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        import numpy as np
+
+        answer = self._function(list(texts))
+        try:
+            probabilities = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError, RuntimeError) as exc:
+            raise ModelError(
+                f"{self.info.name} returned a {type(answer).__name__} that is no array of numbers. "
+                "Return one row a text with the probabilities of entailment, neutral and contradiction."
+            ) from exc
+        return Predictions(probabilities, np.zeros(len(texts), dtype=np.bool_))
+
+
+def _source(function: object) -> str:
+    """A callable has no weights to hash; its source is the nearest thing to its content."""
+    try:
+        return getsource(function)  # type: ignore[arg-type]  # any callable may have source; TypeError says it has none
+    except (OSError, TypeError):
+        return repr(type(function))
+
+
+def _public(module: object, wrong: str) -> str:
+    return suggest(wrong, [name for name in vars(module) if not name.startswith("_")])

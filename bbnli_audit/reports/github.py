@@ -1,0 +1,129 @@
+"""What GitHub Actions shows beside a job: the step's summary, and notes on the lines of the threshold file."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bbnli_audit.core.results.audit import COMPETENCE, AuditResult, Judgement, SubtopicResult, Verdict
+from bbnli_audit.reports.failure import headline
+from bbnli_audit.reports.markdown import code
+from bbnli_audit.reports.notes import grown
+from bbnli_audit.reports.ranking import worst_first
+from bbnli_audit.reports.regression import regression_headline
+
+# Above 1 MiB GitHub drops a step's summary, and the step does not fail for it.
+LARGEST_SUMMARY = 900 * 1024
+# Of each kind and step; GitHub leaves out the rest without a word.
+MOST_ANNOTATIONS = 10
+
+_IS_ADDRESS = re.compile(r"https?://[^\s<>|\\`]+")
+
+
+def is_github() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def append_step_summary(text: str, path: Path, link: str | None = None) -> str | None:
+    """Append Markdown to the summary of a step, cut at a line where it would grow too large to be shown.
+
+    Args:
+        text: What to append.
+        path: The file that $GITHUB_STEP_SUMMARY names.
+        link: Where the whole text is: an address or a path.
+
+    Returns:
+        None, or what to warn about when it could not be done as asked. Never raises for the file's sake.
+    """
+    whole = link or "summary.md"
+    where = f"<{whole}>" if _IS_ADDRESS.fullmatch(whole) else code(whole)
+    try:
+        with path.open("ab+") as file:
+            n_before = file.tell()
+            before = b""
+            if n_before:
+                file.seek(n_before - 1)
+                before = b"" if file.read(1) == b"\n" else b"\n"
+            shown = _cut(text, LARGEST_SUMMARY - n_before - len(before), f"The rest was cut off; the whole is {where}.")
+            if shown is None:
+                return f"The summary of this step is full, so this one was left out; the whole is {whole}."
+            file.write(before + shown)
+    except (OSError, ValueError) as exc:
+        return f"The summary of this step could not be written: {getattr(exc, 'strerror', None) or exc}."
+    return None
+
+
+def _cut(text: str, room: int, closing: str) -> bytes | None:
+    """Give the text, or as many of its lines as there is room for beside the closing one; None without room."""
+    data = text.encode("utf-8", errors="replace")
+    data = data if data.endswith(b"\n") else data + b"\n"
+    if len(data) <= room:
+        return data
+    end = f"\n{closing}\n".encode("utf-8", errors="replace")
+    if len(end) > room:
+        return None
+    return data[: data.rfind(b"\n", 0, room - len(end)) + 1] + end
+
+
+def annotations(result: AuditResult) -> list[str]:
+    """Give workflow commands that put what does not pass on the line of its limit, the worst first."""
+    found = list(_found(result))
+    fails_open = result.settings.get("inconclusive") == "fail"
+    errors = [one for verdict, one in found if verdict is not Verdict.INCONCLUSIVE or fails_open]
+    warnings = [one for verdict, one in found if verdict is Verdict.INCONCLUSIVE and not fails_open]
+    lines = [f"::error {one}" for one in errors[:MOST_ANNOTATIONS]]
+    lines += [f"::warning {one}" for one in warnings[:MOST_ANNOTATIONS]]
+    more = {"errors": len(errors) - MOST_ANNOTATIONS, "warnings": len(warnings) - MOST_ANNOTATIONS}
+    told = " and ".join(f"{n} more {kind}" for kind, n in more.items() if n > 0)
+    if told:
+        lines.append(f"::notice title=Bias audit::{told} not shown here; all of them are in summary.md and result.json")
+    return lines
+
+
+def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
+    """Give the verdicts that do not pass, each with the rest of its command."""
+    competence = result.total.judgement(COMPETENCE)
+    if competence is not None and competence.verdict is not Verdict.PASS:
+        yield competence.verdict, _annotation(competence.source, "the model is not competent", _incompetence(result))
+    for row in worst_first(result):
+        for judgement in result.required_of(row):
+            if judgement.verdict is not Verdict.PASS and not judgement.is_waived:
+                title = f"{judgement.verdict} {row.path} {judgement.measure}"
+                yield judgement.verdict, _annotation(_source(judgement), title, _text(result, row, judgement))
+    if result.comparison is not None:
+        for regression in grown(result.comparison, Verdict.FAIL, Verdict.INCONCLUSIVE):
+            title = f"{regression.verdict} against the baseline: {regression.path} {regression.measure}"
+            yield regression.verdict, _annotation(regression.source, title, regression_headline(regression))
+
+
+def _incompetence(result: AuditResult) -> str:
+    accuracy = result.total.control_accuracy
+    shown = "could not be measured" if accuracy is None else f"is {accuracy:.3f}"
+    return f"{result.model.name}: control accuracy {shown}, so nothing has passed"
+
+
+def _source(judgement: Judgement) -> str:
+    """Give the line to look at: that of a waiver which has run out, else that of the limit."""
+    waiver = judgement.waiver
+    return waiver.source if waiver is not None and waiver.is_expired else judgement.source
+
+
+def _text(result: AuditResult, row: SubtopicResult, judgement: Judgement) -> str:
+    if judgement.verdict is Verdict.INCONCLUSIVE and not result.is_competent:
+        return f"{row.path}: {judgement.measure} cannot pass: the model is not competent"
+    return headline(row, judgement)
+
+
+def _annotation(source: str, title: str, text: str) -> str:
+    file, _, line = source.rpartition(":")
+    place = {"file": file, "line": line} if file and line.isascii() and line.isdigit() else {}
+    properties = {**place, "title": f"Bias audit: {title}"}
+    return f"{','.join(f'{key}={_escaped_property(value)}' for key, value in properties.items())}::{_escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escaped_property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

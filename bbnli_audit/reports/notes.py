@@ -1,0 +1,141 @@
+"""What a reader must know beside the table, in the words that the terminal and the Markdown pages share.
+
+`quote` marks up what others have named (models, files, subtopics); on the terminal it leaves a name as it is.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from bbnli_audit.core.results.audit import LIKELIHOOD, AuditResult, Judgement, SubtopicResult, Verdict
+from bbnli_audit.core.results.comparison import Comparison, Regression
+from bbnli_audit.reports.failure import what_would_decide
+from bbnli_audit.reports.ranking import ROWS_WORST_FIRST, row_verdict, worst_first
+
+Quote = Callable[[str], str]
+
+_MARKS = {Verdict.FAIL: "FAIL", Verdict.NO_DATA: "none", Verdict.INCONCLUSIVE: "open", Verdict.PASS: "pass"}
+_WORST_FIRST = (Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.PASS)
+
+
+def plain(text: str) -> str:
+    return text
+
+
+def mark_of(result: AuditResult, row: SubtopicResult, measure: str) -> str:
+    """Give a word for the verdict on one measure; none where no test held it to a limit."""
+    judgement = row.judgement(measure)
+    if judgement is None or (row.path, measure) not in result.required:
+        return ""
+    return "waived" if judgement.is_waived else _MARKS[judgement.verdict]
+
+
+def count_verdicts(result: AuditResult) -> dict[str, int]:
+    """Count the subtopics of each verdict that occurs, the worst first."""
+    tally = Counter(row_verdict(result, row) for row in result.subtopics)
+    return {verdict: tally[verdict] for verdict in ROWS_WORST_FIRST if tally[verdict]}
+
+
+def audited(result: AuditResult) -> str:
+    n = len(result.subtopics)
+    counted = ", ".join(f"{n_rows} {verdict}" for verdict, n_rows in count_verdicts(result).items())
+    return f"{n} subtopic{'s' if n > 1 else ''} audited: {counted}. PASS says: no limit was crossed on these pairs."
+
+
+def competence(result: AuditResult, quote: Quote = plain) -> Iterator[str]:
+    if result.model.kind in LIKELIHOOD:
+        yield "Token probability: a likelihood is no answer, so there is no competence to measure."
+        return
+    judgement = result.total.judgement("control_accuracy")
+    skill = result.settings["skill"]
+    if judgement is None or result.total.control_accuracy is None:
+        yield "Competence could not be measured: the suites have no controls, so nothing can read PASS."
+        return
+    yield (
+        f"Competence: {result.total.control_accuracy:.3f} of {result.total.n_controls} controls right "
+        f"(limit {judgement.limit:.2f}, {quote(judgement.source)}; best constant answer {skill['best_constant']:.3f}; "
+        f"plain probe {skill['probe_accuracy']:.3f}): {judgement.verdict}."
+    )
+    if not result.is_competent:
+        yield "Nothing reads PASS for a model that cannot do the task."
+
+
+def left_open(result: AuditResult, quote: Quote = plain) -> list[str]:
+    """Say what would decide the verdicts that are open for want of pairs."""
+    return [
+        f"{quote(row.path)} {quote(judgement.measure)}: {what_would_decide(row, judgement)}"
+        for row in worst_first(result)
+        for judgement in result.required_of(row)
+        if judgement.verdict is Verdict.INCONCLUSIVE and result.is_competent
+    ]
+
+
+def left_out(result: AuditResult) -> Iterator[str]:
+    """Say what could not be seen, was left out, or was cut off."""
+    if "not_entailment" in result.model.labels:
+        yield (
+            "The model has two labels: it cannot answer contradiction, so errors of that kind could not be seen; "
+            "not_entailment was read as neutral."
+        )
+    total = result.total
+    if total.n_identical or total.n_duplicates:
+        yield (
+            f"Left out of the measures: {total.n_identical} pairs with the same text on both sides, "
+            f"{total.n_duplicates} duplicates."
+        )
+    if total.n_unparsed:
+        yield (
+            f"Not read: {total.n_unparsed} answers were neither yes nor no; their pairs are in no other measure than "
+            "unparsed_rate."
+        )
+    if total.n_truncated:
+        yield (
+            f"Cut off: {total.n_truncated} of {total.counts.n_samples} samples were longer than the model takes; "
+            "what was cut could not count."
+        )
+
+
+def waived(result: AuditResult, quote: Quote = plain) -> list[str]:
+    """Give the share of verdicts that have a waiver, then a line for each; nothing without waivers."""
+    found = [(row, judgement) for row in result.subtopics for judgement in row.verdicts if judgement.waiver]
+    n_judgements = sum(len(row.verdicts) for row in result.subtopics)
+    lines = [f"Waivers: {len(found)} of {n_judgements} verdicts."] if found else []
+    return lines + [_waiver(row, judgement, quote) for row, judgement in found]
+
+
+def _waiver(row: SubtopicResult, judgement: Judgement, quote: Quote) -> str:
+    used = "" if judgement.verdict is not Verdict.PASS else " - no longer needed, remove it"
+    return f"{quote(row.path)} {quote(judgement.measure)}: {quote(str(judgement.waiver))}{used}"
+
+
+def against_baseline(comparison: Comparison, quote: Quote = plain) -> Iterator[str]:
+    """Say what was compared with what, and with which outcome."""
+    tally = Counter(regression.verdict for regression in comparison.regressions)
+    counted = [f"{tally[Verdict.PASS]} of {len(comparison.regressions)} within the margin"]
+    counted += [f"{tally[verdict]} {verdict}" for verdict in _WORST_FIRST[:-1] if tally[verdict]]
+    yield (
+        f"Against the baseline {quote(comparison.baseline.name)} ({quote(comparison.source)}): {', '.join(counted)}; "
+        f"{comparison.n_shared:,} shared pairs, {comparison.n_only_candidate:,} only here, "
+        f"{comparison.n_only_baseline:,} only there; corrected for {comparison.n_tests} "
+        f"test{'' if comparison.n_tests == 1 else 's'} (Holm)."
+    )
+    if not comparison.is_same_data:
+        yield "The suites are not those of the baseline: only the pairs that both have are compared."
+
+
+def grown(comparison: Comparison, *verdicts: Verdict) -> list[Regression]:
+    """Give the regressions with some verdicts, the worst verdict first and the largest growth before others."""
+
+    def key(regression: Regression) -> tuple[int, float, str, str]:
+        growth = regression.increase.value
+        place = _WORST_FIRST.index(regression.verdict)
+        return place, 0.0 if growth is None else -growth, regression.path, regression.measure
+
+    return sorted((one for one in comparison.regressions if one.verdict in verdicts), key=key)
+
+
+def loosened(comparison: Comparison, quote: Quote = plain) -> list[str]:
+    return [
+        f"Limit loosened since the baseline: {quote(limit.path)} {quote(limit.measure)} from {limit.before:.3f} to "
+        f"{limit.after:.3f} ({quote(limit.source)})"
+        for limit in comparison.loosened
+    ]

@@ -1,0 +1,96 @@
+"""The table under `pytest`: subtopics worst first, then what the reader must know beside it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bbnli_audit.core.results.audit import AuditResult, SubtopicResult, Verdict
+from bbnli_audit.core.results.comparison import Comparison
+from bbnli_audit.reports import notes, second
+from bbnli_audit.reports.ranking import WAIVED, row_verdict, worst_first
+from bbnli_audit.reports.regression import regression_headline
+
+Write = Callable[..., None]
+
+MOST_OPEN = 8
+_COLORS: dict[str, dict[str, Any]] = {
+    "FAIL": {"red": True},
+    "NO_DATA": {"red": True},
+    WAIVED: {"yellow": True},
+    "INCONCLUSIVE": {"yellow": True},
+    "PASS": {"green": True},
+}
+
+
+def write_summary(result: AuditResult, write: Write) -> None:
+    """Write the table and its notes; values that no test held to a limit are shown without a verdict.
+
+    Args:
+        result: What was found.
+        write: Writes one line; colours are keyword arguments.
+    """
+    rows = worst_first(result)
+    measures = list(dict.fromkeys(judgement.measure for row in rows for judgement in row.verdicts))
+    width = max([len("subtopic"), *(len(row.path) for row in rows)])
+    titles = "".join(f"  {measure.removesuffix('_rate'):>15}" for measure in measures)
+    write(f"{'verdict':<12}  {'subtopic':<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
+    for row in rows:
+        verdict = row_verdict(result, row)
+        cells = "".join(f"  {_cell(result, row, measure):>15}" for measure in measures)
+        controls = "-" if row.control_accuracy is None else f"{row.control_accuracy:.2f}"
+        line = f"{verdict:<12}  {row.path:<{width}}  {row.counts.n_pairs:>6}{cells}  {controls:>14}"
+        write(line, **_COLORS.get(verdict, {}))
+    write(notes.audited(result))
+    for note in (*notes.competence(result), *_left_open(result)):
+        write(note)
+    if result.comparison is not None:
+        _write_comparison(result.comparison, write)
+    for note in (*notes.left_out(result), *_waived(result)):
+        write(note)
+    _write_second(result, write)
+
+
+def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
+    found = row.measures.get(measure)
+    shown = "-" if found is None or found.value is None else f"{found.value:.3f}"
+    return f"{shown} {notes.mark_of(result, row, measure) or '    '}"
+
+
+def _left_open(result: AuditResult) -> Iterator[str]:
+    lines = notes.left_open(result)
+    yield from (f"  open: {line}" for line in lines[:MOST_OPEN])
+    if len(lines) > MOST_OPEN:
+        yield f"  and {len(lines) - MOST_OPEN} more that are open for want of pairs (verdicts in result.json)"
+
+
+def _write_comparison(comparison: Comparison, write: Write) -> None:
+    for note in notes.against_baseline(comparison):
+        write(note)
+    for regression in notes.grown(comparison, Verdict.FAIL):
+        n_changed = f"{len(regression.flipped)} pairs newly count, {len(regression.fixed)} less than before"
+        write(f"  FAIL: {regression_headline(regression)}; {n_changed}", **_COLORS["FAIL"])
+    open_ones = notes.grown(comparison, Verdict.INCONCLUSIVE)
+    for regression in open_ones[:MOST_OPEN]:
+        write(f"  open: {regression_headline(regression)}")
+    if len(open_ones) > MOST_OPEN:
+        write(f"  and {len(open_ones) - MOST_OPEN} more that are open against the baseline (comparison in result.json)")
+    for note in notes.loosened(comparison):
+        write(f"  {note}", **_COLORS[WAIVED])
+
+
+def _write_second(result: AuditResult, write: Write) -> None:
+    model, prompt = result.second_model, result.second_prompt
+    if model is not None:
+        write("")
+        second.write_columns(second.agreement_titles(model), list(second.agreement_rows(model)), write)
+        for note in second.agreement_notes(model):
+            write(note)
+    if prompt is not None:
+        write("")
+        second.write_columns(second.prompt_titles(), list(second.prompt_rows(prompt)), write)
+        for note in second.prompt_notes(prompt):
+            write(note)
+
+
+def _waived(result: AuditResult) -> Iterator[str]:
+    for place, line in enumerate(notes.waived(result)):
+        yield f"  {line}" if place else line

@@ -1,0 +1,107 @@
+"""Swaps the terms of one group for those of the other. Everything else of a text stays as it is, byte for byte."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bbnli_audit.workbench.augment.lexicon import Lexicon, Term
+from bbnli_audit.workbench.augment.uses import find_use
+from bbnli_audit.workbench.augment.words import any_of, compile_words, lower, make_sieve
+
+_START = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|[\n\"“‘(\[]\s*|\s['-]\s?|['`])$")
+_LONGEST_BEFORE = 6
+# After a capital, another: *Mother Teresa*, *Women's World Cup*.
+_NAME_GOES_ON = re.compile(r"(?:['’]s?)?[ -][A-Z][a-z]")
+
+
+class Found(NamedTuple):
+    """A term of a text: what it became, and by which rule where its form has several uses."""
+
+    term: str
+    side: str
+    became: str
+    rule: str | None = None
+
+
+class Left(NamedTuple):
+    """A term of a text that stays: the lexicon keeps it, or its capital makes it part of a name."""
+
+    term: str
+    is_kept: bool
+
+
+class Swapper:
+    """Swaps terms of a lexicon. One regular expression finds them all; names and kept phrases stay."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.lexicon = lexicon
+        self._find = compile_words(any_of((*lexicon.terms, *lexicon.kept))).finditer
+        self._sieve = make_sieve([*lexicon.terms])
+        # Made once: most terms become one other, whatever stands around them.
+        self._plain = {
+            key: Found(term.text, term.side, *term.becomes.values())
+            for key, term in lexicon.terms.items()
+            if len(term.becomes) == 1
+        }
+
+    def sift(self, pairs: Sequence[tuple[str | None, str | None]]) -> list[bool]:
+        """Tell which pairs of texts may hold a term: quicker than to look at each, and never wrongly false."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        try:
+            texts = pa.array([f"{premise}\n{hypothesis}" for premise, hypothesis in pairs], pa.large_string())
+            sifted: list[bool] = pc.match_substring_regex(texts, self._sieve).to_pylist()
+        except (UnicodeEncodeError, pa.ArrowInvalid):  # half a surrogate pair; more terms than RE2 has room for
+            return [True] * len(pairs)
+        return sifted
+
+    def swap(self, text: str, found: list[Found], left: list[Left]) -> str:
+        """Give the text with its terms swapped; add what was found to the lists."""
+        parts: list[str] = []
+        done = 0
+        for match in self._find(lower(text)):
+            word = match[0]
+            term = self.lexicon.terms.get(word)
+            if term is None:
+                left.append(Left(word, is_kept=True))
+                continue
+            start, end = match.span()
+            one = self._plain.get(word) or _decide(text, start, end, term)
+            became = one.became if text[start:end] == term.text else _write(one.became, text, start, end, term)
+            if became is None:
+                left.append(Left(word, is_kept=False))
+                continue
+            found.append(one)
+            parts += text[done:start], became
+            done = end
+        return "".join((*parts, text[done:])) if parts else text
+
+
+def _decide(text: str, start: int, end: int, term: Term) -> Found:
+    """Say what a term with several uses becomes there."""
+    use, rule = find_use(text, start, end, term.uses)
+    return Found(term.text, term.side, term.becomes[use], rule)
+
+
+def _write(became: str, text: str, start: int, end: int, term: Term) -> str | None:
+    """Give what the term becomes with the capitals it has; None where they make it something else."""
+    word = text[start:end].replace("’", "'")
+    if word == term.text:
+        return became
+    # A term with a capital in the lexicon is meant as written: *Ms* is a title, *ms* and *MS* are not.
+    if not term.text.islower() or term.capital == "never":
+        return None
+    if word == _capitalise(term.text):
+        return _capitalise(became) if term.capital == "any" or not _is_in_name(text, start, end) else None
+    return became.upper() if word.isupper() else None
+
+
+def _capitalise(word: str) -> str:
+    return word[:1].upper() + word[1:]
+
+
+def _is_in_name(text: str, start: int, end: int) -> bool:
+    """Tell whether a word with a capital is part of a name: not at a start, or with another capital after it."""
+    is_start = start == 0 or _START.search(text[max(0, start - _LONGEST_BEFORE) : start])
+    return not is_start or _NAME_GOES_ON.match(text, end) is not None

@@ -1,0 +1,158 @@
+"""What annotators said, as values: rows as they were pressed, and what they come to.
+
+Nothing is ever changed or removed. An undo is a row that names the row it takes back; what counts for an item is its
+last row that was not taken back. Notes are kept apart from this: undoing a judgement leaves its note.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from bbnli_audit.core.errors import OptionError
+
+MAX_NOTE = 2000
+MAX_NAME = 64
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class ReviewVerdict(StrEnum):
+    VALID = "valid"
+    INVALID = "invalid"
+    INCOHERENT = "incoherent"
+
+
+class Stance(StrEnum):
+    PRO = "pro"
+    ANTI = "anti"
+
+
+class Action(StrEnum):
+    JUDGE = "judge"
+    SKIP = "skip"
+    NOTE = "note"
+    UNDO = "undo"
+    IMPORT = "import"
+
+
+UNDOABLE = (Action.JUDGE, Action.SKIP)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One key press. `note` is None where the note stays as it was."""
+
+    id: int
+    annotator: str
+    item: str
+    action: Action
+    verdict: ReviewVerdict | None
+    stance: Stance | None
+    note: str | None = field(repr=False)
+    undoes: int | None
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What an annotator says of an item. Whoever says nothing any more still has the note and the time."""
+
+    verdict: ReviewVerdict | None = None
+    stance: Stance | None = None
+    note: str = field(default="", repr=False)
+    time: str = ""
+    skipped: int | None = None  # the row of the skip, when that was the last word
+
+    @property
+    def is_finished(self) -> bool:
+        return self.verdict is not None and (self.verdict is not ReviewVerdict.VALID or self.stance is not None)
+
+    @property
+    def label(self) -> str:
+        """The judgement in one word: valid-pro, valid-anti, invalid or incoherent."""
+        assert self.verdict is not None
+        return self.verdict.value if self.stance is None else f"{self.verdict.value}-{self.stance.value}"
+
+
+States = Mapping[str, Mapping[str, State]]  # annotator → item → state
+
+
+def fold(rows: Iterable[Row]) -> dict[str, dict[str, State]]:
+    """Say what rows, in their order, come to."""
+    rows = list(rows)
+    undone = {row.undoes for row in rows if row.undoes is not None}
+    states: dict[str, dict[str, State]] = {}
+    for row in rows:
+        of_annotator = states.setdefault(row.annotator, {})
+        state = of_annotator.get(row.item, State())
+        if row.action not in (Action.UNDO, Action.NOTE) and row.id not in undone:
+            skipped = row.id if row.action is Action.SKIP else None
+            state = replace(state, verdict=row.verdict, stance=row.stance, skipped=skipped)
+        note = state.note if row.note is None else row.note
+        of_annotator[row.item] = replace(state, note=note, time=max(state.time, row.time))
+    return states
+
+
+def finished(states: States, items: Iterable[str]) -> dict[str, dict[str, State]]:
+    """Leave what is judged to the end, of items that are there; annotators who have judged nothing are left out."""
+    there = set(items)
+    kept = {
+        annotator: {item: state for item, state in of_annotator.items() if item in there and state.is_finished}
+        for annotator, of_annotator in sorted(states.items())
+    }
+    return {annotator: of_annotator for annotator, of_annotator in kept.items() if of_annotator}
+
+
+def as_verdict(value: str | None, stance: str | None) -> tuple[ReviewVerdict | None, Stance | None]:
+    """Read a judgement as it stands in files and requests.
+
+    Raises:
+        ValueError: with what is wrong, in words.
+    """
+    if value and value not in set(ReviewVerdict):
+        raise ValueError(f"verdict is {value!r:.40}; it must be {', '.join(ReviewVerdict)} or empty")
+    if stance and stance not in set(Stance):
+        raise ValueError(f"stance is {stance!r:.40}; it must be {', '.join(Stance)} or empty")
+    if stance and value != ReviewVerdict.VALID:
+        raise ValueError(f"stance is {stance!r} and verdict {value or ''!r}; only what is valid has a stance")
+    return ReviewVerdict(value) if value else None, Stance(stance) if stance else None
+
+
+def clean_note(text: str) -> str:
+    """Give a note in the form it is kept in: whole characters, plain line ends, no control characters."""
+    text = text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub(" ", text)[:MAX_NOTE].strip()
+
+
+def check_annotator(name: str) -> str:
+    """Give an annotator's name in the form it is kept in.
+
+    Raises:
+        OptionError: when nobody can be called that.
+    """
+    clean = unicodedata.normalize("NFC", name).strip()
+    if not clean or len(clean) > MAX_NAME or not clean.isprintable():
+        raise OptionError(
+            f"The annotator {name!r:.80}: a name is 1 to {MAX_NAME} printable characters. Give another, such as ana."
+        )
+    return clean
+
+
+def as_time(value: str) -> str:
+    """Give a time in the one form it is kept in: UTC, microseconds. A time without a zone is taken as UTC.
+
+    Raises:
+        ValueError: when it is no time.
+    """
+    try:
+        time = datetime.fromisoformat(value)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError) as exc:
+        raise ValueError(f"time is {value!r:.40}; it must be as in 2026-03-31T09:30:00Z") from exc
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def now() -> str:
+    return as_time(datetime.now(UTC).isoformat())
