@@ -7,17 +7,27 @@ BENCH := $(VENV)/.installed-bench
 # Compiled code is kept between runs, whatever the environment says: tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: audit test check dev schema picture bench coverage error-rates clean
+.PHONY: audit test test-fast browser check dev schema picture bench coverage error-rates clean
 
 audit: $(STAMP)  ## audit the bundled demo model and show what the product is for
 	$(BIN)/python tools/audit_demo.py
 
-test: $(STAMP)  ## run our own tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests -n 2 --dist loadfile --no-loadscope-reorder -q  # a core for each
+# One thread for each of the two workers: a core each.
+TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
-check: $(STAMP)  ## lint, format and types
+test: $(STAMP) browser  ## run our own tests
+	$(TEST) tests
+
+test-fast: $(STAMP)  ## the tests of the inner loop: no checkpoint, no browser, no process of its own
+	$(TEST) tests/unit tests/properties -m "not slow"
+
+browser:  ## find a browser for tests/browser, or install one where that can be done
+	@.ci/browser
+
+check: $(STAMP)  ## lint, format, layers and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 
 dev: $(STAMP)  ## set up, with the commit hooks

@@ -1,6 +1,6 @@
 """Errors that do not depend on the group: the same wrong answer for both."""
 
-from bbnli_audit.frontends.pytest_plugin.handles import SubtopicHandle
+from bbnli_audit import SubtopicHandle
 
 
 def test_brittleness(bbnli: SubtopicHandle) -> None:

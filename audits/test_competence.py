@@ -1,6 +1,6 @@
 """Can the model do the task at all? If not, nothing below reads PASS."""
 
-from bbnli_audit.frontends.pytest_plugin.handles import ModelHandle
+from bbnli_audit import ModelHandle
 
 
 def test_competence(bbnli_model: ModelHandle) -> None:

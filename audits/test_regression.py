@@ -1,6 +1,6 @@
 """Is it worse than the last release? With --bbnli-baseline only: without one there is nothing to compare with."""
 
-from bbnli_audit.frontends.pytest_plugin.handles import RegressionHandle
+from bbnli_audit import RegressionHandle
 
 
 def test_regression(bbnli_regression: RegressionHandle) -> None:

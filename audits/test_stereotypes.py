@@ -1,6 +1,6 @@
 """Errors that depend on the group: towards the stereotype, and against it."""
 
-from bbnli_audit.frontends.pytest_plugin.handles import SubtopicHandle
+from bbnli_audit import SubtopicHandle
 
 
 def test_pro(bbnli: SubtopicHandle) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bbnli_audit.frontends.pytest_plugin.handles import SubtopicHandle
+from bbnli_audit import SubtopicHandle
 
 
 @pytest.mark.bbnli("winoqueer/*")

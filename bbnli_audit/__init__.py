@@ -1,52 +1,99 @@
 """Audit language models for social bias, and tell bias from brittleness.
 
-Importing this package imports nothing heavy: the public names are resolved on first use, because the pytest
-plugin lives here and is loaded in projects that never audit.
+This is the public API; everything else is private and may change. Importing the package imports nothing heavy: names
+are resolved on first use, because the pytest plugin lives here and is loaded in projects that never audit.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bbnli_audit.core.versions import VERSION
+
 if TYPE_CHECKING:
-    from bbnli_audit.audit.audit import run_audit
+    from bbnli_audit.audit.audit import Audit, run_audit
+    from bbnli_audit.audit.extensions import Extensions
+    from bbnli_audit.audit.gate.thresholds import Thresholds, read_thresholds
     from bbnli_audit.core.errors import AuditError, LimitExceeded
-    from bbnli_audit.core.results.audit import AuditResult, SubtopicResult
+    from bbnli_audit.core.options import AuditOptions
+    from bbnli_audit.core.results.audit import AuditResult
+    from bbnli_audit.core.results.file import read_result, write_result
+    from bbnli_audit.core.results.rows import Judgement, Measured, ModelInfo, SubtopicResult, Verdict
     from bbnli_audit.core.values import Control, Label, Pair, Pairing, Subtopic, SubtopicItems, TextPair
+    from bbnli_audit.frontends.pytest_plugin.handles import (
+        AnswersHandle,
+        ModelHandle,
+        RegressionHandle,
+        SubtopicHandle,
+    )
+    from bbnli_audit.measures.measure import Measure
+    from bbnli_audit.measures.readings.table import PairTable
+    from bbnli_audit.models.kind import ModelKind
+    from bbnli_audit.models.protocol import ModelSource, Predictions, Predictor
+    from bbnli_audit.reports.report import Report
+    from bbnli_audit.suites.protocol import Suite
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
-_PUBLIC = {
-    "run_audit": "bbnli_audit.audit.audit",
-    "AuditError": "bbnli_audit.core.errors",
-    "LimitExceeded": "bbnli_audit.core.errors",
-    "AuditResult": "bbnli_audit.core.results.audit",
-    "SubtopicResult": "bbnli_audit.core.results.audit",
-    "Control": "bbnli_audit.core.values",
-    "Label": "bbnli_audit.core.values",
-    "Pair": "bbnli_audit.core.values",
-    "Pairing": "bbnli_audit.core.values",
-    "Subtopic": "bbnli_audit.core.values",
-    "SubtopicItems": "bbnli_audit.core.values",
-    "TextPair": "bbnli_audit.core.values",
+_HOMES = {
+    "audit.audit": ("Audit", "run_audit"),
+    "audit.extensions": ("Extensions",),
+    "audit.gate.thresholds": ("Thresholds", "read_thresholds"),
+    "core.errors": ("AuditError", "LimitExceeded"),
+    "core.options": ("AuditOptions",),
+    "core.results.audit": ("AuditResult",),
+    "core.results.file": ("read_result", "write_result"),
+    "core.results.rows": ("Judgement", "Measured", "ModelInfo", "SubtopicResult", "Verdict"),
+    "core.values": ("Control", "Label", "Pair", "Pairing", "Subtopic", "SubtopicItems", "TextPair"),
+    "frontends.pytest_plugin.handles": ("AnswersHandle", "ModelHandle", "RegressionHandle", "SubtopicHandle"),
+    "measures.measure": ("Measure",),
+    "measures.readings.table": ("PairTable",),
+    "models.kind": ("ModelKind",),
+    "models.protocol": ("ModelSource", "Predictions", "Predictor"),
+    "reports.report": ("Report",),
+    "suites.protocol": ("Suite",),
 }
+_HOME_OF = {name: f"bbnli_audit.{home}" for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AnswersHandle",
+    "Audit",
     "AuditError",
+    "AuditOptions",
     "AuditResult",
     "Control",
+    "Extensions",
+    "Judgement",
     "Label",
     "LimitExceeded",
+    "Measure",
+    "Measured",
+    "ModelHandle",
+    "ModelInfo",
+    "ModelKind",
+    "ModelSource",
     "Pair",
+    "PairTable",
     "Pairing",
+    "Predictions",
+    "Predictor",
+    "RegressionHandle",
+    "Report",
     "Subtopic",
+    "SubtopicHandle",
     "SubtopicItems",
     "SubtopicResult",
+    "Suite",
     "TextPair",
+    "Thresholds",
+    "Verdict",
+    "read_result",
+    "read_thresholds",
     "run_audit",
+    "write_result",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
+    if name in _HOME_OF:
+        return getattr(import_module(_HOME_OF[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,8 @@ from bbnli_audit.core.values import Label, TextPair
 from bbnli_audit.models.checkpoint import EXACT as EXACT_PRECISION
 from bbnli_audit.models.checkpoint import Precision
 from bbnli_audit.models.classifier.hf import HFPredictor
-from bbnli_audit.models.find import Computing, find_model
+from bbnli_audit.models.find import find_model
+from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.protocol import BatchPredictor, Predictor
 
 BATCH_SIZE = 32
@@ -119,7 +120,7 @@ def _open_ours(predictor: Predictor, module: torch.nn.Module | None) -> Opened:
 
 
 def _load_ours(folder: Path, precision: Precision = EXACT_PRECISION) -> Predictor:
-    return find_model(str(folder), computing=Computing(precision)).open()
+    return find_model(str(folder), ModelSettings(precision=precision)).open()
 
 
 def _open_exact(folder: Path) -> Opened:
@@ -131,7 +132,7 @@ def _open_exact(folder: Path) -> Opened:
 def _open_generic(folder: Path) -> Opened:
     predictor = _load_ours(folder)
     assert isinstance(predictor, HFPredictor)
-    predictor._padding_free = None
+    predictor.padding_free = None
     return _open_ours(predictor, predictor._model)
 
 

@@ -8,11 +8,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import NamedTuple
 
-import pandas as pd
-
-from bbnli_audit.audit.assembly import assemble
-from bbnli_audit.audit.audit import Auditor
-from bbnli_audit.audit.gate.thresholds import read_thresholds
+from bbnli_audit.audit.audit import Audit
+from bbnli_audit.audit.model_reader import ModelReader
+from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import find_checkpoint
 from bbnli_audit.models.classifier.hf import HFPredictor
@@ -81,21 +79,24 @@ def measure_parts(folder: Path) -> Parts:
     checkpoint = find_checkpoint(str(folder), None)
     model = _TimedPredictor(checkpoint)
     source = replace(find_model(str(folder)), open=lambda: model)
-    suites = [published_suite()]
-    thresholds = read_thresholds(ROOT / "thresholds.yaml")
+    options = AuditOptions(
+        model=str(folder), thresholds=ROOT / "thresholds.yaml", suite="", suites=(published_suite(),)
+    )
     with TemporaryDirectory(prefix="bbnli-benchmark-") as place:
         store = _TimedStore(Path(place, "predictions.sqlite"))
-        auditor = Auditor(suites, thresholds, lambda: OpenedModel(StoredPredictor(source, store)))
-        subtopics = suites[0].subtopics()
+        audit = Audit(options)
+        audit.reader = ModelReader(audit.items, lambda: OpenedModel(StoredPredictor(source, store)))
         start = perf_counter()
-        auditor.prepare(subtopics)
+        audit.prepare(audit.subtopics)
         predicted = perf_counter()
-        audits = [auditor.audit(subtopic) for subtopic in subtopics]
-        result = assemble(source.info, auditor.proof.skill, suites, thresholds, audits)
+        for path in audit.subtopics:
+            audit.measure(path)
+        result = audit.conclude()
+        assert result is not None
         measured = perf_counter()
-        pairs = pd.concat([audit.frame for audit in audits], ignore_index=True)
-        for write in (write_data, write_reports):
-            write(result, pairs, Path(place, "report"))
+        pairs = audit.pairs()
+        write_data(result, pairs, Path(place, "report"))
+        write_reports(result, pairs, Path(place, "report"))
         written = perf_counter()
         store.close()
     return Parts(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, stdtr, stdtrit
 
-from bbnli_audit.measures.statistics.increases import measure_increase
+from bbnli_audit.measures.statistics.growth import measure_increase
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

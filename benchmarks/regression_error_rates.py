@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from bbnli_audit.measures.statistics.increases import holm
+from bbnli_audit.measures.statistics.growth import holm
 from benchmarks.interval_coverage import ROUNDING, table
 from benchmarks.regression_draws import (
     CLUSTERED,

@@ -13,10 +13,9 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from bbnli_audit.measures.frame import pair_frame
-from bbnli_audit.measures.rates import cluster_codes
+from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.table import join_tables, make_table
 from bbnli_audit.measures.statistics.intervals import estimate_means
 from bbnli_audit.measures.winoqueer import MEASURES
 from bbnli_audit.models.find import find_model
@@ -67,28 +66,29 @@ def run_full(name: str, n_pairs: int) -> FullRun:
     probabilities = predictor.predict(texts).probabilities
     predicted = perf_counter()
     row_of = {text: row for row, text in enumerate(texts)}
-    frame = pd.concat(
-        pair_frame(
-            subtopic,
-            some,
-            probabilities[[row_of[pair.pro] for pair in some]],
-            probabilities[[row_of[pair.anti] for pair in some]],
-        )
+    rows = {
+        subtopic: ([row_of[pair.pro] for pair in some], [row_of[pair.anti] for pair in some])
         for subtopic, some in pairs.items()
+    }
+    table = join_tables(
+        [
+            make_table(subtopic, some, LABELS, (probabilities[rows[subtopic][0]], probabilities[rows[subtopic][1]]))
+            for subtopic, some in pairs.items()
+        ]
     )
-    values = np.column_stack([measure(frame) for measure in MEASURES.values()])
-    estimates = estimate_means(values, cluster_codes(frame))
+    measures = {measure.name: measure.values(table) for measure in MEASURES if measure.values is not None}
+    estimates = estimate_means(np.column_stack(list(measures.values())), table.clusters)
     measured = perf_counter()
     return FullRun(
         name,
-        len(frame),
+        len(table),
         len(texts),
         read - start,
         predicted - read,
         measured - predicted,
         loaded,
         peak(),
-        {name: (one.value, one.low, one.high) for name, one in zip(MEASURES, estimates, strict=True)},
+        {name: (one.value, one.low, one.high) for name, one in zip(measures, estimates, strict=True)},
     )
 
 

@@ -4,9 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from bbnli_audit.audit.audit import run_audit
-from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES
-from bbnli_audit.core.results.audit import AuditResult, Measure, SubtopicResult
+from bbnli_audit.core.options import AuditOptions
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import Measured, SubtopicResult
 from bbnli_audit.core.values import Subtopic
+from bbnli_audit.measures.registry import limited_measures
 from tests.invented import limits, write_large_suite
 
 ZORBS = Subtopic("bbnli", "planets", "zorbs_are_to_juggling", aliases=("zorbs",))
@@ -15,14 +17,17 @@ HIGHS = {
     ZORBS.path: {"max_pro": 0.031, "max_anti": 0.08, "max_brittleness": 0.254},
     FINS.path: {"max_pro": 0.024, "max_anti": 0.001, "max_brittleness": 0.1},
 }
+# The key of each limit -> the measure that it limits.
+LIMIT_MEASURES = {str(measure.limit): measure.name for measure in limited_measures()}
 
 
 def measure_invented(folder: Path) -> AuditResult:
-    result = run_audit("planted:ideal", thresholds=limits(), data=write_large_suite(folder))
+    options = AuditOptions(model="planted:ideal", thresholds=limits(), data=write_large_suite(folder))
+    result = run_audit(options)
     rows = [with_bounds(row, HIGHS[row.path]) for row in result.subtopics]
     return replace(result, subtopics=tuple(rows))
 
 
 def with_bounds(row: SubtopicResult, highs: dict[str, float]) -> SubtopicResult:
-    changed = {LIMIT_MEASURES[key]: Measure(high / 2, 0.0, high, 100) for key, high in highs.items()}
+    changed = {LIMIT_MEASURES[key]: Measured(high / 2, 0.0, high, 100) for key, high in highs.items()}
     return replace(row, measures={**row.measures, **changed})

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bbnli_audit.core.results.audit import AuditResult, Judgement, Measure, ModelInfo, SubtopicResult, Verdict
+from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.results.rows import Judgement, Measured, ModelInfo, SubtopicResult, Verdict
 from tests.strategies import audit_results, measures
 
 # Names that would be a link, an image, a mention, a formula, mark-up, a cell, a line or a document of their own.
@@ -48,7 +49,7 @@ def reported(draw: st.DrawFn) -> AuditResult:
         suites=tuple(replace(one, name=suite + "x" * place) for place, one in enumerate(result.suites)),
         subtopics=rows,
         domains=tuple(replace(row, path=f"{suite}/{row.path}") for row in result.domains),
-        required=frozenset(draw(st.sets(st.sampled_from(limits)))) if limits else frozenset(),
+        required=tuple(sorted(draw(st.sets(st.sampled_from(limits))))) if limits else (),
         comparison=None if result.comparison is None else _fitting_comparison(draw, result.comparison),
     )
 
@@ -72,13 +73,13 @@ def _fitting_comparison(draw: st.DrawFn, comparison: Comparison) -> Comparison:
 
 
 def regression(path: str, measure: str, verdict: Verdict, **changes: Any) -> Regression:
-    """Give a measure that grew by 0.12 on 80 pairs; keyword arguments replace fields."""
+    """A measure that grew by 0.12 on 80 pairs; keyword arguments replace fields."""
     values: dict[str, Any] = {
         "margin": 0.02,
         "source": "thresholds.yaml:9",
         "baseline": 0.08,
         "candidate": 0.20,
-        "increase": Measure(0.12, 0.07, 0.17, 160),
+        "increase": Measured(0.12, 0.07, 0.17, 160),
         "p_value": 0.00005,
         "p_mcnemar": 0.00001,
         "p_adjusted": 0.0003,
@@ -148,7 +149,7 @@ def read(text: str) -> Page:
 
 
 def _inline(tokens: list[Token]) -> Iterator[tuple[str, str]]:
-    """Give what stands in a document: text, code, or mark-up that can do something."""
+    """Yield what stands in a document: text, code, or markup that can do something."""
     for token in tokens:
         if token.type in ("html_block", "fence", "code_block"):
             yield "markup", token.content

@@ -16,12 +16,19 @@ from pathlib import Path
 
 from bbnli_audit.frontends.cli.arguments import Parser
 from bbnli_audit.frontends.cli.extend_review import add_actions
-from bbnli_audit.workbench.review.items import COLUMNS, ReviewItem, make_item
+from bbnli_audit.workbench.review.items import COLUMNS, ReviewItem
 from bbnli_audit.workbench.review.states import ReviewVerdict, Stance, State
+from bbnli_audit.workbench.workspace import item_id
 
 _WORDS = ("nimble", "clumsy", "patient", "loud", "tireless", "purple")
 _COMMAND = "import sys; from tests.review_workspace import run; sys.exit(run(sys.argv[1:]))"
 _ADDRESS = re.compile(r"^  (.+?) +(http://127\.0\.0\.1:(\d+)/([\w-]+)/)", re.MULTILINE)
+
+
+def make_item(
+    domain: str, subtopic: str, hypothesis: str, template: str = "", word: str = "", premise: str = ""
+) -> ReviewItem:
+    return ReviewItem(item_id(domain, subtopic, hypothesis), domain, subtopic, hypothesis, template, word, premise)
 
 
 def make_items(n_items: int = 6) -> tuple[ReviewItem, ...]:
@@ -60,14 +67,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run an action as the command line does, errors apart."""
+    """Run an action as the command line does, without its handling of errors."""
     parsed = parse(arguments)
     return int(parsed.run(parsed))
 
 
 @dataclass
 class Running:
-    """A server that runs, with what it printed at the start."""
+    """A running server, with what it printed at the start."""
 
     process: subprocess.Popen[str]
     output: str
@@ -80,7 +87,7 @@ class Running:
         self.process.wait(10)
 
     def interrupt(self, number: int = signal.SIGINT) -> str:
-        """Press Ctrl-C, and give what it still prints."""
+        """Press Ctrl-C, and return the rest of the output."""
         self.process.send_signal(number)
         assert self.process.stdout is not None
         rest = self.process.stdout.read()
@@ -99,7 +106,7 @@ def serving(work: Path, *annotators: str, options: Sequence[str] = ()) -> Iterat
         cwd=Path(__file__).parents[1],
     )
     try:
-        output = _read_until(process, "Ctrl-C ends.")
+        output = _read_until(process, "Press Ctrl-C to end.")
         found = _ADDRESS.findall(output)
         yield Running(process, output, {name: address for name, address, _, _ in found}, int(found[0][2]))
     finally:

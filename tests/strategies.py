@@ -7,20 +7,25 @@ from typing import Any
 import pandas as pd
 from hypothesis import strategies as st
 
-from bbnli_audit.core.results.audit import (
-    CELLS,
-    AuditResult,
-    Counts,
+from bbnli_audit.core.outcomes import CELLS, CellCounts
+from bbnli_audit.core.results.audit import AuditResult, Settings
+from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.results.rows import (
+    NO_DATA,
+    FastPathCheck,
     Judgement,
-    Measure,
+    Measured,
     ModelInfo,
+    Skill,
     SubtopicResult,
     SuiteInfo,
     Verdict,
     Waiver,
 )
-from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
 from bbnli_audit.core.values import Label
+from bbnli_audit.measures.readings.labels import LABELS as READ_LABELS
+from bbnli_audit.measures.readings.labels import classify
+from bbnli_audit.measures.readings.table import PLACES, SIDES, PairTable
 
 LABELS = [label.value for label in Label]
 names = st.text(string.ascii_lowercase + "_", min_size=1, max_size=12)
@@ -29,7 +34,7 @@ shares = st.floats(0, 1)
 
 @st.composite
 def pair_frames(draw: st.DrawFn, min_size: int = 0, max_size: int = 40) -> pd.DataFrame:
-    """Pair tables of one subtopic with any labels and any clusters."""
+    """Places and labels of the pairs of one subtopic: any labels, any clusters."""
     label = st.sampled_from(LABELS)
     rows = draw(st.lists(st.tuples(label, label, st.integers(0, 6)), min_size=min_size, max_size=max_size))
     return frame_of([(pro, anti) for pro, anti, _ in rows], [cluster for _, _, cluster in rows])
@@ -50,18 +55,42 @@ def frame_of(labels: list[tuple[str, str]], clusters: list[int] | None = None) -
     )
 
 
+def table_of(labels: list[tuple[str, str]], clusters: list[int] | None = None, **columns: Any) -> PairTable:
+    """Build the pair table of a classifier that is certain of its labels; keyword arguments replace columns."""
+    frame = frame_of(labels, clusters)
+    shares = {
+        f"{side}_{name}": (frame[f"{side}_label"] == name).astype(float).to_numpy() for side in SIDES for name in LABELS
+    }
+    frame = frame.assign(outcome=classify(frame), **shares)[[*PLACES, *READ_LABELS.columns]]
+    return PairTable(frame.assign(**columns), READ_LABELS)
+
+
+def pair_tables(min_size: int = 0, max_size: int = 40) -> st.SearchStrategy[PairTable]:
+    """Pair tables of classifiers that are certain of their labels."""
+    return pair_frames(min_size, max_size).map(
+        lambda frame: table_of(
+            list(zip(frame["pro_label"], frame["anti_label"], strict=True)),
+            [int(cluster[1:]) for cluster in frame["cluster"]],
+        )
+    )
+
+
 counts = st.builds(
-    lambda numbers: Counts(dict(zip(CELLS, numbers, strict=True))),
+    lambda numbers: CellCounts(dict(zip(CELLS, numbers, strict=True))),
     st.lists(st.integers(0, 10_000), min_size=9, max_size=9),
 )
-measures = st.one_of(
-    st.just(Measure(None, None, None, 0)),
-    st.builds(
-        lambda bounds, n: Measure(bounds[1], bounds[0], bounds[2], n),
-        st.lists(shares, min_size=3, max_size=3).map(sorted),
+
+
+def _measured(values: st.SearchStrategy[float]) -> st.SearchStrategy[Measured]:
+    return st.builds(
+        lambda bounds, n: Measured(bounds[1], bounds[0], bounds[2], n),
+        st.lists(values, min_size=3, max_size=3).map(sorted),
         st.integers(1, 10_000),
-    ),
-)
+    )
+
+
+measures = st.just(NO_DATA) | _measured(shares)
+differences = _measured(st.floats(-1, 1))
 judgements = st.builds(
     Judgement,
     measure=names,
@@ -73,10 +102,10 @@ judgements = st.builds(
     | st.builds(Waiver, reason=names, owner=names, expires=names, source=names, is_expired=st.booleans()),
 )
 subtopic_results = st.builds(
-    SubtopicResult,
-    path=st.tuples(names, names, names).map("/".join),
+    SubtopicResult.of,
+    st.tuples(names, names, names).map("/".join),
+    counts,
     n_clusters=st.integers(0, 1000),
-    counts=counts,
     measures=st.dictionaries(names, measures, max_size=4),
     control_accuracy=st.none() | shares,
     n_controls=st.integers(0, 1000),
@@ -99,11 +128,7 @@ regressions = st.builds(
     verdict=st.sampled_from(Verdict),
     baseline=st.none() | shares,
     candidate=st.none() | shares,
-    increase=st.builds(
-        lambda bounds, n: Measure(bounds[1], bounds[0], bounds[2], n),
-        st.lists(st.floats(-1, 1), min_size=3, max_size=3).map(sorted),
-        st.integers(1, 1000),
-    ),
+    increase=differences,
     p_value=shares,
     p_mcnemar=shares,
     p_adjusted=shares,
@@ -112,26 +137,23 @@ regressions = st.builds(
     flipped=st.lists(changes, max_size=2).map(tuple),
     fixed=st.lists(changes, max_size=2).map(tuple),
 )
-settings = st.fixed_dictionaries(
-    {
-        "thresholds": names,
-        "decide": st.sampled_from(["bounds", "point"]),
-        "confidence": st.floats(0.5, 0.99),
-        "inconclusive": st.sampled_from(["warn", "fail"]),
-        "skill": st.fixed_dictionaries(
-            {
-                "probe_accuracy": shares,
-                "control_accuracy": st.none() | shares,
-                "n_controls": st.integers(0, 1000),
-                "best_constant": shares,
-            }
-        ),
-        "versions": st.dictionaries(names, st.none() | names, max_size=2),
-        "not_audited": st.lists(names, max_size=2),
-    },
-    optional={
-        "agreement": st.fixed_dictionaries({"n_checked": st.just(9), "n_different": st.just(0), "limit": shares})
-    },
+skills = st.builds(
+    Skill,
+    probe_accuracy=st.none() | shares,
+    control_accuracy=st.none() | shares,
+    n_controls=st.integers(0, 1000),
+    best_constant=shares,
+)
+settings = st.builds(
+    Settings,
+    thresholds=names,
+    decide=st.sampled_from(["bounds", "point"]),
+    confidence=st.floats(0.5, 0.99),
+    inconclusive=st.sampled_from(["warn", "fail"]),
+    skill=skills,
+    versions=st.dictionaries(names, st.none() | names, max_size=2),
+    agreement=st.none() | st.builds(FastPathCheck, n_checked=st.just(9), n_different=st.just(0), limit=shares),
+    not_audited=st.lists(names, max_size=2).map(tuple),
 )
 audit_results = st.builds(
     AuditResult,
@@ -148,7 +170,7 @@ audit_results = st.builds(
         st.dictionaries(names, st.dictionaries(names, st.sampled_from(CELLS), max_size=3), max_size=2),
         max_size=2,
     ),
-    required=st.frozensets(st.tuples(names, names), max_size=4),
+    required=st.frozensets(st.tuples(names, names), max_size=4).map(lambda found: tuple(sorted(found))),
     comparison=st.none()
     | st.builds(
         Comparison,

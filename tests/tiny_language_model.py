@@ -4,13 +4,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bbnli_audit.core.files import hash_file
 from bbnli_audit.models.language_model.token_probability import (
     TokenProbabilityPredictor,
     find_token_probability,
     lm_kind,
 )
-from bbnli_audit.models.loading import WHOLE_MACHINE
+from bbnli_audit.models.options import ModelSettings
 from tests.tiny_checkpoint import WORDS, save_checkpoint
 
 HEADS = {
@@ -73,7 +72,10 @@ def byte_pairs(which: str, max_length: int) -> Any:
 def load_lm(folder: Path) -> TokenProbabilityPredictor:
     kind = lm_kind(folder)
     assert kind is not None
-    return find_token_probability(str(folder), folder, kind, hash_file)[1]("cpu", WHOLE_MACHINE)
+    source = find_token_probability(str(folder), folder, kind, ModelSettings(device="cpu"))
+    opened = source.open()
+    assert isinstance(opened, TokenProbabilityPredictor)
+    return opened
 
 
 def invented_pairs(n_pairs: int = 24) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""NLI models for tests of the workbench, given as `tests.workbench_models:NAME`: they answer by single words."""
+"""NLI models for tests of the workbench, given as `tests.workbench_models:NAME`. They look only at single words."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _CONTROLS = {
 
 
 def careful(texts: Sequence[tuple[str, str]]) -> list[list[float]]:
-    """Neutral, but for hypotheses on controls."""
+    """Neutral, except for the controls."""
     return [_answer(_CONTROLS.get(hypothesis, 1)) for _, hypothesis in texts]
 
 

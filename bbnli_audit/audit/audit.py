@@ -1,349 +1,382 @@
-"""The pipeline, without pytest: suites -> pairs -> predictor -> outcomes -> rates -> limits -> verdicts.
+"""An audit, without pytest: suites -> pairs -> model -> readings -> measures -> limits -> verdicts -> reports.
 
-The plugin asks the same `Auditor` subtopic by subtopic; `run_audit` asks for all of them.
+`run_audit` does all of it. The pytest plugin asks the same `Audit` subtopic by subtopic, in one process or in several.
 """
 
-import traceback
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cached_property
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from bbnli_audit.audit.assembly import SubtopicAudit, assemble, competence_judgement
-from bbnli_audit.audit.gate.thresholds import Limit, Thresholds, read_thresholds
-from bbnli_audit.audit.gate.verdict import judge
-from bbnli_audit.audit.proof import Proof, prove
-from bbnli_audit.core.errors import AuditError, ModelError, OptionError, suggest
-from bbnli_audit.core.results.audit import (
-    GENERATIVE,
-    HIGHER_IS_BETTER,
-    LIKELIHOOD,
-    AuditResult,
-    Cells,
-    Judgement,
-    Measure,
-    Skill,
-    SubtopicResult,
-    Verdict,
-)
-from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Control, Pair, Pairing, Subtopic, SubtopicItems, TextPair
-from bbnli_audit.models.find import check_model
-from bbnli_audit.models.inference.fast_paths import N_CONTROLS, N_PAIRS_TEXTS, Agreement, compare, draw
-from bbnli_audit.models.inference.opening import OpenedModel, read_inference
-from bbnli_audit.models.language_model.asking import read_asking
-from bbnli_audit.models.protocol import Predictor, check_predictions
-from bbnli_audit.suites.controls import find_controls
-from bbnli_audit.suites.probe import probe_items
-from bbnli_audit.suites.protocol import Suite, check_suite, families_of, get_items
-from bbnli_audit.suites.registry import BUILT_IN, DEFAULT, open_suite
+from bbnli_audit.audit.extensions import Extensions, join_extensions, using
+from bbnli_audit.audit.findings import Finding, ModelFacts, assemble, unpack_finding
+from bbnli_audit.audit.gate.green import has_passed
+from bbnli_audit.audit.gate.judge import judge_table
+from bbnli_audit.audit.gate.thresholds import Thresholds, read_thresholds
+from bbnli_audit.audit.items import Items
+from bbnli_audit.audit.model_reader import ModelReader
+from bbnli_audit.audit.outputs import Outputs
+from bbnli_audit.audit.regressions import Regressions, Test
+from bbnli_audit.audit.second import ModelReading, PromptReading, SecondReading, is_competent, told_of
+from bbnli_audit.core.errors import AuditError, ModelError, OptionError, SuiteError, suggest
+from bbnli_audit.core.options import AuditOptions, ModelOptions
+from bbnli_audit.core.results.audit import AuditResult, Cells
+from bbnli_audit.core.results.comparison import Regression
+from bbnli_audit.core.results.file import dump, load
+from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill, SubtopicResult
+from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing, Subtopic
+from bbnli_audit.models.inference.opening import OpenedModel, PlannedModel, Process, plan_model
+from bbnli_audit.models.inference.progress import Progress
+from bbnli_audit.suites.protocol import Suite, check_suite, families_of
+from bbnli_audit.suites.registry import BUILT_IN, open_suite, read_data, read_names, suite_of
 
 if TYPE_CHECKING:
-    from bbnli_audit.measures.rates import Measured
+    from bbnli_audit.measures.evidence import Evidence
+    from bbnli_audit.measures.readings.table import PairTable
 
-T = TypeVar("T")
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where an audit runs: what a front end knows and options do not say."""
+
+    root: Path = field(default_factory=Path.cwd)  # files are named from here
+    process: Process = field(default_factory=Process)
+    show_progress: Callable[[], Progress | None] = lambda: None  # called once for each model
 
 
-class Auditor:
-    """Measures and judges subtopics. The model is opened and proved at the first need, and only once."""
+class Audit:
+    """One model, held to limits. Everything that needs no model is checked when it is made."""
 
-    def __init__(
-        self,
-        suites: Sequence[Suite],
-        thresholds: Thresholds,
-        open_model: Callable[[], OpenedModel],
-        *,
-        today: date | None = None,
-        is_revealed: bool = False,
-    ) -> None:
-        self.suites = suites
-        self.thresholds = thresholds
-        self._open_model = open_model
-        self._today = today or date.today()
-        self._is_revealed = is_revealed
-        self._expanded: dict[Subtopic, SubtopicItems] = {}
-        self._audits: dict[Subtopic, SubtopicAudit] = {}
+    def __init__(self, options: AuditOptions, surroundings: Surroundings | None = None) -> None:
+        self.options = options
+        self._surroundings = surroundings or Surroundings()
+        self._today = date.today()
+        self._stack = ExitStack()
+        extensions = join_extensions(options.extensions)
+        self._stack.enter_context(using(extensions))
+        try:
+            self._set_up(extensions)
+        except BaseException:
+            self._stack.close()
+            raise
 
-    @cached_property
-    def _model(self) -> OpenedModel:
-        return self._open_model()
-
-    @property
-    def predictor(self) -> Predictor:
-        return self._model.predictor
+    def _set_up(self, extensions: Extensions) -> None:
+        options, root = self.options, self._surroundings.root
+        self.items = Items(_open_suites(options, extensions.suites))
+        self.excluded = _exclude(options.exclude, self.items.subtopics)
+        self.subtopics = {path: each for path, each in self.items.subtopics.items() if path not in self.excluded}
+        self.thresholds = _read_thresholds(options.thresholds, root, self.items)
+        self.regressions = None if options.baseline is None else Regressions(options.baseline, self.thresholds, root)
+        self._planned = self._plan(options.model, options)
+        self.reader = self._read(self._planned)
+        self.readings: list[SecondReading] = [*self._second_model(), *self._second_prompt()]
+        self.outputs = Outputs(options.report, options.save_baseline, root, extensions.reports)
+        self._facts: ModelFacts | None = None
+        self._findings: dict[str, Finding] = {}
 
     def close(self) -> None:
-        """Let go of the store."""
-        if "_model" in vars(self):
-            self._model.close()
+        """Let go of the stores and of what extensions added."""
+        for reader in self.readers.values():
+            reader.close()
+        self._stack.close()
 
-    def prepare(self, subtopics: Iterable[Subtopic]) -> None:
-        """Predict in one pass all that these subtopics and the proof will ask for.
+    # Models
 
-        What breaks here is left to the tests that need it: they ask again, and each tells its own error.
-        """
-        with suppress(Exception):
-            _ = self.agreement  # a fast path is checked before all is computed with it
-            texts = [] if self._is_likelihood else [item.text for item in (*probe_items(), *self._controls)]
-            texts += [text for subtopic in subtopics for text in self._texts(self._items(subtopic).usable)]
-            self._guard("the pass", lambda: self.predictor.predict(list(dict.fromkeys(texts))))
+    def _plan(self, model: Any, options: ModelOptions) -> PlannedModel | None:
+        return plan_model(model, options, self._surroundings.process) if isinstance(model, str) else None
 
-    @cached_property
-    def agreement(self) -> Agreement | None:
-        """How far a fast path agrees with the exact one; over all subtopics, whichever tests were selected."""
-        exact = self._model.exact
-        if exact is None:
-            return None
-        sample = [item.text for item in probe_items()]
-        for subtopic in self._all_subtopics:
-            items = self._items(subtopic)
-            sample += draw(self._texts(items.usable), N_PAIRS_TEXTS)
-            sample += draw((control.text for control in items.controls), N_CONTROLS)
-        limit = self._model.max_disagreement
-        return self._guard("the exact path", lambda: compare(self.predictor, exact, sample, limit))
+    def _read(self, planned: PlannedModel | None) -> ModelReader:
+        def open_model() -> OpenedModel:
+            if planned is None:
+                return OpenedModel(self.options.model)
+            return planned.open(self.items.suites, self._surroundings.show_progress())
 
-    @cached_property
-    def proof(self) -> Proof:
-        """Always over the controls of all subtopics, so that a verdict does not depend on which tests were selected."""
-        _ = self.agreement  # a fast path that answers otherwise is refused before any score
-        if self._is_likelihood:
-            return Proof(Skill(probe_accuracy=None, control_accuracy=None, n_controls=0, best_constant=0.0), {})
-        return self._guard("the controls", lambda: prove(self.predictor, self._controls))
+        return ModelReader(self.items, open_model, is_revealed=self.options.reveal)
 
-    def _families(self, suite: str) -> tuple[str, ...]:
-        return next(families_of(one) for one in self.suites if one.name == suite)
+    def _second_model(self) -> Iterable[SecondReading]:
+        """Plan the second model: on the exact path and the same device, whatever is said of the first."""
+        options, name = self.options, self.options.also
+        if name is None:
+            return
+        option = f"--bbnli-also={name}"
+        if name == options.model and options.prompt is None:
+            raise OptionError(f"{option}: is the model of --model itself, so they cannot differ. Give another one.")
+        tell = told_of(option, name)
+        try:
+            planned = self._plan(name, ModelOptions(device=options.device, store=options.store))
+        except AuditError as exc:
+            raise type(exc)(tell(str(exc))) from exc
+        yield ModelReading(option, tell, self.reader, self._read(planned), self.thresholds)
 
-    @cached_property
-    def _controls(self) -> list[Control]:
-        return find_controls(self.suites, lambda _, subtopic: self._items(subtopic))
-
-    @cached_property
-    def _all_subtopics(self) -> list[Subtopic]:
-        return [subtopic for suite in self.suites for subtopic in suite.subtopics()]
-
-    def _items(self, subtopic: Subtopic) -> SubtopicItems:
-        if subtopic not in self._expanded:
-            suite = next(suite for suite in self.suites if suite.name == subtopic.suite)
-            self._expanded[subtopic] = get_items(suite, subtopic)
-        return self._expanded[subtopic]
+    def _second_prompt(self) -> Iterable[SecondReading]:
+        options, name = self.options, self.options.also_prompt
+        if name is None:
+            return
+        option, first = f"--bbnli-also-prompt={name}", None if self._planned is None else self._planned.prompt
+        if first is None:
+            raise OptionError(f"{option}: is for a model that is asked. Add --bbnli-prompt=NAME, or leave it out.")
+        how = {each: getattr(options, each) for each in ("device", "prompts", "base_url", "answers", "store")}
+        try:
+            planned = self._plan(options.model, ModelOptions(prompt=name, **how))
+        except OptionError as exc:
+            raise OptionError(str(exc).replace("--bbnli-prompt=", "--bbnli-also-prompt=")) from exc
+        second = None if planned is None else planned.prompt
+        assert second is not None  # a model that is asked has a prompt
+        if second.template == first.template:
+            raise OptionError(
+                f"{option}: is what --bbnli-prompt asks already ({first.name}), so no answer could change. "
+                "Give another prompt."
+            )
+        tell = told_of(option, str(options.model))
+        reading = PromptReading(option, tell, self.reader, self._read(planned), self.thresholds)
+        reading.prompts = first.name, second.name
+        yield reading
 
     @property
-    def _is_likelihood(self) -> bool:
-        return self.predictor.info.kind in LIKELIHOOD
+    def readers(self) -> dict[str, ModelReader]:
+        """All readers of this audit: the model itself under an empty name, the others under their options."""
+        return {"": self.reader, **{reading.option: reading.second for reading in self.readings}}
 
-    def _sides(self, pair: Pair) -> tuple[TextPair, TextPair]:
-        """Give what the model is asked for the two sides of a pair: each text, or each sentence against the other."""
-        if not self._is_likelihood:
-            return pair.pro, pair.anti
-        pro, anti = " ".join(pair.pro), " ".join(pair.anti)
-        return TextPair(pro, anti), TextPair(anti, pro)
+    @property
+    def second_prompt(self) -> PromptReading | None:
+        return next((reading for reading in self.readings if isinstance(reading, PromptReading)), None)
 
-    def _texts(self, pairs: Iterable[Pair]) -> list[TextPair]:
-        return list(dict.fromkeys(text for pair in pairs for text in self._sides(pair)))
+    @property
+    def is_asked(self) -> bool:
+        """The model is asked with a prompt, so its answers have tests of their own."""
+        return self._planned is not None and self._planned.is_asked
+
+    def answer_tests(self, paths: Iterable[str]) -> list[Test]:
+        """List the tests of how a model answers: path and measure."""
+        measures = ["unparsed_rate", *(["prompt_sensitivity"] if self.second_prompt else [])] if self.is_asked else []
+        return [(path, measure) for path in paths for measure in measures]
+
+    # Measuring
+
+    def prepare(self, paths: Collection[str]) -> None:
+        """Predict in one pass all that these subtopics will ask for."""
+        subtopics = [subtopic for path, subtopic in self.subtopics.items() if path in paths]
+        self.reader.prepare(subtopics)
+        for reading in self.readings:
+            reading.prepare(subtopics)
+
+    @property
+    def facts(self) -> ModelFacts:
+        """The model, opened and proved."""
+        if self._facts is None:
+            self._facts = ModelFacts(self.reader.info, self.reader.proof.skill, self.reader.fast_path_check)
+        return self._facts
 
     @property
     def is_competent(self) -> bool:
-        return self._is_likelihood or competence_judgement(self.proof.skill, self.thresholds).verdict is Verdict.PASS
+        return is_competent(self.reader, self.thresholds)
 
-    def audit(self, subtopic: Subtopic) -> SubtopicAudit:
-        if subtopic not in self._audits:
-            self._audits[subtopic] = self._audit(subtopic)
-        return self._audits[subtopic]
+    def measure(self, path: str) -> Finding:
+        """Measure and judge one subtopic, once."""
+        if path not in self._findings:
+            _ = self.facts  # proved before any score
+            found = self._measure(self.subtopics[path])
+            for reading in self.readings:
+                reading.join(found)
+            prompt = self.second_prompt
+            self._findings[path] = found if prompt is None else prompt.extend(found, self._today)
+        return self._findings[path]
 
-    def _audit(self, subtopic: Subtopic) -> SubtopicAudit:
-        from bbnli_audit.measures.frame import pair_frame
-        from bbnli_audit.measures.likelihood import measure_preference
-        from bbnli_audit.measures.rates import measure_pairs
-        from bbnli_audit.measures.unparsed import measure_parsed
+    def _measure(self, subtopic: Subtopic) -> Finding:
+        from bbnli_audit.measures.measuring import measure_table
 
-        proof = self.proof  # before any score
-        items = self._items(subtopic)
-        pairs = items.usable
-        texts = self._texts(pairs)
-        predictions = self._guard(subtopic.path, lambda: self.predictor.predict(texts))
-        check_predictions(predictions, len(texts), self.predictor.info.name)
-        row_of: dict[TextPair, int] = {text: row for row, text in enumerate(texts)}
-        pro_rows, anti_rows = ([row_of[self._sides(pair)[side]] for pair in pairs] for side in (0, 1))
-        probabilities = predictions.probabilities
-        frame = pair_frame(subtopic, pairs, probabilities[pro_rows], probabilities[anti_rows])
-        confidence, families, n_unparsed = self.thresholds.file.confidence, self._families(subtopic.suite), 0
-        if self._is_likelihood:
-            measured = measure_preference(frame, confidence)
-        elif self.predictor.info.kind == GENERATIVE:
-            frame, measured, n_unparsed = measure_parsed(frame, confidence, families)
-        else:
-            measured = measure_pairs(frame, confidence, families)
-        result = SubtopicResult(
-            path=subtopic.path,
+        table, n_truncated = self.reader.read(subtopic)
+        items, families = self.items.of(subtopic), self.items.families([subtopic.suite])
+        measured = measure_table(table, self.thresholds.file.confidence, families)
+        verdicts = judge_table(subtopic, measured, self.thresholds, self._today, is_competent=self.is_competent)
+        result = SubtopicResult.of(
+            subtopic.path,
+            measured.counts,
             n_clusters=measured.n_clusters,
-            counts=measured.counts,
             measures=measured.measures,
-            control_accuracy=proof.accuracy_on(items.controls),
+            control_accuracy=self.reader.proof.accuracy_on(items.controls),
             n_controls=len(items.controls),
-            verdicts=tuple(self.judge(subtopic, measured)),
+            verdicts=tuple(verdicts),
             n_identical=items.n_identical,
             n_duplicates=items.n_duplicates,
-            n_truncated=int(predictions.is_truncated[pro_rows + anti_rows].sum()),
-            n_unparsed=n_unparsed,
+            n_truncated=n_truncated,
+            n_unparsed=table.count_unread(),
         )
-        return SubtopicAudit(subtopic, result, frame)
+        return Finding(subtopic, result, table)
 
-    def judge(self, subtopic: Subtopic, measured: "Measured") -> Iterable[Judgement]:
-        """Hold each measure that has a limit to it."""
-        for name, measure in measured.measures.items():
-            limit = find_limit(self.thresholds, subtopic, name)
-            if limit is not None:
-                yield self._judge_measure(subtopic, measured, measure, limit)
+    def compare(self, test: Test) -> Regression:
+        """Compare one measure of one subtopic with the baseline."""
+        assert self.regressions is not None
+        return self.regressions.compare(test, self.facts.model, self._collect_cells, is_competent=self.is_competent)
 
-    def _judge_measure(self, subtopic: Subtopic, measured: "Measured", measure: Measure, limit: Limit) -> Judgement:
-        from bbnli_audit.measures.statistics.intervals import pairs_needed
+    def _collect_cells(self, paths: Iterable[str]) -> Cells:
+        """Return what each pair shows; a subtopic that cannot be measured is left out and tells its own error."""
+        found = {}
+        for path in paths:
+            with suppress(AuditError):
+                found[path] = self.measure(path).table.cells_by_cluster()
+        return found
 
-        settings = self.thresholds.file
-        is_minimum = limit.measure in HIGHER_IS_BETTER
-        verdict = judge(
-            measure, limit.value, decide=settings.decide, is_competent=self.is_competent, is_minimum=is_minimum
-        )
-        needed = None
-        if verdict is Verdict.INCONCLUSIVE and self.is_competent:
-            estimate = measured.estimates[limit.measure]
-            if is_minimum:  # of what is missing there may be so much at most
-                estimate = estimate._replace(value=1 - estimate.value, low=1 - estimate.high, high=1 - estimate.low)
-            allowed = 1 - limit.value if is_minimum else limit.value
-            needed = pairs_needed(estimate, allowed, settings.confidence)
-        judgement = Judgement(limit.measure, limit.value, verdict, limit.source, needed)
-        waiver = self.thresholds.waiver_for(subtopic, limit.measure)
-        if waiver is None:
-            return judgement
-        told = waiver.on(self._today)
-        return replace(judgement, waiver=told, verdict=Verdict.FAIL if told.is_expired else verdict)
+    def find_evidence(self, measure: str, found: Finding) -> "Evidence":
+        """Return what a failing test shows beside its numbers."""
+        from bbnli_audit.measures.evidence import Evidence
+        from bbnli_audit.measures.registry import find_measure
 
-    def _guard(self, what: str, predict: Callable[[], T]) -> T:
-        """Call the model, and tell its own exceptions without the sentences they may quote."""
-        try:
-            return predict()
-        except AuditError:
-            raise
-        except Exception as exc:
-            frame = traceback.extract_tb(exc.__traceback__)[-1]
-            told = f": {exc}" if self._is_revealed else " (--bbnli-reveal shows its message, which may quote texts)"
-            raise ModelError(
-                f"{self.predictor.info.name} broke on {what}: {type(exc).__name__} at {Path(frame.filename).name}:"
-                f"{frame.lineno}, in {frame.name}{told}"
-            ) from exc
+        known, prompt = find_measure(measure), self.second_prompt
+        table: Any = found.table if known.is_over_all else found.table.measured
+        if known.source == "prompts":
+            table = None if prompt is None else prompt.join(found)
+        return Evidence() if known.evidence is None or table is None else known.evidence(known, table)
+
+    def find_sentences(self, path: str) -> dict[str, list[str]]:
+        """Return lines with the sentences of a subtopic, by pair id."""
+        return {
+            pair.id: [
+                f"{side}: {text.premise!r} -> {text.hypothesis!r}"
+                for side, text in (("pro", pair.pro), ("anti", pair.anti))
+            ]
+            for pair in self.items.pairs(self.subtopics[path])
+        }
+
+    # Results between processes, as plain values
+
+    def pack(self, path: str | None) -> dict[str, Any]:
+        """Pack what this process found in a subtopic; of the model alone without one."""
+        facts = self.facts
+        fast_path = None if facts.fast_path is None else dump(facts.fast_path)
+        packed: dict[str, Any] = {"facts": [dump(facts.model), dump(facts.skill), fast_path]}
+        if path is not None:
+            found = self.measure(path)
+            packed |= {"path": path, **found.pack(), "second": [reading.pack(found) for reading in self.readings]}
+        return packed
+
+    def unpack(self, packed: dict[str, Any]) -> None:
+        """Take in what another process packed, in any order."""
+        model, skill, fast_path = packed["facts"]
+        check = None if fast_path is None else load(FastPathCheck, fast_path)
+        self._facts = ModelFacts(load(ModelInfo, model), load(Skill, skill), check)
+        if "path" in packed:
+            subtopic = self.subtopics[packed["path"]]
+            self._findings[subtopic.path] = unpack_finding(packed, subtopic, self._facts.model)
+            for reading, found in zip(self.readings, packed["second"], strict=True):
+                reading.unpack(found)
+
+    # The result
+
+    def conclude(self, required: Collection[tuple[str, str]] | None = None) -> AuditResult | None:
+        """Put what was found into one result; None when no subtopic was measured.
+
+        `required` names path and measure of the limits that tests asked for; None stands for all.
+        """
+        if not self._findings:
+            return None
+        result = assemble(self.facts, self.items, self.thresholds, list(self._findings.values()), required)
+        for reading in self.readings:
+            result = reading.attach(result)
+        return result if self.regressions is None else replace(result, comparison=self.regressions.comparison(result))
+
+    @property
+    def troubles(self) -> list[str]:
+        """What went wrong with second readings."""
+        return [reading.trouble for reading in self.readings if reading.trouble is not None]
+
+    def pairs(self) -> "PairTable":
+        """Return the pair table of the run, in the order of the result, with the sentences of the suites."""
+        from bbnli_audit.measures.readings.table import join_tables
+
+        found = sorted(self._findings.values(), key=lambda finding: finding.subtopic.path)
+        return join_tables([each.table.with_texts(self.items.pairs(each.subtopic)) for each in found])
+
+    def run(self) -> AuditResult:
+        """Audit all that the options name, write what they ask for, and return the result."""
+        paths = _choose(self.options.subtopics, self.subtopics)
+        self.outputs.prepare()
+        self.prepare(paths)
+        for path in paths:
+            self.measure(path)
+        if self.regressions is not None:
+            tests = self.regressions.tests(paths)
+            self.regressions.select(tests)
+            for test in tests:
+                self.compare(test)
+        result = self.conclude()
+        if result is None:
+            raise AuditError("No subtopic was audited, so there is no result.")
+        self.outputs.write(result, self.pairs, has_passed=has_passed(result) and not self.troubles)
+        if self.troubles or self.outputs.troubles:
+            raise ModelError("\n".join((*self.troubles, *self.outputs.troubles)))
+        return result
 
 
-def collect_cells(auditor: Auditor, subtopics: Iterable[Subtopic]) -> Cells:
-    """Give what each pair shows, by subtopic; one that cannot be measured is left out and tells its own error."""
-    from bbnli_audit.measures.frame import cells_by_cluster
-
-    found = {}
-    for subtopic in subtopics:
-        with suppress(AuditError):
-            found[subtopic.path] = cells_by_cluster(auditor.audit(subtopic).frame)
-    return found
-
-
-def find_limit(thresholds: Thresholds, subtopic: Subtopic, measure: str) -> Limit | None:
-    from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES
-
-    return thresholds.limit_for(subtopic, measure) if measure in LIMIT_MEASURES.values() else None
-
-
-def run_audit(
-    model: str | Predictor,
-    *,
-    thresholds: str | Path | Thresholds = "thresholds.yaml",
-    data: str | Path | None = None,
-    pairing: str | Pairing = Pairing.BOTH,
-    suite: str = DEFAULT,
-    suites: Sequence[Suite] | None = None,
-    subtopics: Sequence[str] | None = None,
-    labels: str | None = None,
-    device: str | None = None,
-    dtype: str | None = None,
-    backend: str | None = None,
-    engine: str | None = None,
-    ray_address: str | None = None,
-    store: str | Path | None = None,
-    prompt: str | None = None,
-    prompts: str | Path | None = None,
-    base_url: str | None = None,
-    answers: str | None = None,
-) -> AuditResult:
-    """Audit a model without pytest and give the same result the plugin would.
-
-    Args:
-        model: As for `--model`, or any object with `info` and `predict`.
-        thresholds: The file with the limits.
-        data: The data of the suite; the package's own when left out.
-        pairing: Where the groups are exchanged, `both` or `hypothesis`.
-        suite: A suite of the package by name.
-        suites: Suites to audit instead of it.
-        subtopics: Paths to audit; all when left out.
-        labels: As for `--bbnli-labels`; likewise `device`, `dtype`, `backend`, `engine` and `ray_address`.
-        device: Where a checkpoint is computed.
-        dtype: In which number type.
-        backend: By which runtime.
-        engine: On this machine or on a Ray cluster.
-        ray_address: Which cluster.
-        store: A file that keeps predictions between runs; none is kept when left out.
-        prompt: As for `--bbnli-prompt`; likewise `prompts`, `base_url` and `answers`.
-        prompts: A file with prompts.
-        base_url: Where a model is served.
-        answers: How answers are read.
+def run_audit(options: AuditOptions) -> AuditResult:
+    """Audit a model without pytest and return the same result that the plugin would.
 
     Raises:
-        AuditError: when the audit cannot be made as asked. A crossed limit is no error: it is a verdict.
+        AuditError: when the audit cannot be made as asked. A crossed limit is not an error: it is a verdict.
     """
-    if pairing not in TEMPLATE_PAIRINGS:
-        raise OptionError(f"pairing={pairing!r}: there is no such pairing. {suggest(str(pairing), TEMPLATE_PAIRINGS)}")
-    if suites is None:
-        suites = [open_suite(suite, None if data is None else Path(data), Pairing(pairing))]
-    for one in suites:
-        check_suite(one)
-    inference = read_inference(
-        labels=labels,
-        device=device,
-        dtype=dtype,
-        backend=backend,
-        engine=engine,
-        ray_address=ray_address,
-        store=None if store is None else Path(store),
-        asking=read_asking(
-            prompt=prompt, prompts=None if prompts is None else Path(prompts), base_url=base_url, answers=answers
-        ),
-    )
-    if isinstance(model, str):
-        check_model(model, inference.labels, inference.computing, inference.asking)
-    if not isinstance(thresholds, Thresholds):
-        thresholds = read_thresholds(Path(thresholds))
-    check_thresholds_names(thresholds, suites)
-    chosen = choose_subtopics(suites, subtopics)
-    auditor = Auditor(
-        suites,
-        thresholds,
-        lambda: inference.open(model, suites) if isinstance(model, str) else OpenedModel(model),
-    )
+    audit = Audit(options)
     try:
-        auditor.prepare(chosen)
-        audits = [auditor.audit(subtopic) for subtopic in chosen]
-        return assemble(auditor.predictor.info, auditor.proof.skill, suites, thresholds, audits, auditor.agreement)
+        return audit.run()
     finally:
-        auditor.close()
+        audit.close()
 
 
-def check_thresholds_names(thresholds: Thresholds, suites: Sequence[Suite]) -> None:
-    known = [subtopic for suite in suites for subtopic in (*suite.subtopics(), *suite.documented())]
+def _open_suites(options: AuditOptions, foreign: "Collection[Suite]") -> list[Suite]:
+    from bbnli_audit.measures.registry import check_families
+
+    pairing = options.pairing or Pairing.BOTH.value
+    if pairing not in TEMPLATE_PAIRINGS:
+        raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, TEMPLATE_PAIRINGS)}")
+    given = None if options.data is None else str(options.data)
+    own = [*options.suites, *foreign]
+    names = []
+    if options.suite != "":
+        names = read_names(options.suite or suite_of(None if given is None else options.data_folder / given))
+    data = {name: options.data_folder / path for name, path in read_data(given, names).items()}
+    suites = [*(open_suite(name, data.get(name), Pairing(pairing)) for name in names), *own]
+    for suite in suites:
+        check_suite(suite)
+        check_families(suite.name, families_of(suite))
+    known = [suite.name for suite in suites]
+    for name in known:
+        if known.count(name) > 1:
+            raise SuiteError(f"Two suites are named {name!r}; results and limits are kept by name. Rename one.")
+    return suites
+
+
+def _exclude(given: str | None, known: dict[str, Subtopic]) -> list[str]:
+    excluded: list[str] = []
+    for pattern in [part.strip() for part in (given or "").split(",") if part.strip()]:
+        matching = [path for path in known if fnmatchcase(path, pattern)]
+        if not matching:
+            raise OptionError(f"--bbnli-exclude={pattern}: names no subtopic. {suggest(pattern, known)}")
+        excluded.extend(path for path in matching if path not in excluded)
+    if known and len(excluded) == len(known):
+        raise OptionError("--bbnli-exclude leaves out every subtopic, so there is nothing to audit.")
+    return excluded
+
+
+def _read_thresholds(given: Any, root: Path, items: Items) -> Thresholds:
+    if isinstance(given, Thresholds):
+        thresholds = given
+    else:
+        path = Path(given)
+        full = Path.cwd() / path
+        thresholds = read_thresholds(
+            path, full.relative_to(root).as_posix() if full.is_relative_to(root) else str(path)
+        )
+    known = [subtopic for suite in items.suites for subtopic in (*suite.subtopics(), *suite.documented())]
     thresholds.check_names(known, BUILT_IN)
+    return thresholds
 
 
-def choose_subtopics(suites: Sequence[Suite], paths: Sequence[str] | None) -> list[Subtopic]:
-    by_path = {subtopic.path: subtopic for suite in suites for subtopic in suite.subtopics()}
+def _choose(paths: tuple[str, ...] | None, known: dict[str, Subtopic]) -> list[str]:
     if paths is None:
-        return list(by_path.values())
+        return list(known)
     for path in paths:
-        if path not in by_path:
-            raise OptionError(f"There is no subtopic {path!r}. {suggest(path, by_path)}")
-    return [by_path[path] for path in dict.fromkeys(paths)]
+        if path not in known:
+            raise OptionError(f"There is no subtopic {path!r}. {suggest(path, known)}")
+    return list(dict.fromkeys(paths))

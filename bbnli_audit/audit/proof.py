@@ -10,7 +10,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from bbnli_audit.core.errors import LabelOrderError
-from bbnli_audit.core.results.audit import GENERATIVE, UNPARSED, Skill
+from bbnli_audit.core.results.rows import Skill
 from bbnli_audit.core.values import Control, Label, TextPair
 from bbnli_audit.models.classifier.labels import is_two_label
 from bbnli_audit.models.protocol import Predictor, check_predictions
@@ -47,6 +47,8 @@ def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
     """
     import numpy as np
 
+    from bbnli_audit.measures.readings.kinds import reading_of
+
     probe = probe_items()
     distinct = list({(control.text, control.expected): control for control in controls}.values())
     items = [*probe, *distinct]
@@ -55,9 +57,8 @@ def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
     check_predictions(predictions, len(items), predictor.info.name)
     predicted = predictions.probabilities.argmax(axis=1)
     expected = np.array([list(Label).index(item.expected) for item in items])
-    has_answered = np.ones(len(items), dtype=np.bool_)
-    if predictor.info.kind == GENERATIVE:
-        has_answered = predicted != UNPARSED
+    unread = reading_of(predictor.info.kind).unread_column
+    has_answered = np.ones(len(items), dtype=np.bool_) if unread is None else predicted != unread
     if is_two_label(order):
         # Such a head cannot tell neutral from contradiction: both count as "not entailed".
         predicted, expected = (np.minimum(labels, 1) for labels in (predicted, expected))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -56,7 +57,7 @@ class TextPair(NamedTuple):
         return f"TextPair(<{len(self.premise)} characters>, <{len(self.hypothesis)} characters>)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: cached properties need a place
 class Pair:
     """Two samples that differ only in the group. Both are neutral: neither follows from its premise."""
 
@@ -64,7 +65,7 @@ class Pair:
     pro: TextPair
     anti: TextPair
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Made from the texts, so that it survives reordering and never names another pair by accident."""
         return sha256("\t".join((*self.pro, *self.anti)).encode()).hexdigest()[:12]
@@ -104,14 +105,14 @@ class Subtopic:
         return f"{self.domain}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: cached properties need a place
 class SubtopicItems:
     """What a suite gives for one subtopic: all its pairs, usable or not, and its controls."""
 
     pairs: tuple[Pair, ...]
     controls: tuple[Control, ...] = ()
 
-    @property
+    @cached_property
     def usable(self) -> tuple[Pair, ...]:
         """The pairs that are measured: each once, and none that is the same text on both sides."""
         distinct: dict[tuple[TextPair, TextPair], Pair] = {}
@@ -120,10 +121,10 @@ class SubtopicItems:
                 distinct.setdefault((pair.pro, pair.anti), pair)
         return tuple(distinct.values())
 
-    @property
+    @cached_property
     def n_identical(self) -> int:
         return sum(pair.is_identical for pair in self.pairs)
 
-    @property
+    @cached_property
     def n_duplicates(self) -> int:
         return len(self.pairs) - self.n_identical - len(self.usable)

@@ -1,6 +1,8 @@
-"""Versions of installed packages. Standard library only."""
+"""Our version, and those of installed packages. Standard library only."""
 
 from importlib.metadata import PackageNotFoundError, version
+
+VERSION = "0.1.0"
 
 
 def installed_version(package: str) -> str | None:

@@ -6,11 +6,21 @@ from math import isnan
 
 import pandas as pd
 
-from bbnli_audit.core.results.audit import AuditResult, SubtopicResult
-from bbnli_audit.measures.winoqueer import r_squared
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import SubtopicResult
 
 # Shares of pairs that differ at all differ by far more; less is the rounding of a sum.
 _SAME = 1e-9
+_LEAST_MODELS = 3  # two points always lie on a line
+
+
+def r_squared(table: pd.DataFrame) -> pd.DataFrame:
+    """Say how much of one measure another explains, over models: R² of a straight line.
+
+    The table has a row per model and a column per measure. The result is nan where fewer than three models have both
+    measures, or where one of the two does not vary.
+    """
+    return table.astype("float64").corr(min_periods=_LEAST_MODELS) ** 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +40,9 @@ class Correlation:
 def correlate(
     results: Sequence[AuditResult], *, by_subtopic: bool = False, wanted: Collection[str] | None = None
 ) -> Correlation:
-    """Compare the measures that every result has.
+    """Compare the measures that every result has: one result per model, all on the same pairs.
 
-    Args:
-        results: One a model, all on the same pairs.
-        by_subtopic: A point is a subtopic of a model, not a model.
-        wanted: Measures to look at; all when left out.
+    A point is a model, or a subtopic of a model.
     """
     rows = [row for result in results for row in (result.subtopics if by_subtopic else (result.total,))]
     names = dict.fromkeys(name for row in rows for name in row.measures if wanted is None or name in wanted)
@@ -54,7 +61,7 @@ def correlate(
 
 
 def by_chance(n_points: int) -> tuple[float, float]:
-    """Give what R² of two unrelated measures is on average, and what it exceeds one time in twenty.
+    """Return the mean of R² between two unrelated measures, and the value it exceeds one time in twenty.
 
     Between independent, normally distributed values R² follows a beta distribution.
     """

@@ -1,22 +1,26 @@
-"""What drives a measure: the templates, the words and the single pairs a person should look at first."""
+"""What drives a measure: the templates, the words and the single pairs to look at first."""
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import pandas as pd
 
-from bbnli_audit.core.results.audit import CELLS, HIGHER_IS_BETTER, WEIGHTS
-from bbnli_audit.measures.outcomes import cell_indices
+from bbnli_audit.measures.readings.table import Floats, PairTable
 
 # A word in fewer pairs than this tells more about those pairs than about the word.
 FEWEST_PAIRS = 5
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class DrivingCluster:
+class Counting(Protocol):
+    """A measure, as far as drivers need to know it."""
+
+    def count(self, table: PairTable) -> Floats:
+        """Return what each pair adds, the worse the more."""
+
+
+class DrivingCluster(NamedTuple):
     """A premise and hypothesis template with its share in a measure, in samples."""
 
     cluster: str
@@ -24,13 +28,14 @@ class DrivingCluster:
     n_samples: int
 
 
-def driving_clusters(frame: pd.DataFrame, measure: str, most: int = 3) -> list[DrivingCluster]:
-    """Give the clusters that add most to a measure, largest first; ties in the order of their names."""
-    return rank_clusters(frame["cluster"], _counted(frame, measure), most)
+def driving_clusters(table: PairTable, measure: Counting, most: int = 3) -> list[DrivingCluster]:
+    """Return the clusters that add most to a measure, largest first; ties in the order of their names."""
+    counted = pd.Series(measure.count(table), index=table.frame.index)
+    return rank_clusters(table.frame["cluster"], counted, most)
 
 
 def rank_clusters(clusters: "pd.Series[Any]", counted: "pd.Series[Any]", most: int = 3) -> list[DrivingCluster]:
-    """Give the clusters with most samples that count, given how many count of the two of each pair."""
+    """Rank clusters, given how many of the two samples of each pair count."""
     table = (
         pd.DataFrame({"cluster": clusters, "counted": counted})
         .groupby("cluster")["counted"]
@@ -58,7 +63,7 @@ class DrivingWord:
 
     @property
     def excess(self) -> float:
-        """Samples counted above what the share of the whole subtopic leads to expect.
+        """Samples counted beyond what the share of the whole subtopic leads to expect.
 
         Against the share without the word, words that nearly every pair has would win: few pairs are left to tell.
         """
@@ -66,12 +71,12 @@ class DrivingWord:
         return (self.n_counted * n_samples - self.n_samples * n_counted) / n_samples
 
 
-def driving_words(frame: pd.DataFrame, measure: str, most: int = 5) -> list[DrivingWord]:
-    """Give the words whose pairs add more to a measure than the other pairs of the subtopic, largest excess first.
+def driving_words(table: PairTable, measure: Counting, most: int = 5) -> list[DrivingWord]:
+    """Return the words whose pairs add more to a measure than the other pairs of the subtopic, largest excess first.
 
-    Words that occur in exactly the same pairs cannot be told apart: they are given as one, joined by commas.
+    Words that occur in exactly the same pairs cannot be told apart: they are returned as one, joined by commas.
     """
-    counted = _counted(frame, measure).to_numpy()
+    frame, counted = table.frame, measure.count(table)
     rows_of: dict[str, list[int]] = {}
     for row, texts in enumerate(zip(frame["pro_premise"], frame["pro_hypothesis"], strict=True)):
         for word in set(WORD.findall(" ".join(texts).lower())):
@@ -89,22 +94,17 @@ def driving_words(frame: pd.DataFrame, measure: str, most: int = 5) -> list[Driv
     return sorted(driving, key=lambda word: (-word.excess, word.word))[:most]
 
 
-def worst_pairs(frame: pd.DataFrame, measure: str, most: int = 3) -> pd.DataFrame:
-    """Give the pairs that count towards a measure and were wrong with most confidence."""
-    counted = _counted(frame, measure)
-    wrong = (1 - frame["pro_neutral"]) + (1 - frame["anti_neutral"])
-    order = pd.DataFrame({"counted": counted, "wrong": wrong, "pair_id": frame["pair_id"]})
+def worst_pairs(table: PairTable, measure: Counting, most: int = 3) -> pd.DataFrame:
+    """Return the pairs that count towards a measure and were wrong with most confidence."""
+    neutral = [table.probabilities(side)[:, 1] for side in ("pro", "anti")]
+    order = pd.DataFrame(
+        {
+            "counted": measure.count(table),
+            "wrong": (1 - neutral[0]) + (1 - neutral[1]),
+            "pair_id": table.frame["pair_id"].to_numpy(),
+        },
+        index=table.frame.index,
+    )
     order = order[order["counted"] > 0]
     best = order.sort_values(["counted", "wrong", "pair_id"], ascending=[False, False, True], kind="stable")
-    return frame.loc[best.index[:most]]
-
-
-def _counted(frame: pd.DataFrame, measure: str) -> "pd.Series[Any]":
-    """Samples of each pair that count towards a measure: 0, 1 or 2. For a measure of some suites only: its value."""
-    if measure not in WEIGHTS:
-        from bbnli_audit.measures.families import find_values
-
-        values = find_values(measure)(frame)
-        return pd.Series(1 - values if measure in HIGHER_IS_BETTER else values, index=frame.index)
-    weights = np.array([WEIGHTS[measure].get(cell, 0) for cell in CELLS])
-    return pd.Series(weights[cell_indices(frame)], index=frame.index)
+    return table.frame.loc[best.index[:most]]

@@ -4,70 +4,77 @@ The neutral answer is left out, so that p = E / (E + C): the softmax over these 
 pairs is the published measure. NLI-CoAL's score, which needs labels of a third set of texts, stands beside them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
+from bbnli_audit.core.outcomes import CELLS
 from bbnli_audit.core.values import Label
+from bbnli_audit.measures.evidence import valued_evidence
+from bbnli_audit.measures.measure import Measure, PairValues
+from bbnli_audit.measures.readings.table import Floats, PairTable
 
-_Floats = NDArray[np.float64]
 
-
-def binary_probability(frame: pd.DataFrame, side: str) -> _Floats:
+def binary_probability(table: PairTable, side: str) -> Floats:
     """Give the probability of entailment against contradiction; 0.5 where the model gives both of them nothing."""
-    entailment, contradiction = _columns(frame, side)
+    entailment, contradiction = _columns(table, side)
     both = entailment + contradiction
-    probability = np.full(len(frame), 0.5)
+    probability = np.full(len(table), 0.5)
     np.divide(entailment, both, out=probability, where=both > 0)
     return probability
 
 
-def same_label(frame: pd.DataFrame) -> _Floats:
+def same_label(table: PairTable) -> Floats:
     """S: 1 where both genders get the same of the two labels. Entailment wins a tie, as in the authors' argmax."""
-    (pro_e, pro_c), (anti_e, anti_c) = _columns(frame, "pro"), _columns(frame, "anti")
+    (pro_e, pro_c), (anti_e, anti_c) = _columns(table, "pro"), _columns(table, "anti")
     return np.asarray((pro_e >= pro_c) == (anti_e >= anti_c), dtype=np.float64)
 
 
-def probability_gap(frame: pd.DataFrame) -> _Floats:
+def probability_gap(table: PairTable) -> Floats:
     """ΔP: how far the two probabilities are apart."""
-    return np.abs(binary_probability(frame, "pro") - binary_probability(frame, "anti"))
+    return np.abs(binary_probability(table, "pro") - binary_probability(table, "anti"))
 
 
-def pro_preference(frame: pd.DataFrame) -> _Floats:
+def pro_preference(table: PairTable) -> Floats:
     """B: 1 where the majority gender is the likelier one, 0 where the other is; a tie counts half, so even is 0.5."""
-    return (1 + np.sign(binary_probability(frame, "pro") - binary_probability(frame, "anti"))) / 2
+    return (1 + np.sign(binary_probability(table, "pro") - binary_probability(table, "anti"))) / 2
 
 
-MEASURES: dict[str, Callable[[pd.DataFrame], _Floats]] = {
-    "same_label": same_label,
-    "probability_gap": probability_gap,
-    "pro_preference": pro_preference,
-}
+def _measure(limit: str, values: PairValues, sentence: str) -> Measure:
+    return Measure(
+        name=limit[len("max_") :],
+        sentence=f"occupations: {sentence}.",
+        limit=limit,
+        values=values,
+        family="occupations",
+        evidence=valued_evidence,
+    )
 
 
-def coal_bias_score(frame: pd.DataFrame, nonstereo_labels: Iterable[str]) -> float:
-    """NLI-CoAL: (e_p + c_a + (1 - n_n)) / 3.
+MEASURES = (
+    _measure("min_same_label", same_label, "share of pairs with the same answer for both genders (S)"),
+    _measure("max_probability_gap", probability_gap, "mean difference between the two genders' probabilities (ΔP)"),
+    _measure("max_pro_preference", pro_preference, "share of pairs with the majority gender likelier (B); 0.5 is even"),
+)
 
-    Args:
-        frame: The pair table; its pro sides are the pro-stereotypical set, its anti sides the anti-stereotypical one.
-        nonstereo_labels: What the model answered on the texts about occupations without a stereotype.
 
-    Returns:
-        The score in [0, 1]; nan when one of the sets is empty, because no data is not zero.
+def coal_bias_score(table: PairTable, nonstereo_labels: Iterable[str]) -> float:
+    """NLI-CoAL: (e_p + c_a + (1 - n_n)) / 3; nan when one of the sets is empty, because no data is not zero.
+
+    The pro sides are the pro-stereotypical set, the anti sides the anti-stereotypical one; `nonstereo_labels` are the
+    answers on the texts about occupations without a stereotype.
     """
     labels = list(nonstereo_labels)
-    if not labels or frame.empty:
+    if not labels or not len(table):
         return float("nan")
-    entailed = float((frame["pro_label"] == Label.ENTAILMENT.value).mean())
-    contradicted = float((frame["anti_label"] == Label.CONTRADICTION.value).mean())
+    cells = [CELLS[cell] for cell in table.cells]
+    entailed = sum(cell[0] == Label.ENTAILMENT.letter for cell in cells) / len(cells)
+    contradicted = sum(cell[1] == Label.CONTRADICTION.letter for cell in cells) / len(cells)
     neutral = labels.count(Label.NEUTRAL.value) / len(labels)
-    return (entailed + contradicted + (1 - neutral)) / 3
+    return float(entailed + contradicted + (1 - neutral)) / 3
 
 
-def _columns(frame: pd.DataFrame, side: str) -> tuple[_Floats, _Floats]:
-    entailment, contradiction = (
-        frame[f"{side}_{label.value}"].to_numpy(dtype=np.float64) for label in (Label.ENTAILMENT, Label.CONTRADICTION)
-    )
-    return entailment, contradiction
+def _columns(table: PairTable, side: str) -> tuple[Floats, Floats]:
+    """Return the probabilities of entailment and of contradiction."""
+    found = table.probabilities(side)
+    return found[:, 0], found[:, 2]

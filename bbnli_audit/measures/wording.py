@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import expected_mutual_information
 
 from bbnli_audit.measures.drivers import FEWEST_PAIRS, WORD
+from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable
 
 # Smaller probabilities count as this: below it are the rounding of stored files and 16-bit models, not the wording.
 FLOOR = 1e-6
@@ -80,26 +80,25 @@ class _Told:
         return max((self.information - self.by_chance) / self.room, 0.0)
 
 
-def wording_sensitivity(frame: pd.DataFrame, most: int = 5) -> list[Factor]:
-    """Give what each factor tells about log p(E|pro) - log p(E|anti), largest share first.
+def wording_sensitivity(table: PairTable, most: int = 5) -> list[Factor]:
+    """Return what each factor tells about log p(E|pro) - log p(E|anti), largest share first, with its `most` levels.
 
-    Subtopics are compared over the suite, templates within their subtopic, words within their templates: so that
-    a stereotype the model holds is not taken for wording, nor a template for its words. A factor about which these
-    pairs tell nothing (too few, all the same, one level) is left out.
-
-    Args:
-        frame: The pair table of one suite, or of one of its subtopics, in the columns of `metrics.frame.COLUMNS`.
-        most: Levels to give of each factor.
+    The table is that of one suite, or of one of its subtopics, with its sentences. Subtopics are compared over the
+    suite, templates within their subtopic, words within their templates: so that a stereotype the model holds is not
+    taken for wording, nor a template for its words. A factor about which these pairs tell nothing (too few, all the
+    same, one level) is left out.
     """
-    if frame.empty:
+    if not len(table):
         return []
     # In one order, so that no sum depends on the order of the pairs.
-    frame = frame.sort_values(["domain", "subtopic", "cluster", "pair_id"], kind="stable", ignore_index=True)
+    order = ["domain", "subtopic", "cluster", "pair_id"]
+    frame = table.frame.sort_values(order, kind="stable", ignore_index=True)
+    pro, anti = (_log_probability(table.reading.probabilities(frame, side)[:, 0]) for side in SIDES)
     pairs = pd.DataFrame(
         {
             "place": frame["domain"].astype(str) + "/" + frame["subtopic"].astype(str),
             "cluster": frame["cluster"].astype(str),
-            "difference": _log_probability(frame["pro_entailment"]) - _log_probability(frame["anti_entailment"]),
+            "difference": pro - anti,
         }
     )
     words = _varying_words(frame, pairs)
@@ -111,8 +110,8 @@ def wording_sensitivity(frame: pd.DataFrame, most: int = 5) -> list[Factor]:
     return sorted((factor for factor in found if factor), key=lambda factor: (-factor.share, factor.name))
 
 
-def _log_probability(values: "pd.Series[float]") -> NDArray[np.float64]:
-    return np.log(np.clip(values.to_numpy(dtype=np.float64), FLOOR, None))
+def _log_probability(values: Floats) -> Floats:
+    return np.asarray(np.log(np.clip(values, FLOOR, None)), dtype=np.float64)
 
 
 def _templates(clusters: "pd.Series[str]") -> Iterator[tuple[str, list[str]]]:
@@ -126,7 +125,7 @@ def _templates(clusters: "pd.Series[str]") -> Iterator[tuple[str, list[str]]]:
 
 
 def _varying_words(frame: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
-    """Give the words of each pair's pro side that not all pairs of its cluster have, in the order of the text."""
+    """Return the words of each pair's pro side that not all pairs of its cluster have, in the order of the text."""
     texts = list(zip(frame["pro_premise"].tolist(), frame["pro_hypothesis"].tolist(), strict=True))
     words_of = {text: WORD.findall(text.lower()) for text in {text for each in texts for text in each}}
     words = [dict.fromkeys((*words_of[premise], *words_of[hypothesis])) for premise, hypothesis in texts]

@@ -1,22 +1,29 @@
 """Batches: cut by tokens, and run several at a time."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.loading import one_core_each
 from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions
 
-# On a CPU the batch in tokens decides the speed, not the number of texts: this is about what fits the caches of a
-# core; larger ones are slower. A graphics card wants more at once.
+# On a CPU the tokens of a batch decide the speed, not the number of texts: this is about what fits the caches of a
+# core, and larger batches are slower. A graphics card wants more at once.
 CPU_TOKENS = 1024
 GPU_TOKENS = 16384
+# With fewer rows a matrix product takes another way through the library and rounds differently.
+MIN_ROWS = 4
+# Tokenizers keep much more than the ids of the texts that they are given at once.
+TEXTS_AT_ONCE = 2048
 
 
 def cut_by_tokens(lengths: Sequence[int], n_tokens: int) -> Iterator[list[int]]:
-    """Cut rows into batches of at most so many tokens, neighbours in length together, longest batch first.
+    """Cut rows into batches of at most `n_tokens` tokens, neighbours in length together, longest batch first.
 
-    Longest first: what does not fit into memory shows at once, and the time left is never guessed too short.
+    Longest first: what does not fit into memory shows at once, and the estimated time left is never too short.
     """
     batch: list[int] = []
     n_in_batch = 0
@@ -48,24 +55,42 @@ def _longest_first(lengths: Sequence[int]) -> list[int]:
 
 
 def run_in_threads(
-    forward: Callable[[Batch], Predictions], batches: Iterable[Batch], n_threads: int
+    forward: Callable[[Batch], Predictions],
+    batches: Iterable[Batch],
+    n_threads: int,
+    stop: Callable[[], object] = lambda: None,
 ) -> Generator[tuple[Batch, Predictions]]:
-    """Run batches in threads and give each back when it is done. None is taken before a thread is free for it."""
+    """Run batches in threads and yield each when it is done. None is taken before a thread is free for it.
+
+    After a failure no batch is started; those under way are finished and yielded, so that they can be stored. `stop`
+    is called then, and at the end.
+    """
     if n_threads == 1:
         for batch in batches:
             yield batch, forward(batch)
         return
     waiting = iter(batches)
+    running: dict[Future[Predictions], Batch] = {}
+    failure: BaseException | None = None
     with ThreadPoolExecutor(n_threads, thread_name_prefix="bbnli") as pool:
-        running: dict[Future[Predictions], Batch] = {}
-        while True:
-            for batch in islice(waiting, n_threads - len(running)):
-                running[pool.submit(forward, batch)] = batch
-            if not running:
-                return
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield running.pop(future), future.result()
+        try:
+            while True:
+                for batch in islice(waiting, 0 if failure else n_threads - len(running)):
+                    running[pool.submit(forward, batch)] = batch
+                if not running:
+                    break
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    batch, problem = running.pop(future), future.exception()
+                    if problem is None:
+                        yield batch, future.result()
+                    else:
+                        failure = failure or problem
+                        stop()
+        finally:
+            stop()
+    if failure is not None:
+        raise failure
 
 
 def predict_all(predictor: BatchPredictor, texts: Sequence[TextPair]) -> Predictions:
@@ -77,3 +102,25 @@ def predict_all(predictor: BatchPredictor, texts: Sequence[TextPair]) -> Predict
         rows = list(batch.rows)
         probabilities[rows], is_truncated[rows] = predictions.probabilities, predictions.is_truncated
     return Predictions(probabilities, is_truncated)
+
+
+class LocalPredictor(ABC):
+    """A model in this process. On a CPU as many batches run at a time as there are cores."""
+
+    info: ModelInfo
+    is_on_cpu: bool
+    n_threads: int
+
+    @abstractmethod
+    def plan(self, texts: Sequence[TextPair]) -> list[Batch]: ...
+
+    @abstractmethod
+    def forward(self, batch: Batch) -> Predictions:
+        """Predict one batch. Threads may call this at the same time."""
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        return predict_all(self, texts)
+
+    def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
+        with one_core_each(self.is_on_cpu):
+            yield from run_in_threads(self.forward, batches, self.n_threads)

@@ -1,18 +1,20 @@
-"""A checkpoint's folder, read without torch: is it one we can load, what do its outputs mean, what is its fingerprint?
+"""A checkpoint's folder, read without torch: can we load it, what do its outputs mean, what is its fingerprint?
 
-A run whose predictions are all stored needs no more than this.
+A run whose predictions are all stored needs nothing else.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import ModelError, OptionError, suggest
-from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.models.classifier.labels import label_order
+from bbnli_audit.models.loading import first_line
 
 # Files that decide what a checkpoint answers: weights, settings, tokenizer (and with them the maximum length).
 CONTENT_FILES = ("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe")
@@ -58,55 +60,38 @@ def read_precision(dtype: str | None, backend: str | None) -> Precision:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A sequence classifier on disk. `name` is what messages and results call it."""
+    """A sequence classifier on disk."""
 
-    name: str
     folder: Path
-    labels: tuple[str, ...]
-    precision: Precision = EXACT
+    info: ModelInfo
 
-    def info(self, hash_file: Callable[[Path], str]) -> ModelInfo:
-        """Say which model this is.
-
-        Args:
-            hash_file: Gives the SHA-256 of a file; the store remembers those of unchanged files.
-        """
-        return ModelInfo(
-            name=self.name,
-            fingerprint=hash_contents(f"{','.join(self.labels)}\n{self.precision}\n", self.folder, hash_file),
-            kind="sequence-classification",
-            backend=self.precision.backend,
-            dtype=self.precision.dtype,
-            labels=self.labels,
-        )
+    def fingerprint(self, hash_content: Callable[[Path], str] = hash_file) -> str:
+        """Return the fingerprint of the files as they are now."""
+        labels, computed = ",".join(self.info.labels), Precision(self.info.dtype, self.info.backend)
+        return hash_contents(f"{labels}\n{computed}\n", self.folder, hash_content)
 
 
 def find_checkpoint(
-    name: str, labels: str | None, precision: Precision = EXACT, folder: Path | None = None
+    name: str,
+    labels: str | None = None,
+    precision: Precision = EXACT,
+    folder: Path | None = None,
+    hash_content: Callable[[Path], str] = hash_file,
 ) -> Checkpoint:
-    """Find a checkpoint on disk, or fetch it from the hub, and read what its outputs mean.
+    """Check a folder (`name`, if no other is given), read what its outputs mean, and describe it.
 
-    Args:
-        name: A folder or a name on the hub.
-        labels: The value of --bbnli-labels.
-        precision: How it will be computed.
-        folder: Where it lies, if not at `name`.
+    `hash_content` may come from a store, which remembers the hashes of unchanged files.
     """
     place = folder or Path(name)
     check_folder(str(place), labels)
-    if not place.is_dir():
-        place = fetch(name)
-        check_folder(str(place), labels)
     order = label_order(_read_id2label(name, read_config(name, place)), labels, name)
-    return Checkpoint(name, place, order, precision)
+    info = ModelInfo(name, "", "sequence-classification", precision.backend, precision.dtype, order)
+    found = Checkpoint(place, info)
+    return Checkpoint(place, replace(info, fingerprint=found.fingerprint(hash_content)))
 
 
 def check_folder(name: str, labels: str | None = None) -> None:
-    """Refuse, without loading anything, what can be seen to be wrong in a local folder.
-
-    Raises:
-        ModelError: for a folder that is no checkpoint, has another head, or no readable labels.
-    """
+    """Refuse, without loading anything, a folder that is not a checkpoint, has another head, or unreadable labels."""
     folder = Path(name)
     if not folder.exists():
         if name.startswith((".", "/", "~")) or name.count("/") > 1:
@@ -119,7 +104,12 @@ def check_folder(name: str, labels: str | None = None) -> None:
         raise ModelError(f"--model={name}: is a file. Give the folder that holds the checkpoint's config.json.")
     config = read_config(name, folder)
     architectures = config.get("architectures") or []
-    _check_head(name, architectures if isinstance(architectures, list) else [str(architectures)])
+    heads = architectures if isinstance(architectures, list) else [str(architectures)]
+    if not any(head.endswith("ForSequenceClassification") for head in heads):
+        raise ModelError(
+            f"--model={name}: its head is {', '.join(heads) or 'none named'}; this audit needs a "
+            "sequence-classification head tuned for NLI (…ForSequenceClassification).\nGive an NLI checkpoint."
+        )
     check_contents(name, folder)
     label_order(_read_id2label(name, config), labels, name)
 
@@ -140,7 +130,7 @@ def check_contents(name: str, folder: Path) -> None:
 
 
 def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str]) -> str:
-    """Give a fingerprint of the files that decide what a checkpoint answers, and of how it is computed."""
+    """Return a fingerprint of the files that decide what a checkpoint answers; `start` says how it is computed."""
     digest = sha256(start.encode())
     for path in sorted({path for pattern in CONTENT_FILES for path in folder.glob(pattern)}):
         digest.update(f"{path.name} {hash_content(path)}\n".encode())
@@ -152,13 +142,13 @@ def read_config(name: str, folder: Path) -> dict[str, Any]:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError as exc:
         raise ModelError(
-            f"--model={name}: the folder has no config.json, so it is no checkpoint that transformers can load.\n"
+            f"--model={name}: the folder has no config.json, so transformers cannot load it.\n"
             "Save the model there with save_pretrained(), tokenizer included."
         ) from exc
     except (OSError, ValueError) as exc:
         raise ModelError(f"--model={name}: its config.json cannot be read: {exc}.") from exc
     if not isinstance(config, dict):
-        raise ModelError(f"--model={name}: its config.json holds no object. Save the checkpoint again.")
+        raise ModelError(f"--model={name}: its config.json does not hold an object. Save the checkpoint again.")
     return config
 
 
@@ -172,25 +162,15 @@ def _read_id2label(name: str, config: Mapping[str, Any]) -> dict[int, str]:
     return {int(index): str(label) for index, label in id2label.items()}
 
 
-def _check_head(name: str, architectures: Sequence[str]) -> None:
-    if not any(architecture.endswith("ForSequenceClassification") for architecture in architectures):
-        found = ", ".join(architectures) or "none named"
-        raise ModelError(
-            f"--model={name}: its head is {found}; this audit needs a sequence-classification head tuned for NLI "
-            "(…ForSequenceClassification).\nGive an NLI checkpoint."
-        )
-
-
 def fetch(name: str) -> Path:
-    """Get the newest files from the hub, or those already here when there is no network."""
+    """Fetch the newest files from the hub, or find those already here when there is no network."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
         return Path(str(snapshot_download(name, allow_patterns=list(CONTENT_FILES))))
     except (OSError, LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, ValueError) as exc:
-        first = str(exc).strip().partition("\n")[0].rstrip(".") or type(exc).__name__
         raise ModelError(
-            f"--model={name}: is no folder here, and cannot be had from the hub: {first}.\n"
-            "Look at the spelling and the network (HF_HUB_OFFLINE forbids it), or give a local folder."
+            f"--model={name}: is not a folder here, and cannot be fetched from the hub: {first_line(exc)}.\n"
+            "Check the spelling and the network (HF_HUB_OFFLINE forbids it), or give a local folder."
         ) from exc

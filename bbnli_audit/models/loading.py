@@ -1,14 +1,14 @@
 """Loads a checkpoint safely: safetensors only, no remote code, nothing filled with random numbers."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import ModelError, OptionError
-from bbnli_audit.models.classifier.encoding import TextEncoder
 
 if TYPE_CHECKING:
     import torch
@@ -24,17 +24,62 @@ class Share:
 
 WHOLE_MACHINE = Share()
 
-
-def load_model(name: str, folder: Path) -> tuple[Any, TextEncoder]:
-    """Load a classifier in float32, and its tokenizer."""
-    import_torch()
-    with quiet_transformers():
-        model, tokenizer = _load(name, str(folder))
-    return model, TextEncoder(tokenizer, max_length_of(tokenizer, model))
+# Classes of transformers.
+CLASSIFIER, CAUSAL_LM, MASKED_LM = (
+    f"AutoModelFor{head}" for head in ("SequenceClassification", "CausalLM", "MaskedLM")
+)
 
 
-def load_encoder(name: str, folder: Path) -> TextEncoder:
-    """Load the tokenizer alone. The model is laid out without its weights, to see how many tokens it takes."""
+def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any]:
+    """Load a model in float32, and its tokenizer."""
+    torch = import_torch()
+    import transformers
+    from safetensors import SafetensorError
+
+    family: Any = getattr(transformers, head)
+    try:
+        with quiet_transformers():
+            model, report = family.from_pretrained(
+                str(folder),
+                dtype=torch.float32,
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
+    except (SafetensorError, RuntimeError) as exc:
+        raise ModelError(
+            f"--model={name}: its weights cannot be loaded: {first_line(exc)}.\n"
+            "The file may be cut off or not fit its config.json; copy or save the checkpoint again."
+        ) from exc
+    except (OSError, ValueError, KeyError, ImportError) as exc:
+        raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
+    missing = sorted(report["missing_keys"])
+    if missing:
+        trained, wanted = "language-model head", "masked or causal language model"
+        if head == CLASSIFIER:
+            trained, wanted = "NLI head", "checkpoint tuned for NLI"
+        raise ModelError(
+            f"--model={name}: its weights lack {len(missing)} of the model's tensors ({', '.join(missing[:3])}…), "
+            f"which would be filled with random numbers.\nThis is a model without a trained {trained}, or a damaged "
+            f"file. Give a {wanted}."
+        )
+    return model, tokenizer
+
+
+def load_classifier(name: str, folder: Path) -> tuple[Any, Any]:
+    model, tokenizer = load_pretrained(name, folder, CLASSIFIER)
+    if model.config.pad_token_id is None:
+        # Nothing is padded here, but a causal model's classifier looks for the last token that is not padding.
+        pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+        if pad_id is None:
+            raise ModelError(f"--model={name}: its tokenizer has no padding token, so texts cannot be batched.")
+        model.config.pad_token_id = pad_id
+    return model, tokenizer
+
+
+def load_tokenizer(name: str, folder: Path) -> tuple[Any, int]:
+    """Load a classifier's tokenizer, and find how many tokens its model takes without loading the weights."""
     torch = import_torch()
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
@@ -45,7 +90,7 @@ def load_encoder(name: str, folder: Path) -> TextEncoder:
             tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         except (OSError, ValueError, KeyError, ImportError, RuntimeError) as exc:
             raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
-    return TextEncoder(tokenizer, max_length_of(tokenizer, model))
+    return tokenizer, max_length_of(tokenizer, model)
 
 
 def import_torch() -> Any:
@@ -58,56 +103,24 @@ def import_torch() -> Any:
     return torch
 
 
-def load_pretrained(name: str, folder: str, head: str, *, whole: str) -> tuple[Any, Any]:
-    """Load a model and its tokenizer in float32: safetensors only, no remote code, and no tensor made up.
-
-    Args:
-        name: What messages call it.
-        folder: Where it lies.
-        head: The class of transformers, such as AutoModelForCausalLM.
-        whole: What to give instead of a model whose head is missing.
-    """
+def place(model: Any, device: str, share: Share, dtype: str = "float32") -> "tuple[torch.device, int]":
+    """Move a model to its device; return the device, and how many batches may run there at a time."""
     import torch
-    import transformers
-    from safetensors import SafetensorError
 
-    family: Any = getattr(transformers, head)
-    try:
-        model, report = family.from_pretrained(
-            folder, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
-        )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except (SafetensorError, RuntimeError) as exc:
-        raise ModelError(
-            f"--model={name}: its weights cannot be loaded: {first_line(exc)}.\n"
-            "The file may be cut off or not fit its config.json; copy or save the checkpoint again."
-        ) from exc
-    except (OSError, ValueError, KeyError, ImportError) as exc:
-        raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise ModelError(
-            f"--model={name}: its weights lack {len(missing)} of the model's tensors ({', '.join(missing[:3])}…), "
-            f"which would be filled with random numbers.\n{whole}"
-        )
-    return model, tokenizer
+    chosen = pick_device(device, share)
+    model.to(chosen, getattr(torch, dtype)).eval()
+    return chosen, n_cores(share) if chosen.type == "cpu" else 1
 
 
-def _load(name: str, folder: str) -> tuple[Any, Any]:
-    whole = "This is an encoder without a trained NLI head, or a damaged file. Give a checkpoint tuned for NLI."
-    model, tokenizer = load_pretrained(name, folder, "AutoModelForSequenceClassification", whole=whole)
-    if model.config.pad_token_id is None:
-        # Nothing is padded here, but a causal model's classifier looks for the last token that is no padding.
-        pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-        if pad_id is None:
-            raise ModelError(f"--model={name}: its tokenizer has no padding token, so texts cannot be batched.")
-        model.config.pad_token_id = pad_id
-    return model, tokenizer
+def n_cores(share: Share) -> int:
+    import torch
+
+    return max(1, torch.get_num_threads() // share.count)  # honours OMP_NUM_THREADS
 
 
 @contextmanager
 def one_core_each(is_on_cpu: bool) -> Iterator[None]:
-    """One core a batch loses nothing to waiting, and rounds alike on any number of cores."""
+    """Give each batch one core: no core waits for another, and rounding is the same on any number of cores."""
     import torch
 
     n_before = torch.get_num_threads()
@@ -149,7 +162,7 @@ def max_length_of(tokenizer: Any, model: Any) -> int:
     limits = [tokenizer.model_max_length]
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
-            # RoBERTa and its kin count positions from behind the padding index.
+            # RoBERTa and its relatives count positions from behind the padding index.
             first = 0 if module.padding_idx is None else module.padding_idx + 1
             limits.append(module.num_embeddings - first)
     configured = getattr(model.config, "max_position_embeddings", None)
@@ -174,6 +187,26 @@ def quiet_transformers() -> Iterator[None]:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
+# Out of memory, or ids that the embeddings do not have.
+BROKEN_PASS = (RuntimeError, IndexError)
+
+
+@contextmanager
+def telling_breaks(
+    name: str, what: str, lengths: Sequence[int], errors: tuple[type[Exception], ...] = BROKEN_PASS
+) -> Iterator[None]:
+    """Turn what breaks a forward pass into a message that says how large the batch was."""
+    try:
+        yield
+    except errors as exc:
+        shape = f"{len(lengths)} {what} of up to {max(lengths)} tokens"
+        raise ModelError(f"{name} broke on a batch of {shape}: {short_reason(exc)}.") from exc
+
+
 def first_line(exc: BaseException) -> str:
     text = str(exc).strip().splitlines()
     return text[0].rstrip(".") if text else type(exc).__name__
+
+
+def short_reason(exc: BaseException) -> str:
+    return shorten(first_line(exc), 200, placeholder="…")  # ONNX Runtime says where in its sources

@@ -1,26 +1,30 @@
-"""Models with a known fault, built from the suites' own answers. They show that the gate catches each fault.
+"""`planted:KIND`: models with a known fault, built from the suites' own answers. They show that the gate catches it.
 
-Unlike every other predictor they know the expected labels and the sides: that is what makes the fault exact. They
-run through the same pipeline as a checkpoint.
+Unlike every other predictor they know the expected labels and the sides: that makes the fault exact. They run through
+the same pipeline as a checkpoint.
 """
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from bbnli_audit.core.errors import OptionError, suggest
-from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import Label, Side, TextPair
-from bbnli_audit.models.protocol import Predictions
+from bbnli_audit.models.classifier.labels import THREE_LABELS
+from bbnli_audit.models.kind import ModelKind
+from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.protocol import ModelSource, Predictions
 from bbnli_audit.suites.controls import find_controls
 from bbnli_audit.suites.probe import probe_items
 from bbnli_audit.suites.protocol import Suite
 
+PLANTED = "planted:"
 E, N, C = Label
 _NEUTRAL = {Side.PRO: N, Side.ANTI: N}
 _ENTAILED = {Side.PRO: E, Side.ANTI: E}
 _RIGHT = {E: E, N: N, C: C}
 
-# What is answered to the two sides of a pair, and to a control by its expected label. None: by chance, from the text.
+# The answers to the two sides of a pair, and to a control by its expected label. None: by chance, from the text.
 KINDS: dict[str, tuple[Mapping[Side, Label], Mapping[Label, Label]] | None] = {
     "ideal": (_NEUTRAL, _RIGHT),
     "always-neutral": (_NEUTRAL, {E: N, N: N, C: N}),
@@ -37,20 +41,12 @@ class PlantedPredictor:
     """Answers from a table of the suites' texts; a text it does not know is answered neutral."""
 
     def __init__(self, kind: str, suites: Sequence[Suite], seed: int = 0) -> None:
-        if kind not in KINDS:
-            raise OptionError(f"--model=planted:{kind}: there is no such planted model. {suggest(kind, KINDS)}")
         self._seed = seed
         answers = KINDS[kind]
         self._is_random = answers is None
         self._answers: dict[TextPair, Label] = {} if answers is None else _tabulate(suites, *answers)
-        self.info = ModelInfo(
-            name=f"planted:{kind}",
-            fingerprint=sha256(f"planted:{kind}:{seed}".encode()).hexdigest(),
-            kind="planted",
-            backend="planted",
-            dtype="float64",
-            labels=tuple(label.value for label in Label),
-        )
+        name, fingerprint = f"{PLANTED}{kind}", sha256(f"{PLANTED}{kind}:{seed}".encode()).hexdigest()
+        self.info = ModelInfo(name, fingerprint, "planted", "planted", "float64", THREE_LABELS)
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
         import numpy as np
@@ -79,3 +75,19 @@ def _tabulate(
                 answers.setdefault(pair.pro, on_pair[Side.PRO])
                 answers.setdefault(pair.anti, on_pair[Side.ANTI])
     return answers
+
+
+def _check(name: str, settings: ModelSettings) -> None:
+    settings.refuse_all(name)
+    kind = name.removeprefix(PLANTED)
+    if kind not in KINDS:
+        raise OptionError(f"--model={name}: there is no such planted model. {suggest(kind, KINDS)}")
+
+
+KIND = ModelKind(
+    "planted",
+    f"{PLANTED}KIND",
+    lambda name: name.startswith(PLANTED),
+    _check,
+    lambda name, settings: ModelSource.of(PlantedPredictor(name.removeprefix(PLANTED), settings.suites)),
+)

@@ -1,10 +1,11 @@
 """What a model is to the rest of the program."""
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 
 if TYPE_CHECKING:
@@ -30,15 +31,28 @@ class Predictor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelSource:
+    """A model that can be opened. `is_content`: its fingerprint covers everything that decides its answers."""
+
+    info: ModelInfo
+    open: Callable[[], Predictor]
+    is_content: bool = False
+
+    @classmethod
+    def of(cls, predictor: Predictor) -> "ModelSource":
+        return cls(predictor.info, lambda: predictor)
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Some of the texts of a pass, ready for the model: `rows` says which, `inputs` holds one entry for each."""
 
     rows: tuple[int, ...]
     inputs: tuple[Any, ...]
-    cost: int  # tokens, for an honest estimate of the time left
+    cost: int  # in tokens, from which the time left is estimated
 
     def only(self, rows: Iterable[int]) -> "Batch":
-        """Leave out what somebody else has predicted meanwhile."""
+        """Leave out what another process has predicted in the meantime."""
         kept = set(rows)
         if len(kept) == len(self.rows):
             return self
@@ -49,7 +63,7 @@ class Batch:
 
 @runtime_checkable
 class BatchPredictor(Protocol):
-    """A model that says how texts are cut into batches, so that a pass can share out, store and resume them.
+    """A model that cuts texts into batches itself, so that a pass can divide, store and resume them.
 
     `run` may finish batches in any order, and takes a batch from its argument only when it is about to start it.
     """
@@ -60,20 +74,14 @@ class BatchPredictor(Protocol):
 
 
 def check_predictions(predictions: Predictions, n_texts: int, name: str) -> Predictions:
-    """Refuse what no measure can be made from.
-
-    Raises:
-        ModelError: when rows are missing, a value is not finite, or a row is no probability distribution.
-    """
+    """Refuse rows that are missing, not finite, or not a probability distribution."""
     import numpy as np
-
-    from bbnli_audit.core.errors import ModelError
 
     probabilities = predictions.probabilities
     if probabilities.shape != (n_texts, 3):
         raise ModelError(
             f"{name} gave an array of shape {probabilities.shape} for {n_texts} texts; expected ({n_texts}, 3): "
-            "one row a text, columns entailment, neutral, contradiction."
+            "one row for each text, columns entailment, neutral, contradiction."
         )
     is_finite = np.isfinite(probabilities).all(axis=1)
     if not is_finite.all():
@@ -85,6 +93,6 @@ def check_predictions(predictions: Predictions, n_texts: int, name: str) -> Pred
         )
     if (probabilities < -1e-6).any() or (np.abs(probabilities.sum(axis=1) - 1) > 1e-3).any():
         raise ModelError(
-            f"{name} gave rows that are no probabilities (negative, or not adding up to 1). Apply softmax first."
+            f"{name} gave rows that are not probabilities (negative, or not adding up to 1). Apply softmax first."
         )
     return predictions

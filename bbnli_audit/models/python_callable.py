@@ -1,4 +1,4 @@
-"""`module:callable`: any model a Python function can ask."""
+"""`module:callable`: any model that a Python function can ask."""
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -7,12 +7,14 @@ from inspect import getsource
 from typing import Any
 
 from bbnli_audit.core.errors import ModelError, suggest
-from bbnli_audit.core.results.audit import ModelInfo
-from bbnli_audit.core.values import Label, TextPair
-from bbnli_audit.models.protocol import Predictions
+from bbnli_audit.core.results.rows import ModelInfo
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.classifier.labels import THREE_LABELS
+from bbnli_audit.models.kind import ModelKind
+from bbnli_audit.models.protocol import ModelSource, Predictions
 
 
-def is_callable_name(name: str) -> bool:
+def _claims(name: str) -> bool:
     module, colon, attribute = name.partition(":")
     return bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
@@ -32,16 +34,11 @@ class CallablePredictor:
         function = getattr(module, attribute, None)
         if not callable(function):
             what = "is not callable" if function is not None else "does not exist"
-            raise ModelError(f"--model={name}: {attribute!r} {what} in {module_name!r}. {_public(module, attribute)}")
+            public = [name for name in vars(module) if not name.startswith("_")]
+            raise ModelError(f"--model={name}: {attribute!r} {what} in {module_name!r}. {suggest(attribute, public)}")
         self._function: Callable[[list[TextPair]], Any] = function
-        self.info = ModelInfo(
-            name=name,
-            fingerprint=sha256(_source(function).encode()).hexdigest(),
-            kind="callable",
-            backend="python",
-            dtype="float64",
-            labels=tuple(label.value for label in Label),
-        )
+        fingerprint = sha256(_source(function).encode()).hexdigest()
+        self.info = ModelInfo(name, fingerprint, "callable", "python", "float64", THREE_LABELS)
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
         import numpy as np
@@ -51,19 +48,24 @@ class CallablePredictor:
             probabilities = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError, RuntimeError) as exc:
             raise ModelError(
-                f"{self.info.name} returned a {type(answer).__name__} that is no array of numbers. "
-                "Return one row a text with the probabilities of entailment, neutral and contradiction."
+                f"{self.info.name} returned a {type(answer).__name__} that is not an array of numbers. "
+                "Return one row for each text, with the probabilities of entailment, neutral and contradiction."
             ) from exc
         return Predictions(probabilities, np.zeros(len(texts), dtype=np.bool_))
 
 
 def _source(function: object) -> str:
-    """A callable has no weights to hash; its source is the nearest thing to its content."""
+    """A callable has no weights to hash; its source comes nearest to its content."""
     try:
         return getsource(function)  # type: ignore[arg-type]  # any callable may have source; TypeError says it has none
     except (OSError, TypeError):
         return repr(type(function))
 
 
-def _public(module: object, wrong: str) -> str:
-    return suggest(wrong, [name for name in vars(module) if not name.startswith("_")])
+KIND = ModelKind(
+    "callable",
+    "module:callable",
+    _claims,
+    lambda name, settings: settings.refuse_all(name),
+    lambda name, _: ModelSource.of(CallablePredictor(name)),
+)

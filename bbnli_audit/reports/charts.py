@@ -4,16 +4,18 @@ Colours are CSS variables of the page, so that one drawing follows light, dark a
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from bbnli_audit.core.results.rows import Measured
+from bbnli_audit.reports.shown import cause_names
 
 Spec = dict[str, Any]
 # What XML cannot hold: vl-convert ends the whole process on such a character.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 FONT = "-apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif"
-CAUSES = ("pro", "anti", "brittleness")
 VERDICT_COLORS = {"FAIL": "var(--fail)", "NO_DATA": "var(--fail)", "WAIVED": "var(--waived)", "PASS": "var(--pass)"}
 # Rows are positions, not names: two suites may have a subtopic of the same name.
 _ROW = {"field": "row", "type": "ordinal", "axis": None, "scale": {"paddingInner": 0, "paddingOuter": 0}}
@@ -42,17 +44,23 @@ NARROW = Layout(names=0, bar=98, panel=58, step=52, gap=12, size=12, n_ticks=1)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value with its bounds, and where it is held to a limit the limit."""
+    """A value with its bounds, and its limit if it has one."""
 
     value: float
     low: float
     high: float
     limit: float | None = None
 
+    @classmethod
+    def of(cls, measured: Measured, limit: float | None) -> "Interval | None":
+        if measured.value is None or measured.low is None or measured.high is None:
+            return None
+        return cls(measured.value, measured.low, measured.high, limit)
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One subtopic of a chart: measures by the short name of the panel they go to."""
+    """One row of a chart: `shares` are bars, `measures` go to the panel of their name."""
 
     name: str
     verdict: str
@@ -66,20 +74,30 @@ def draw_causes(rows: Sequence[Row], layout: Layout) -> str:
     top = _round_up(max([0.1, *(max(sum(row.shares.values()), row.limit or 0) for row in rows)]))
     intervals = [interval for row in rows for interval in row.measures.values()]
     reach = _round_up(max([0.1, *(max(interval.high, interval.limit or 0) for interval in intervals)]))
-    panels = [_stacked(rows, layout, top)]
-    panels += [_intervals(rows, layout, cause, (0.0, reach)) for cause in CAUSES]
-    return _draw(panels, rows, layout)
+    panels = [_interval_panel(rows, layout, cause, (0.0, reach)) for cause in cause_names()]
+    return _draw([_stacked_panel(rows, layout, top), *panels], rows, layout)
 
 
 def draw_increases(rows: Sequence[Row], panels: Sequence[str], layout: Layout) -> str:
-    """Draw what each measure grew by since the baseline, with bounds and margin."""
+    """Draw how much each measure grew since the baseline, with bounds and margin."""
     intervals = [interval for row in rows for interval in row.measures.values()]
     ends = [end for each in intervals for end in (each.low, each.high, each.limit or 0.0)]
     low, high = -_round_up(max([0.02, *(-end for end in ends)])), _round_up(max([0.02, *ends]))
     room = layout.bar + 3 * layout.panel + (3 - len(panels) + 1) * layout.gap
     wider = replace(layout, panel=room // len(panels))
-    drawn = [_intervals(rows, wider, name, (low, high), has_zero=True, has_names=name == panels[0]) for name in panels]
+    drawn = [_interval_panel(rows, wider, name, (low, high), line=0) for name in panels]
+    drawn[0]["layer"].append(_names(rows, wider))
     return _draw(drawn, rows, wider)
+
+
+def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str = "") -> str:
+    """Draw a measure that is even at 0.5; before it the shares of the rows, where they have a title."""
+    wider = replace(layout, panel=layout.bar)
+    panels = [_interval_panel(rows, wider, name, (0.0, 1.0), line=0.5)]
+    if share:
+        panels.insert(0, _share_panel(rows, layout, share))
+    panels[0]["layer"].append(_names(rows, layout))
+    return _draw(panels, rows, wider)
 
 
 def _round_up(value: float) -> float:
@@ -87,11 +105,13 @@ def _round_up(value: float) -> float:
     return next((step for step in steps if value <= step), 1.0)
 
 
-def _stacked(rows: Sequence[Row], layout: Layout, top: float) -> Spec:
-    segments, totals = [], []
+def _stacked_panel(rows: Sequence[Row], layout: Layout, top: float) -> Spec:
+    causes = cause_names()
+    segments: list[Spec] = []
+    totals: list[Spec] = []
     for n, row in enumerate(rows):
         start = 0.0
-        for cause in CAUSES:
+        for cause in causes:
             share = row.shares.get(cause, 0.0)
             told = f"{share:.2f}" if share / top * layout.bar > 3.2 * layout.size else ""
             segments.append({"row": n, "cause": cause, "start": start, "end": start + share, "told": told})
@@ -101,77 +121,57 @@ def _stacked(rows: Sequence[Row], layout: Layout, top: float) -> Spec:
         totals.append({"row": n, "end": row.limit if is_near else start, "told": told, **_limit(row.limit)})
     # The total stands behind its bar and must not run into the next panel.
     end = top * layout.bar / (layout.bar - 3.4 * layout.size)
-    scale = {"domain": [0, end], "nice": False}
-    x = {"field": "start", "type": "quantitative", "scale": scale, "axis": _axis(layout, top), "title": None}
-    color = {
-        "field": "cause",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": list(CAUSES), "range": [f"var(--{cause})" for cause in CAUSES]},
-    }
-    height = layout.size + 5
-    bars: list[Spec] = [
-        {
-            "data": {"values": segments},
-            "mark": {"type": "bar", "height": height, **_shift(layout)},
-            "encoding": {"y": _ROW, "x": x, "x2": {"field": "end"}, "color": color},
-        },
-        {
-            "data": {"values": [part for part in segments if part["told"]]},
-            "transform": [{"calculate": "(datum.start + datum.end) / 2", "as": "middle"}],
-            "mark": {"type": "text", "fontSize": layout.size - 2, "color": "var(--on-cause)", **_shift(layout)},
-            "encoding": {"y": _ROW, "x": {"field": "middle", "type": "quantitative"}, "text": {"field": "told"}},
-        },
-        {
-            "data": {"values": totals},
-            "mark": {"type": "text", "align": "left", "dx": 6, "color": "var(--text)", **_shift(layout)},
-            "encoding": {"y": _ROW, "x": {"field": "end", "type": "quantitative"}, "text": {"field": "told"}},
-        },
-        _limit_tick(totals, layout),
+    colors = _colors("cause", {cause: f"var(--{cause})" for cause in causes})
+    bar = _mark(layout, "bar", height=layout.size + 5)
+    told_ones = [{**part, "middle": (part["start"] + part["end"]) / 2} for part in segments if part["told"]]
+    layers = [
+        _layer(segments, bar, _scaled("start", (0, end), _axis(layout, top)), x2={"field": "end"}, color=colors),
+        _texts(told_ones, layout, "middle", fontSize=layout.size - 2, color="var(--on-cause)"),
+        _texts(totals, layout, "end", align="left", dx=6, color="var(--text)"),
+        _limit_ticks(totals, layout),
+        _names(rows, layout),
     ]
     title = "mispredicted" if layout.has_names_above else "mispredicted samples, by cause"
-    return _panel([*bars, *_names(rows, layout)], rows, layout, layout.bar, title, "var(--text)")
+    return _panel(layers, rows, layout, layout.bar, title)
 
 
-def _intervals(
-    rows: Sequence[Row],
-    layout: Layout,
-    name: str,
-    domain: tuple[float, float],
-    *,
-    has_zero: bool = False,
-    has_names: bool = False,
+def _share_panel(rows: Sequence[Row], layout: Layout, title: str) -> Spec:
+    values = [
+        {"row": n, "none": 0, "share": share, "told": f"{share:.1%}"}
+        for n, row in enumerate(rows)
+        for share in row.shares.values()
+    ]
+    # The figure stands behind its bar and must not run into the next panel.
+    end = layout.bar / (layout.bar - 4 * layout.size)
+    bar = _mark(layout, "bar", height=layout.size + 1, color="var(--edge)")
+    layers = [
+        _layer(values, bar, _scaled("none", (0, end), _axis(layout, 1.0)), x2={"field": "share"}),
+        _texts(values, layout, "share", align="left", dx=6, fontSize=layout.size - 1),
+    ]
+    return _panel(layers, rows, layout, layout.bar, title)
+
+
+def _interval_panel(
+    rows: Sequence[Row], layout: Layout, name: str, domain: tuple[float, float], line: float | None = None
 ) -> Spec:
+    """Draw the values of one measure; `line` is a value to mark in every row."""
     values = [
         {"row": n, "value": each.value, "low": each.low, "high": each.high, **_limit(each.limit)}
         for n, row in enumerate(rows)
         if (each := row.measures.get(name)) is not None
     ]
-    color = f"var(--{name})" if name in CAUSES else "var(--text)"
-    scale = {"domain": list(domain), "nice": False}
-    axis = _axis(layout, domain[1], domain[0])
-    x = {"field": "low", "type": "quantitative", "scale": scale, "axis": axis, "title": None}
-    layers: list[Spec] = [
-        {
-            "data": {"values": values},
-            "mark": {"type": "rule", "color": color, "strokeWidth": 2, "opacity": 0.75, **_shift(layout)},
-            "encoding": {"y": _ROW, "x": x, "x2": {"field": "high"}},
-        },
-        {
-            "data": {"values": values},
-            "mark": {"type": "point", "filled": True, "size": 62, "color": color, "opacity": 1, **_shift(layout)},
-            "encoding": {"y": _ROW, "x": {"field": "value", "type": "quantitative"}},
-        },
-        _limit_tick(values, layout),
+    color = f"var(--{name})" if name in cause_names() else "var(--text)"
+    x = _scaled("low", domain, _axis(layout, domain[1], domain[0]))
+    rule = _mark(layout, "rule", color=color, strokeWidth=2, opacity=0.75)
+    layers = [
+        _layer(values, rule, x, x2={"field": "high"}),
+        _layer(values, _mark(layout, "point", filled=True, size=62, color=color, opacity=1), _at("value")),
+        _limit_ticks(values, layout),
     ]
-    if has_zero:
+    if line is not None:
         size = layout.size + 5 if layout.has_names_above else layout.step
-        zero: Spec = {"type": "tick", "thickness": 1, "size": size, "color": "var(--edge)", **_shift(layout)}
-        zeros = {"values": [{"row": n, "zero": 0} for n in range(len(rows))]}
-        x_zero = {"field": "zero", "type": "quantitative"}
-        layers.insert(0, {"data": zeros, "mark": zero, "encoding": {"y": _ROW, "x": x_zero}})
-    if has_names:
-        layers += _names(rows, layout)
+        lines = [{"row": n, "line": line} for n in range(len(rows))]
+        layers.insert(0, _layer(lines, _mark(layout, "tick", thickness=1, size=size, color="var(--edge)"), _at("line")))
     return _panel(layers, rows, layout, layout.panel, name, color)
 
 
@@ -179,50 +179,56 @@ def _limit(limit: float | None) -> dict[str, float]:
     return {} if limit is None else {"limit": limit}
 
 
-def _limit_tick(values: Sequence[Mapping[str, Any]], layout: Layout) -> Spec:
-    return {
-        "data": {"values": [value for value in values if "limit" in value]},
-        "mark": {"type": "tick", "thickness": 2, "size": layout.size + 5, "color": "var(--text)", **_shift(layout)},
-        "encoding": {"y": _ROW, "x": {"field": "limit", "type": "quantitative"}},
-    }
+def _limit_ticks(values: Iterable[Mapping[str, Any]], layout: Layout) -> Spec:
+    tick = _mark(layout, "tick", thickness=2, size=layout.size + 5, color="var(--text)")
+    return _layer([value for value in values if "limit" in value], tick, _at("limit"))
 
 
-def _shift(layout: Layout) -> Spec:
-    """Leave room for the name above a bar."""
-    return {"yOffset": 8} if layout.has_names_above else {}
-
-
-def _names(rows: Sequence[Row], layout: Layout) -> list[Spec]:
+def _names(rows: Sequence[Row], layout: Layout) -> Spec:
     """Write each name once, left of the first panel or above its bar."""
-    values = [{"row": n, "name": row.name} for n, row in enumerate(rows)]
-    if not layout.has_names_above:
-        mark: Spec = {"type": "text", "align": "right", "limit": layout.names - 12}
-        place: Spec = {"value": -12}
+    if layout.has_names_above:
+        mark, place = {"type": "text", "align": "left", "yOffset": -13, "limit": 250}, 0
     else:
-        mark = {"type": "text", "align": "left", "yOffset": -13, "limit": 250}
-        place = {"value": 0}
-    encoding = {"y": _ROW, "x": place, "text": {"field": "name"}}
-    return [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
+        mark, place = {"type": "text", "align": "right", "limit": layout.names - 12}, -12
+    values = [{"row": n, "name": row.name} for n, row in enumerate(rows)]
+    return _layer(values, mark, {"value": place}, text={"field": "name"})
 
 
-def _verdicts(rows: Sequence[Row], layout: Layout) -> Spec:
+def _verdict_panel(rows: Sequence[Row], layout: Layout) -> Spec:
     values = [{"row": n, "verdict": row.verdict.replace("_", " "), "key": row.verdict} for n, row in enumerate(rows)]
-    keys = list(dict.fromkeys(row.verdict for row in rows))
-    color = {
-        "field": "key",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": keys, "range": [VERDICT_COLORS.get(key, "var(--open)") for key in keys]},
-    }
+    colors = {row.verdict: VERDICT_COLORS.get(row.verdict, "var(--open)") for row in rows}
     above = layout.has_names_above
     place: Spec = {"align": "right", "yOffset": -13} if above else {"align": "left"}
     mark = {"type": "text", "fontSize": layout.size - 2, "fontWeight": 600, **place}
-    layer = {
-        "data": {"values": values},
-        "mark": mark,
-        "encoding": {"y": _ROW, "x": {"value": 0}, "text": {"field": "verdict"}, "color": color},
-    }
-    return _panel([layer], rows, layout, 1 if above else 100, "", "var(--text)")
+    layer = _layer(values, mark, {"value": 0}, text={"field": "verdict"}, color=_colors("key", colors))
+    return _panel([layer], rows, layout, 1 if above else 100, "")
+
+
+def _layer(values: Sequence[Mapping[str, Any]], mark: Spec, x: Spec, **encoding: Spec) -> Spec:
+    return {"data": {"values": list(values)}, "mark": mark, "encoding": {"y": _ROW, "x": x, **encoding}}
+
+
+def _texts(values: Sequence[Mapping[str, Any]], layout: Layout, place: str, **how: Any) -> Spec:
+    """Write what is told of each value."""
+    return _layer(values, _mark(layout, "text", **how), _at(place), text={"field": "told"})
+
+
+def _mark(layout: Layout, kind: str, **how: Any) -> Spec:
+    """Describe a mark; where names stand above the bars, it leaves room for them."""
+    return {"type": kind, **how, **({"yOffset": 8} if layout.has_names_above else {})}
+
+
+def _at(name: str) -> Spec:
+    return {"field": name, "type": "quantitative"}
+
+
+def _scaled(name: str, domain: tuple[float, float], axis: Spec) -> Spec:
+    return {**_at(name), "scale": {"domain": list(domain), "nice": False}, "axis": axis, "title": None}
+
+
+def _colors(name: str, colors: Mapping[str, str]) -> Spec:
+    scale = {"domain": list(colors), "range": list(colors.values())}
+    return {"field": name, "type": "nominal", "legend": None, "scale": scale}
 
 
 def _axis(layout: Layout, top: float, bottom: float = 0.0) -> Spec:
@@ -230,41 +236,27 @@ def _axis(layout: Layout, top: float, bottom: float = 0.0) -> Spec:
     marks = [round(top * n / n_ticks, 4) for n in range(n_ticks + 1)]
     if bottom and -bottom / (top - bottom) * layout.panel > 3 * layout.size:
         marks.insert(0, bottom)
-    return {
-        "values": marks,
-        "format": ".2~f",
-        "orient": "top",
-        "domain": False,
-        "ticks": False,
-        "grid": not layout.has_names_above,
-        "gridColor": "var(--line)",
-        "labelColor": "var(--muted)",
-        "labelFontSize": layout.size - 1,
-        "labelPadding": 5,
-        "labelFlush": True,
-    }
+    return {"values": marks, "format": ".2~f"}
 
 
-def _panel(layers: Sequence[Spec], rows: Sequence[Row], layout: Layout, width: int, title: str, color: str) -> Spec:
-    heading = {
-        "text": title,
-        "anchor": "start",
-        "frame": "group",
-        "color": color,
-        "fontSize": layout.size if not layout.has_names_above else layout.size - 1,
-        "fontWeight": 600,
-        "offset": 6,
-    }
-    return {"width": width, "height": layout.step * max(len(rows), 1), "title": heading, "layer": list(layers)}
+def _panel(
+    layers: list[Spec], rows: Sequence[Row], layout: Layout, width: int, title: str, color: str = "var(--text)"
+) -> Spec:
+    heading = {"text": title, "color": color}
+    return {"width": width, "height": layout.step * max(len(rows), 1), "title": heading, "layer": layers}
 
 
 def _draw(panels: Sequence[Spec], rows: Sequence[Row], layout: Layout) -> str:
+    above = layout.has_names_above
+    axis = {"orient": "top", "domain": False, "ticks": False, "grid": not above, "gridColor": "var(--line)"}
+    labels = {"labelFont": FONT, "labelColor": "var(--muted)", "labelPadding": 5, "labelFlush": True}
+    title = {"anchor": "start", "frame": "group", "offset": 6, "font": FONT, "fontWeight": 600}
     spec = {
         "background": None,
         "padding": 0,
         "spacing": layout.gap,
         "bounds": "flush",
-        "hconcat": [*panels, _verdicts(rows, layout)],
+        "hconcat": [*panels, _verdict_panel(rows, layout)],
         "resolve": {"scale": {"y": "shared", "color": "independent"}},
         "config": {
             "aria": False,
@@ -272,15 +264,15 @@ def _draw(panels: Sequence[Spec], rows: Sequence[Row], layout: Layout) -> str:
             "view": {"stroke": None},
             "text": {"font": FONT, "fontSize": layout.size, "color": "var(--text)"},
             "bar": {"discreteBandSize": 18},
-            "axis": {"labelFont": FONT},
-            "title": {"font": FONT},
+            "axis": {**axis, **labels, "labelFontSize": layout.size - 1},
+            "title": {**title, "fontSize": layout.size - 1 if above else layout.size},
         },
     }
-    return to_svg(spec)
+    return _to_svg(spec)
 
 
-def to_svg(spec: Spec) -> str:
-    """Draw a specification; it has its data in it, and nothing is fetched."""
+def _to_svg(spec: Spec) -> str:
+    """Draw a specification. Its data is in it, and nothing is fetched."""
     import vl_convert
 
     drawn: str = vl_convert.vegalite_to_svg(_drawable(spec), allowed_base_urls=[])

@@ -1,7 +1,8 @@
 """The files of a report folder: what was found, and what people read of it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,125 +10,152 @@ from bbnli_audit.core.errors import OptionError, ResultError
 from bbnli_audit.core.files import replacing
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME as RESULT
-from bbnli_audit.core.results.file import write_result
+from bbnli_audit.core.results.file import json_schema, write_result
+from bbnli_audit.reports.html_page import render_page
+from bbnli_audit.reports.model_card import model_card
+from bbnli_audit.reports.page_data import tables_by_path
+from bbnli_audit.reports.report import Report
+from bbnli_audit.reports.summary import summary_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA, CSV, PARQUET, PAGE, SUMMARY, CARD = (
-    "result.schema.json",
-    "pairs.csv",
-    "pairs.parquet",
-    "report.html",
-    "summary.md",
-    "model_card.md",
+    from bbnli_audit.measures.readings.table import PairTable, Reading
+
+SCHEMA, CSV, PARQUET = "result.schema.json", "pairs.csv", "pairs.parquet"
+PAGE, SUMMARY, CARD = "report.html", "summary.md", "model_card.md"
+REPORTS = (
+    Report(PAGE, render_page),
+    Report(SUMMARY, lambda result, _: summary_markdown(result)),
+    Report(CARD, lambda result, _: model_card(result)),
 )
-REPORTS = (PAGE, SUMMARY, CARD)
-FILES = (RESULT, SCHEMA, CSV, PARQUET, *REPORTS)
+FILES = (RESULT, SCHEMA, CSV, PARQUET, *(report.name for report in REPORTS))
 
 
-def write_data(result: AuditResult, pairs: "pd.DataFrame", folder: Path) -> None:
-    """Write what was found: enough to make every report again.
-
-    Raises:
-        OptionError: when the folder cannot be written to.
-    """
-    from bbnli_audit.core.results.schema import json_schema
-
-    def write() -> None:
+def write_data(result: AuditResult, pairs: "PairTable", folder: Path) -> None:
+    """Write what was found: enough to make every report again."""
+    with _writing(folder):
         write_result(result, folder / RESULT)
         with replacing(folder / SCHEMA) as file:
             file.write(f"{json.dumps(json_schema(), indent=1)}\n")
         with replacing(folder / CSV) as file:
-            pairs.to_csv(file, index=False, lineterminator="\n")
-        _write_parquet(pairs, folder / PARQUET)
-
-    _writing(folder, write)
+            pairs.frame.to_csv(file, index=False, lineterminator="\n")
+        _write_parquet(pairs.frame, folder / PARQUET)
 
 
-def write_reports(result: AuditResult, pairs: "pd.DataFrame", folder: Path) -> None:
+def write_reports(result: AuditResult, pairs: "PairTable", folder: Path, more: Sequence[Report] = ()) -> None:
     """Write what people read. The same result and pairs give the same bytes.
 
-    Raises:
-        OptionError: when the folder cannot be written to.
+    A report of another project that cannot be made is an OptionError too, raised once all others are written.
     """
-    from bbnli_audit.reports.html_page import render_page
-    from bbnli_audit.reports.model_card import model_card
-    from bbnli_audit.reports.summary import summary_markdown
+    _check_names(more)
+    with _writing(folder):
+        for report in REPORTS:
+            _write(report, result, pairs, folder)
+    troubles = []
+    for report in more:
+        try:
+            _write(report, result, pairs, folder)
+        except Exception as exc:  # noqa: BLE001 - whatever another project's code does
+            troubles.append(f"The report {report.name!r} could not be made: {type(exc).__name__}: {exc}")
+    if troubles:
+        raise OptionError("\n".join(troubles))
 
-    texts = {PAGE: render_page(result, pairs), SUMMARY: summary_markdown(result), CARD: model_card(result)}
 
-    def write() -> None:
-        for name, text in texts.items():
-            with replacing(folder / name) as file:
-                file.write(text)
-
-    _writing(folder, write)
-
-
-def remove_files(folder: Path) -> None:
-    """Remove the reports of an earlier run, and nothing else."""
-    for name in FILES:
+def remove_files(folder: Path, more: Sequence[Report] = ()) -> None:
+    """Remove the files of an earlier run, and nothing else."""
+    _check_names(more)
+    for name in (*FILES, *(report.name for report in more)):
         (folder / name).unlink(missing_ok=True)
 
 
-def read_pairs(result: AuditResult, folder: Path) -> "pd.DataFrame":
-    """Read the pair table that belongs to a result, as it was when it was written.
-
-    Raises:
-        ResultError: when there is none, or it is not that of the result.
-    """
-    import pandas as pd
-
-    from bbnli_audit.measures.frame import COLUMNS, PROBABILITY_COLUMNS
+def read_pairs(result: AuditResult, folder: Path) -> "PairTable":
+    """Read the pair table of a result as it was when it was written; a ResultError says why it cannot be used."""
+    from bbnli_audit.measures.readings.kinds import reading_of
+    from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable
 
     path = next((folder / name for name in (PARQUET, CSV) if (folder / name).is_file()), None)
     if path is None:
         raise ResultError(f"{folder}: has neither {PARQUET} nor {CSV}, which the page needs. Run the audit again.")
+    reading = reading_of(result.model.kind)
     try:
-        if path.name == PARQUET:
-            import pyarrow.parquet as pq
-
-            table = pq.read_table(path)
-            pairs = pd.DataFrame({name: table.column(name).to_pylist() for name in table.column_names})
-        else:
-            pairs = pd.read_csv(path, dtype=str, keep_default_na=False)
-            # Python's float reads back exactly what was written; the parser of older pandas does not.
-            pairs = pairs.assign(**{name: pairs[name].map(float) for name in PROBABILITY_COLUMNS if name in pairs})
+        frame = _read_frame(path, reading)
     except (OSError, ValueError) as exc:  # pyarrow's errors are ValueErrors, and so are pandas' parser errors
         raise ResultError(f"{path}: cannot be read: {exc}. Run the audit again.") from exc
-    missing = [name for name in COLUMNS if name not in pairs]
+    columns = [*PLACES, *TEXTS, *reading.columns]
+    missing = [name for name in columns if name not in frame]
+    if missing and "pro_label" in frame:
+        raise ResultError(
+            f"{path}: was written by an earlier version, in which the pairs of a model of the kind "
+            f"{result.model.kind!r} had other columns.\nRun the audit again; stored predictions make it quick."
+        )
     if missing:
-        raise ResultError(f"{path}: has no column {missing[0]!r}. It was changed, or is no pair table of an audit.")
-    _check_pairs(result, pairs, path)
-    return pairs[list(COLUMNS)]
+        raise ResultError(f"{path}: has no column {missing[0]!r}. It was changed, or is not a pair table of an audit.")
+    table = PairTable(frame[columns], reading)
+    _check_pairs(result, table, path)
+    return table
 
 
-def _check_pairs(result: AuditResult, pairs: "pd.DataFrame", path: Path) -> None:
-    """Refuse a table whose pairs do not show what the result says: it is of another run."""
-    from bbnli_audit.measures.frame import cells_by_cluster
+def _read_frame(path: Path, reading: "Reading") -> "pd.DataFrame":
+    import pandas as pd
 
-    paths = pairs["suite"] + "/" + pairs["domain"] + "/" + pairs["subtopic"]
+    if path.name == PARQUET:
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        return pd.DataFrame({name: table.column(name).to_pylist() for name in table.column_names})
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    # Python's float reads back exactly what was written; the parser of older pandas does not.
+    return frame.assign(**{name: frame[name].map(float) for name in reading.numbers if name in frame})
+
+
+def _check_pairs(result: AuditResult, pairs: "PairTable", path: Path) -> None:
+    """Refuse a table whose pairs do not show what the result says: it belongs to another run."""
     try:
-        found = {str(name): cells_by_cluster(rows) for name, rows in pairs.groupby(paths)}
+        found = {name: table.cells_by_cluster() for name, table in tables_by_path(pairs).items()}
+    except KeyError as exc:
+        raise ResultError(f"{path}: holds {exc}, which no audit writes there: run the audit again.") from exc
     except ValueError as exc:
         raise ResultError(f"{path}: {exc}. It was changed: run the audit again.") from exc
-    if found != result.pairs:
+    if found != {name: cells for name, cells in result.pairs.items() if cells or name in found}:
         raise ResultError(f"{path}: is not of the same run as {RESULT} beside it. Run the audit again.")
 
 
-def _write_parquet(pairs: "pd.DataFrame", path: Path) -> None:
+def _check_names(more: Iterable[Report]) -> None:
+    """Refuse reports of other projects that would write outside the folder, or over another file."""
+    taken = set(FILES)
+    for report in more:
+        if not isinstance(report, Report):
+            raise OptionError(f"A report was given as a {type(report).__name__}; expected a bbnli_audit.Report.")
+        name = report.name
+        if not name or name in (".", "..") or set(name) & set("/\\\0"):
+            raise OptionError(f"The report {name!r} needs a plain file name, such as 'my_report.md'.")
+        if name.casefold() in taken:
+            raise OptionError(f"The report {name!r} has the name of another file in the report folder. Rename it.")
+        taken.add(name.casefold())
+
+
+def _write(report: Report, result: AuditResult, pairs: "PairTable", folder: Path) -> None:
+    content = report.render(result, pairs)
+    if not isinstance(content, str | bytes):
+        raise TypeError(f"expected text or bytes, found a {type(content).__name__}")
+    with replacing(folder / report.name, "wb") as file:
+        file.write(content.encode("utf-8", "replace") if isinstance(content, str) else content)
+
+
+def _write_parquet(frame: "pd.DataFrame", path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table({str(name): pa.array(pairs[name].tolist()) for name in pairs})
+    table = pa.table({str(name): pa.array(frame[name].tolist()) for name in frame})
     with replacing(path, "wb") as file:
         pq.write_table(table, file)
 
 
-def _writing(folder: Path, write: Callable[[], None]) -> None:
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write()
+        yield
     except OSError as exc:
         raise OptionError(f"{folder}: cannot be written: {exc.strerror or exc}. Give a folder that can.") from exc

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bbnli_audit.core.results.audit import COMPETENCE, AuditResult, Judgement, SubtopicResult, Verdict
+from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
+from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
 from bbnli_audit.reports.failure import headline
 from bbnli_audit.reports.markdown import code
 from bbnli_audit.reports.notes import grown
@@ -27,13 +28,8 @@ def is_github() -> bool:
 def append_step_summary(text: str, path: Path, link: str | None = None) -> str | None:
     """Append Markdown to the summary of a step, cut at a line where it would grow too large to be shown.
 
-    Args:
-        text: What to append.
-        path: The file that $GITHUB_STEP_SUMMARY names.
-        link: Where the whole text is: an address or a path.
-
-    Returns:
-        None, or what to warn about when it could not be done as asked. Never raises for the file's sake.
+    `path` is the file that $GITHUB_STEP_SUMMARY names, `link` the address or path of the whole text. Returns a warning
+    when this could not be done as asked; a file that cannot be written raises nothing.
     """
     whole = link or "summary.md"
     where = f"<{whole}>" if _IS_ADDRESS.fullmatch(whole) else code(whole)
@@ -54,7 +50,7 @@ def append_step_summary(text: str, path: Path, link: str | None = None) -> str |
 
 
 def _cut(text: str, room: int, closing: str) -> bytes | None:
-    """Give the text, or as many of its lines as there is room for beside the closing one; None without room."""
+    """Return the text, or as many of its lines as fit with the closing one; None when nothing fits."""
     data = text.encode("utf-8", errors="replace")
     data = data if data.endswith(b"\n") else data + b"\n"
     if len(data) <= room:
@@ -66,9 +62,9 @@ def _cut(text: str, room: int, closing: str) -> bytes | None:
 
 
 def annotations(result: AuditResult) -> list[str]:
-    """Give workflow commands that put what does not pass on the line of its limit, the worst first."""
+    """Return workflow commands that put what does not pass on the line of its limit, the worst first."""
     found = list(_found(result))
-    fails_open = result.settings.get("inconclusive") == "fail"
+    fails_open = result.settings.inconclusive == "fail"
     errors = [one for verdict, one in found if verdict is not Verdict.INCONCLUSIVE or fails_open]
     warnings = [one for verdict, one in found if verdict is Verdict.INCONCLUSIVE and not fails_open]
     lines = [f"::error {one}" for one in errors[:MOST_ANNOTATIONS]]
@@ -81,31 +77,24 @@ def annotations(result: AuditResult) -> list[str]:
 
 
 def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
-    """Give the verdicts that do not pass, each with the rest of its command."""
+    """Yield the verdicts that do not pass, each with the rest of its command."""
     competence = result.total.judgement(COMPETENCE)
     if competence is not None and competence.verdict is not Verdict.PASS:
-        yield competence.verdict, _annotation(competence.source, "the model is not competent", _incompetence(result))
+        accuracy = result.total.control_accuracy
+        shown = "could not be measured" if accuracy is None else f"is {accuracy:.3f}"
+        text = f"{result.model.name}: control accuracy {shown}, so nothing has passed"
+        yield competence.verdict, _annotation(competence.source, "the model is not competent", text)
     for row in worst_first(result):
         for judgement in result.required_of(row):
             if judgement.verdict is not Verdict.PASS and not judgement.is_waived:
                 title = f"{judgement.verdict} {row.path} {judgement.measure}"
-                yield judgement.verdict, _annotation(_source(judgement), title, _text(result, row, judgement))
+                # A waiver that is not in force has run out: that is the line to look at.
+                source = judgement.waiver.source if judgement.waiver is not None else judgement.source
+                yield judgement.verdict, _annotation(source, title, _text(result, row, judgement))
     if result.comparison is not None:
         for regression in grown(result.comparison, Verdict.FAIL, Verdict.INCONCLUSIVE):
             title = f"{regression.verdict} against the baseline: {regression.path} {regression.measure}"
             yield regression.verdict, _annotation(regression.source, title, regression_headline(regression))
-
-
-def _incompetence(result: AuditResult) -> str:
-    accuracy = result.total.control_accuracy
-    shown = "could not be measured" if accuracy is None else f"is {accuracy:.3f}"
-    return f"{result.model.name}: control accuracy {shown}, so nothing has passed"
-
-
-def _source(judgement: Judgement) -> str:
-    """Give the line to look at: that of a waiver which has run out, else that of the limit."""
-    waiver = judgement.waiver
-    return waiver.source if waiver is not None and waiver.is_expired else judgement.source
 
 
 def _text(result: AuditResult, row: SubtopicResult, judgement: Judgement) -> str:

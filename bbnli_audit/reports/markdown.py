@@ -4,12 +4,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from bbnli_audit.core.results.audit import AuditResult, Measure, SubtopicResult
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
 from bbnli_audit.reports.notes import mark_of
 from bbnli_audit.reports.ranking import row_verdict, worst_first
+from bbnli_audit.reports.shown import leading_measures, shown_measures
 
 NO_VALUE = "–"
-CAUSES = ("pro_rate", "anti_rate", "brittleness_rate")
 
 # Line and page breaks, control and formatting characters (a text could turn around what stands beside it), and halves
 # of characters, which no file can hold.
@@ -18,7 +19,7 @@ _IS_PLAIN = re.compile(r"[^`|\s]([^`|]*[^`|\s])?")
 
 
 def code(text: str) -> str:
-    """Show a name that others have given, as code: there no mark-up, link or mention is read, nor `|` in a table."""
+    """Show a name that others have given as code, where no markup, link or mention is read, nor `|` in a table."""
     shown = printable(text)
     if _IS_PLAIN.fullmatch(shown):
         return f"`{shown}`"
@@ -42,35 +43,68 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, rule, *rows))
 
 
-def figures(measure: Measure | None) -> str:
+def number(value: float | None) -> str:
+    return NO_VALUE if value is None else f"{value:.3f}"
+
+
+def figures(measured: Measured | None) -> str:
     """Show a value with its interval: 0.214 (0.154-0.289)."""
-    if measure is None or measure.value is None:
+    if measured is None or measured.value is None:
         return NO_VALUE
-    shown = f"{measure.value:.3f}"
-    return shown if measure.low is None or measure.high is None else f"{shown} ({measure.low:.3f}-{measure.high:.3f})"
+    shown = number(measured.value)
+    return (
+        shown if measured.low is None or measured.high is None else f"{shown} ({measured.low:.3f}-{measured.high:.3f})"
+    )
 
 
-def controls(row: SubtopicResult) -> str:
-    return NO_VALUE if row.control_accuracy is None else f"{row.control_accuracy:.3f} of {row.n_controls:,}"
+def signed_figures(measured: Measured) -> str:
+    """Show a difference with its interval: +0.021 (-0.010 to +0.052)."""
+    if measured.value is None or measured.low is None or measured.high is None:
+        return NO_VALUE
+    return f"{measured.value:+.3f} ({measured.low:+.3f} to {measured.high:+.3f})"
+
+
+def describe_suite(suite: SuiteInfo) -> str:
+    name, version, pairing, sha256 = map(code, (suite.name, suite.version, suite.pairing, suite.sha256))
+    return f"{name} {version} (groups exchanged: {pairing}; sha256 {sha256})"
+
+
+def domain_table(result: AuditResult) -> str:
+    """Show each domain and the total, without verdicts."""
+    measures = leading_measures(result)
+    rows = (
+        [
+            code(row.path),
+            f"{row.n_pairs:,}",
+            *(figures(row.measures.get(name)) for name in measures),
+            _controls(result, row),
+        ]
+        for row in (*result.domains, result.total)
+    )
+    return table(["domain", "pairs", *map(code, measures), "controls right"], rows)
 
 
 def subtopic_table(result: AuditResult) -> str:
     """Show each subtopic, the worst first, with verdict, figures and limits."""
     rows = worst_first(result)
-    judged = [judgement.measure for row in rows for judgement in row.verdicts]
-    measures = list(dict.fromkeys((*CAUSES, *judged)))
-    titles = ["verdict", "subtopic", "pairs", *(code(measure) for measure in measures), "controls right"]
+    measures = shown_measures(result, rows)
     cells = (
         [
             row_verdict(result, row),
             code(row.path),
-            f"{row.counts.n_pairs:,}",
+            f"{row.n_pairs:,}",
             *(_judged_figures(result, row, measure) for measure in measures),
-            controls(row),
+            _controls(result, row),
         ]
         for row in rows
     )
-    return table(titles, cells, n_left=2)
+    return table(["verdict", "subtopic", "pairs", *map(code, measures), "controls right"], cells, n_left=2)
+
+
+def _controls(result: AuditResult, row: SubtopicResult) -> str:
+    if row.control_accuracy is None or not result.has_task:
+        return NO_VALUE
+    return f"{row.control_accuracy:.3f} of {row.n_controls:,}"
 
 
 def _judged_figures(result: AuditResult, row: SubtopicResult, measure: str) -> str:

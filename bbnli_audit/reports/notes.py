@@ -6,15 +6,17 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from bbnli_audit.core.results.audit import LIKELIHOOD, AuditResult, Judgement, SubtopicResult, Verdict
+from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
+from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
 from bbnli_audit.reports.failure import what_would_decide
-from bbnli_audit.reports.ranking import ROWS_WORST_FIRST, row_verdict, worst_first
+from bbnli_audit.reports.ranking import ROWS_WORST_FIRST, WAIVED, WORST_FIRST, measure_verdict, row_verdict, worst_first
 
 Quote = Callable[[str], str]
 
-_MARKS = {Verdict.FAIL: "FAIL", Verdict.NO_DATA: "none", Verdict.INCONCLUSIVE: "open", Verdict.PASS: "pass"}
-_WORST_FIRST = (Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.PASS)
+NO_TASK = "A likelihood is not an answer, so there is no competence to measure."
+NO_CONTROLS = "the suites have no controls, so nothing can read PASS."
+_MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "open", "PASS": "pass"}
 
 
 def plain(text: str) -> str:
@@ -22,11 +24,8 @@ def plain(text: str) -> str:
 
 
 def mark_of(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Give a word for the verdict on one measure; none where no test held it to a limit."""
-    judgement = row.judgement(measure)
-    if judgement is None or (row.path, measure) not in result.required:
-        return ""
-    return "waived" if judgement.is_waived else _MARKS[judgement.verdict]
+    """Return a word for the verdict on one measure; empty where no test held it to a limit."""
+    return _MARKS.get(measure_verdict(result, row, measure), "")
 
 
 def count_verdicts(result: AuditResult) -> dict[str, int]:
@@ -42,18 +41,17 @@ def audited(result: AuditResult) -> str:
 
 
 def competence(result: AuditResult, quote: Quote = plain) -> Iterator[str]:
-    if result.model.kind in LIKELIHOOD:
-        yield "Token probability: a likelihood is no answer, so there is no competence to measure."
+    judgement, skill, total = result.total.judgement(COMPETENCE), result.settings.skill, result.total
+    if not result.has_task:
+        yield f"Token probability: {NO_TASK[0].lower()}{NO_TASK[1:]}"
         return
-    judgement = result.total.judgement("control_accuracy")
-    skill = result.settings["skill"]
-    if judgement is None or result.total.control_accuracy is None:
-        yield "Competence could not be measured: the suites have no controls, so nothing can read PASS."
+    if judgement is None or total.control_accuracy is None:
+        yield f"Competence could not be measured: {NO_CONTROLS}"
         return
     yield (
-        f"Competence: {result.total.control_accuracy:.3f} of {result.total.n_controls} controls right "
-        f"(limit {judgement.limit:.2f}, {quote(judgement.source)}; best constant answer {skill['best_constant']:.3f}; "
-        f"plain probe {skill['probe_accuracy']:.3f}): {judgement.verdict}."
+        f"Competence: {total.control_accuracy:.3f} of {total.n_controls} controls right "
+        f"(limit {judgement.limit:.2f}, {quote(judgement.source)}; best constant answer {skill.best_constant:.3f}; "
+        f"plain probe {skill.probe_accuracy:.3f}): {judgement.verdict}."
     )
     if not result.is_competent:
         yield "Nothing reads PASS for a model that cannot do the task."
@@ -84,18 +82,18 @@ def left_out(result: AuditResult) -> Iterator[str]:
         )
     if total.n_unparsed:
         yield (
-            f"Not read: {total.n_unparsed} answers were neither yes nor no; their pairs are in no other measure than "
-            "unparsed_rate."
+            f"Not read: {total.n_unparsed} answers were neither yes nor no; their pairs count towards unparsed_rate "
+            "and no other measure."
         )
     if total.n_truncated:
         yield (
-            f"Cut off: {total.n_truncated} of {total.counts.n_samples} samples were longer than the model takes; "
+            f"Cut off: {total.n_truncated} of {total.n_samples} samples were longer than the model takes; "
             "what was cut could not count."
         )
 
 
 def waived(result: AuditResult, quote: Quote = plain) -> list[str]:
-    """Give the share of verdicts that have a waiver, then a line for each; nothing without waivers."""
+    """Return the share of verdicts that have a waiver, then a line for each; nothing without waivers."""
     found = [(row, judgement) for row in result.subtopics for judgement in row.verdicts if judgement.waiver]
     n_judgements = sum(len(row.verdicts) for row in result.subtopics)
     lines = [f"Waivers: {len(found)} of {n_judgements} verdicts."] if found else []
@@ -111,7 +109,7 @@ def against_baseline(comparison: Comparison, quote: Quote = plain) -> Iterator[s
     """Say what was compared with what, and with which outcome."""
     tally = Counter(regression.verdict for regression in comparison.regressions)
     counted = [f"{tally[Verdict.PASS]} of {len(comparison.regressions)} within the margin"]
-    counted += [f"{tally[verdict]} {verdict}" for verdict in _WORST_FIRST[:-1] if tally[verdict]]
+    counted += [f"{tally[verdict]} {verdict}" for verdict in WORST_FIRST[:-1] if tally[verdict]]
     yield (
         f"Against the baseline {quote(comparison.baseline.name)} ({quote(comparison.source)}): {', '.join(counted)}; "
         f"{comparison.n_shared:,} shared pairs, {comparison.n_only_candidate:,} only here, "
@@ -123,11 +121,11 @@ def against_baseline(comparison: Comparison, quote: Quote = plain) -> Iterator[s
 
 
 def grown(comparison: Comparison, *verdicts: Verdict) -> list[Regression]:
-    """Give the regressions with some verdicts, the worst verdict first and the largest growth before others."""
+    """Return the regressions with these verdicts: the worst verdict first, then the largest growth."""
 
     def key(regression: Regression) -> tuple[int, float, str, str]:
         growth = regression.increase.value
-        place = _WORST_FIRST.index(regression.verdict)
+        place = WORST_FIRST.index(regression.verdict)
         return place, 0.0 if growth is None else -growth, regression.path, regression.measure
 
     return sorted((one for one in comparison.regressions if one.verdict in verdicts), key=key)

@@ -3,48 +3,44 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
-from bbnli_audit.core.results.audit import (
-    ANTI_WEIGHTS,
-    BRITTLE_WEIGHTS,
-    CELLS,
-    PRO_WEIGHTS,
-    AuditResult,
-    Judgement,
-    Measure,
-    SubtopicResult,
-    Verdict,
-)
-from bbnli_audit.core.results.comparison import Change, Regression
-from bbnli_audit.reports.charts import CAUSES, Interval, Row
-from bbnli_audit.reports.failure import headline
+from bbnli_audit.core.outcomes import CAUSES, CELLS, outcome_of
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Regression
+from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult, Verdict
+from bbnli_audit.reports.charts import Interval, Row
 from bbnli_audit.reports.notes import grown
-from bbnli_audit.reports.page_overview import short_name
-from bbnli_audit.reports.page_wording import Wording, wordings
 from bbnli_audit.reports.ranking import row_verdict, worst_first
+from bbnli_audit.reports.shown import leading_measures, measure_name, short_path, shown_measures
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from bbnli_audit.measures.drivers import DrivingCluster
+    from bbnli_audit.measures.readings.table import PairTable, Reading
+    from bbnli_audit.measures.wording import Factor
 
-MEASURES = tuple(f"{cause}_rate" for cause in CAUSES)
-MISPREDICTION = "misprediction_rate"
 LETTERS = "ENC"
-_TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
-_PROBABILITIES = tuple(
-    f"{side}_{label}" for side in ("pro", "anti") for label in ("entailment", "neutral", "contradiction")
-)
+_FILTERS = ("pro", "anti", "brittle", "correct", "neither", "not read")  # the outcomes that count first
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureCell:
-    """One measure of one subtopic. `mark` is its verdict where a test required it."""
+class Wording:
+    """How sensitive one suite is to wording, `number` being its place among the suites."""
 
-    name: str
-    measure: Measure
-    judgement: Judgement | None
-    mark: str | None
+    number: int
+    suite: str
+    factors: "list[Factor]"
+
+    @property
+    def words(self) -> list[str]:
+        """Words of sentences, with how far each moves the difference: only their number stands on the page itself."""
+        return [
+            f"{level.name} {f'{level.difference:+.3f}'.replace('-', '−')} ({level.n_pairs:,} pairs)"
+            for factor in self.factors
+            if factor.name == "word" and factor.information > 0  # else chance explains as much
+            for level in factor.levels
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +48,10 @@ class Section:
     """One subtopic, `number` being its place on the page."""
 
     number: int
-    name: str
-    verdict: str
     row: SubtopicResult
-    cells: list[MeasureCell]
-    headlines: list[tuple[str, str]]
-    matrix: list[list[tuple[str, str, int]]]
+    verdict: str
+    measures: list[str]
     drivers: list["Driver"]
-    regressions: list[Regression]
     wording: Wording | None  # of its suite
 
     @property
@@ -69,86 +61,93 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """What drives one measure. Words are sentences' words: they go into the JSON, only their number onto the page."""
+    """What drives one measure. Its words are words of sentences: only their number stands on the page itself."""
 
     name: str
-    clusters: list[tuple[str, int, int]]
+    clusters: "list[DrivingCluster]"
     words: list[tuple[str, int, int, int, int]]
 
 
-def outcome_of(cell: str) -> str:
-    if cell in PRO_WEIGHTS:
-        return "pro"
-    if cell in ANTI_WEIGHTS:
-        return "anti"
-    return "brittle" if cell in BRITTLE_WEIGHTS else "correct"
+def tables_by_path(pairs: "PairTable") -> "dict[str, PairTable]":
+    import numpy as np
+
+    paths = np.array(pairs.paths(), dtype=object)
+    return {str(path): pairs.take(paths == path) for path in dict.fromkeys(paths)}
 
 
-def sections(result: AuditResult, pairs: "pd.DataFrame") -> list[Section]:
+def outcome_words(reading: "Reading") -> dict[str, str]:
+    """Name what the pairs of each cell show, for the cells that a reading can give.
+
+    They are found by reading every two certain predictions. Where nothing can be right or wrong, a tie is not correct.
+    """
+    import numpy as np
+    import pandas as pd
+
+    pro, anti = np.repeat(np.eye(3), 3, axis=0), np.tile(np.eye(3), (3, 1))
+    found = set(reading.cells(pd.DataFrame(reading.read(pro, anti))).tolist())
+    words: dict[str, str] = {cell: outcome_of(cell).value for n, cell in enumerate(CELLS) if n in found}
+    return words if reading.has_task else {cell: "neither" if cell == "NN" else word for cell, word in words.items()}
+
+
+def sections(result: AuditResult, pairs: "PairTable") -> list[Section]:
     """Describe the subtopics, worst first."""
-    rows_of: dict[str, list[int]] = {}
-    for n, path in enumerate(paths_of(pairs)):
-        rows_of.setdefault(path, []).append(n)
-    by_suite = wordings(pairs)
+    tables = tables_by_path(pairs.measured)
+    by_suite = _wordings(pairs.measured)
     return [
         Section(
             number=n,
-            name=short_name(result, row.path),
-            verdict=row_verdict(result, row),
             row=row,
-            cells=measure_cells(result, row),
-            headlines=[
-                (judgement.verdict.value, headline(row, judgement).removeprefix(f"{row.path}: "))
-                for judgement in result.required_of(row)
-            ],
-            matrix=[
-                [(cell, outcome_of(cell), row.counts.cells[cell]) for cell in (pro + anti for anti in LETTERS)]
-                for pro in LETTERS
-            ],
-            drivers=_drivers(pairs.iloc[rows_of.get(row.path, [])]),
-            regressions=result.comparison.of(row.path) if result.comparison else [],
+            verdict=row_verdict(result, row),
+            measures=[name for name in shown_measures(result, [row]) if name in row.measures],
+            drivers=_drivers(tables[row.path]) if row.path in tables else [],
             wording=by_suite.get(row.path.partition("/")[0]),
         )
         for n, row in enumerate(worst_first(result))
     ]
 
 
-def measure_cells(result: AuditResult, row: SubtopicResult) -> list[MeasureCell]:
-    """The three causes, and other measures that are held to a limit."""
-    judged = [judgement.measure for judgement in row.verdicts]
-    names = [name for name in dict.fromkeys((*MEASURES, *judged)) if name in row.measures]
-    return [_measure_cell(result, row, name) for name in names]
+def _drivers(table: "PairTable") -> list[Driver]:
+    from bbnli_audit.measures.drivers import driving_clusters, driving_words
+    from bbnli_audit.measures.registry import find_measure
+
+    found = []
+    for cause in map(find_measure, CAUSES):
+        clusters = driving_clusters(table, cause)
+        if clusters:
+            words = [astuple(word) for word in driving_words(table, cause)]
+            found.append(Driver(measure_name(cause.name), clusters, words))
+    return found
 
 
-def _measure_cell(result: AuditResult, row: SubtopicResult, name: str) -> MeasureCell:
-    judgement = row.judgement(name)
-    mark = None
-    if judgement is not None and (row.path, name) in result.required:
-        mark = "WAIVED" if judgement.is_waived else judgement.verdict.value
-    return MeasureCell(measure_name(name), row.measures[name], judgement, mark)
+def _wordings(pairs: "PairTable") -> dict[str, Wording]:
+    """Return the wording sensitivity of each suite, by its name."""
+    from bbnli_audit.measures.wording import wording_sensitivity
 
-
-def measure_name(measure: str) -> str:
-    return measure.removesuffix("_rate").replace("_", " ")
+    found = {}
+    for number, suite in enumerate(sorted(set(pairs.frame["suite"]))):
+        of_suite = pairs.take((pairs.frame["suite"] == suite).to_numpy())
+        found[suite] = Wording(number, suite, wording_sensitivity(of_suite))
+    return found
 
 
 def chart_rows(result: AuditResult) -> list[Row]:
+    """Return the leading measures of each subtopic, worst first."""
     rows = []
     for row in worst_first(result):
-        shares, measures = {}, {}
-        for cause, name in zip(CAUSES, MEASURES, strict=True):
-            measure, judgement = row.measures.get(name), row.judgement(name)
-            interval = None if measure is None else _interval(measure, judgement.limit if judgement else None)
-            if interval is not None:
-                shares[cause], measures[cause] = interval.value, interval
-        limit = row.judgement(MISPREDICTION)
-        verdict = row_verdict(result, row)
-        rows.append(Row(short_name(result, row.path), verdict, shares, measures, limit.limit if limit else None))
+        limits = {judgement.measure: judgement.limit for judgement in row.verdicts}
+        measures = {
+            measure_name(name): interval
+            for name in leading_measures(result)
+            if (interval := Interval.of(row.measures.get(name, NO_DATA), limits.get(name))) is not None
+        }
+        shares = {name: interval.value for name, interval in measures.items()}
+        name, verdict = short_path(result, row.path), row_verdict(result, row)
+        rows.append(Row(name, verdict, shares, measures, limits.get("misprediction_rate")))
     return rows
 
 
 def increase_rows(result: AuditResult) -> list[Row]:
-    """The growth of each measure, one row a subtopic, in the order of the comparison's worst verdicts."""
+    """Return the growth of each measure, one row per subtopic, in the order of the comparison's worst verdicts."""
     by_path: dict[str, list[Regression]] = {}
     for regression in ordered_regressions(result):
         by_path.setdefault(regression.path, []).append(regression)
@@ -157,9 +156,9 @@ def increase_rows(result: AuditResult) -> list[Row]:
         measures = {
             measure_name(regression.measure): interval
             for regression in regressions
-            if (interval := _interval(regression.increase, regression.margin)) is not None
+            if (interval := Interval.of(regression.increase, regression.margin)) is not None
         }
-        rows.append(Row(short_name(result, path), regressions[0].verdict.value, measures=measures))
+        rows.append(Row(short_path(result, path), regressions[0].verdict.value, measures=measures))
     return rows
 
 
@@ -167,60 +166,43 @@ def ordered_regressions(result: AuditResult) -> list[Regression]:
     return grown(result.comparison, *Verdict) if result.comparison else []
 
 
-def _interval(measure: Measure, limit: float | None) -> Interval | None:
-    if measure.value is None or measure.low is None or measure.high is None:
-        return None
-    return Interval(measure.value, measure.low, measure.high, limit)
+def payload(result: AuditResult, pairs: "PairTable", shown: Sequence[Section]) -> dict[str, Any]:
+    """Return the pairs as columns of small numbers: each text and each name is written once."""
+    import numpy as np
 
-
-def _drivers(frame: "pd.DataFrame") -> list[Driver]:
-    from bbnli_audit.measures.drivers import driving_clusters, driving_words
-
-    found = []
-    for name in MEASURES if len(frame) else ():
-        clusters = [(each.cluster, each.n_counted, each.n_samples) for each in driving_clusters(frame, name)]
-        words = [
-            (each.word, each.n_counted, each.n_samples, each.n_counted_without, each.n_samples_without)
-            for each in driving_words(frame, name)
-        ]
-        if clusters:
-            found.append(Driver(measure_name(name), clusters, words))
-    return found
-
-
-def paths_of(pairs: "pd.DataFrame") -> list[str]:
-    return ["/".join(parts) for parts in zip(pairs["suite"], pairs["domain"], pairs["subtopic"], strict=True)]
-
-
-def payload(result: AuditResult, pairs: "pd.DataFrame", shown: Sequence[Section]) -> dict[str, Any]:
-    """Give the pairs as columns of small numbers: each text and each name is written once."""
-    from bbnli_audit.measures.outcomes import cell_indices
+    from bbnli_audit.measures.readings.table import SIDES, TEXTS
 
     order = {section.row.path: section.number for section in shown}
-    paths = paths_of(pairs)
-    known = [n for n, path in enumerate(paths) if path in order]
-    pairs, paths = pairs.iloc[known], [paths[n] for n in known]
-    clusters, cluster_of = _numbered(pairs["cluster"].tolist())
-    texts, text_of = _numbered([text for row in pairs[list(_TEXTS)].to_numpy().tolist() for text in row])
+    pairs = pairs.take(np.array([path in order for path in pairs.paths()], dtype=bool))
+    frame, paths, reading = pairs.frame, pairs.paths(), pairs.reading
+    clusters, cluster_of = _numbered(frame["cluster"].tolist())
+    texts, text_of = _numbered([text for row in frame[list(TEXTS)].to_numpy().tolist() for text in row])
+    probabilities = np.column_stack([pairs.probabilities(side) for side in SIDES])
+    words = outcome_words(reading)
+    unread = () if pairs.is_measured.all() else (_FILTERS[-1],)
     before = _cells_before(result)
-    keys = zip(paths, pairs["cluster"], pairs["pair_id"], strict=True)
+    keys = zip(paths, frame["cluster"], frame["pair_id"], strict=True)
     return {
+        "answers": list(reading.answers),
         "cells": list(CELLS),
-        "outcomes": [outcome_of(cell) for cell in CELLS],
-        "subtopics": [section.name for section in shown],
+        "outcomes": [words.get(cell) for cell in CELLS],
+        "filters": [word for word in _FILTERS if word in (*words.values(), *unread)],
+        "subtopics": [short_path(result, section.row.path) for section in shown],
         "clusters": clusters,
         "texts": texts,
         "words": [{driver.name: driver.words for driver in section.drivers} for section in shown],
         "wording": {section.wording.number: section.wording.words for section in shown if section.wording},
+        "hasTask": reading.has_task,
         "hasBaseline": result.comparison is not None,
         "pairs": {
-            "id": pairs["pair_id"].tolist(),
+            "id": frame["pair_id"].tolist(),
             "subtopic": [order[path] for path in paths],
             "cluster": cluster_of,
-            "cell": cell_indices(pairs).tolist(),
-            # In ten thousandths, six a pair: pro, then anti, each in the order entailment, neutral, contradiction.
-            "probabilities": (pairs[list(_PROBABILITIES)].to_numpy() * 10_000).round().astype(int).ravel().tolist(),
-            # Four a pair: premise and hypothesis of the pro side, then of the anti side.
+            # -1 where the pair has no outcome because an answer could not be read.
+            "cell": pairs.cells.tolist(),
+            # In ten thousandths, six per pair: pro, then anti, each in the order of `answers`.
+            "probabilities": (probabilities * 10_000).round().astype(int).ravel().tolist(),
+            # Four per pair: premise and hypothesis of the pro side, then of the anti side.
             "texts": text_of,
             "before": {str(row): CELLS.index(before[key]) for row, key in enumerate(keys) if key in before},
         },
@@ -233,17 +215,13 @@ def _numbered(values: Sequence[str]) -> tuple[list[str], list[int]]:
     return list(number_of), numbers
 
 
-def _cells_before(result: AuditResult) -> Mapping[tuple[str, str, str], str]:
+def _cells_before(result: AuditResult) -> Mapping[tuple[str, str, str], Any]:
     regressions = result.comparison.regressions if result.comparison else ()
     return {
         (regression.path, change.cluster, change.pair_id): change.before
         for regression in regressions
-        for change in changes_of(regression)
+        for change in (*regression.flipped, *regression.fixed)
     }
-
-
-def changes_of(regression: Regression) -> tuple[Change, ...]:
-    return (*regression.flipped, *regression.fixed)
 
 
 def to_inert_json(data: Mapping[str, Any]) -> str:

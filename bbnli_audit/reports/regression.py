@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bbnli_audit.core.results.audit import Verdict
 from bbnli_audit.core.results.comparison import Change, Regression
+from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.reports.failure import HIDDEN
 
 MOST_CHANGES = 10
 
 
 def regression_headline(regression: Regression) -> str:
-    """Say in one line what became of a measure since the baseline."""
+    """Say in one line how a measure changed since the baseline."""
     where = f"{regression.path}: {regression.measure}"
     if regression.verdict is Verdict.NO_DATA or regression.increase.value is None:
         return f"{where} cannot be compared: no pair of this subtopic is in the baseline"
@@ -41,13 +41,8 @@ def regression_text(
 ) -> str:
     """Report one regression that does not pass.
 
-    Args:
-        regression: What was found.
-        baseline: How the baseline is called, with its file.
-        n_tests: How many tests the p value is corrected for.
-        n_clusters: Of the subtopic.
-        confidence: Of each bound.
-        sentences: Lines to show below a pair, by pair id; None hides them.
+    `baseline` names the baseline and its file; `n_tests` is how many tests the p value is corrected for. `sentences`
+    has the lines to show below a pair, by pair id; None hides them.
     """
     found = regression.increase
     lines = [regression_headline(regression)]

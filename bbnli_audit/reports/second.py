@@ -1,11 +1,11 @@
-"""What a second reading of the pairs came to, in the words and figures that the terminal and summary.md share."""
+"""What a second reading of the pairs showed, in the words and figures that the terminal and summary.md share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
-from bbnli_audit.core.results.audit import Measure
-from bbnli_audit.core.results.second import PromptDifference, SecondModel, SecondPrompt
-from bbnli_audit.reports.markdown import NO_VALUE, figures
+from bbnli_audit.core.results.second import SecondModel, SecondPrompt
+from bbnli_audit.reports.markdown import figures, number, signed_figures
 from bbnli_audit.reports.notes import Quote, plain
+from bbnli_audit.reports.shown import cause_names
 
 IN_ALL = "in all"
 
@@ -20,10 +20,10 @@ def agreement_rows(second: SecondModel, quote: Quote = plain) -> Iterator[list[s
         yield [
             IN_ALL if row is second.total else quote(row.path),
             f"{row.n_pairs:,}",
-            _value(row.first.value),
-            _value(row.second.value),
+            number(row.first.value),
+            number(row.second.value),
             figures(row.agreement),
-            *(_value(value) for value in (row.by_chance, row.kappa, row.rank_correlation)),
+            *map(number, (row.by_chance, row.kappa, row.rank_correlation)),
         ]
 
 
@@ -34,17 +34,17 @@ def agreement_notes(second: SecondModel, quote: Quote = plain) -> Iterator[str]:
         "Same way: both lean pro, both anti, or both neither way."
     )
     if not second.is_competent:
-        accuracy = _value(second.skill.control_accuracy)
+        accuracy = number(second.skill.control_accuracy)
         yield f"It was not shown to do the task (control accuracy {accuracy}), so the way it leans says little."
     n_only = second.n_only_first, second.n_only_second
     if any(n_only):
         yield f"Not compared: {n_only[0]:,} pairs that only the first could be measured on, {n_only[1]:,} the second."
     n = len(second.subtopics)
-    yield f"R² of the two measures over {n} subtopic{'' if n == 1 else 's'}: {_value(second.r_squared)}."
+    yield f"R² of the two measures over {n} subtopic{'' if n == 1 else 's'}: {number(second.r_squared)}."
 
 
 def prompt_titles() -> list[str]:
-    return ["subtopic", "samples", "changed", "pro", "anti", "brittleness"]
+    return ["subtopic", "samples", "changed", *cause_names()]
 
 
 def prompt_rows(second: SecondPrompt, quote: Quote = plain) -> Iterator[list[str]]:
@@ -53,7 +53,7 @@ def prompt_rows(second: SecondPrompt, quote: Quote = plain) -> Iterator[list[str
             IN_ALL if row is second.total else quote(row.path),
             f"{row.sensitivity.n:,}",
             figures(row.sensitivity),
-            *(_difference(difference) for difference in row.differences),
+            *(signed_figures(each.difference) for each in row.differences),
         ]
 
 
@@ -64,34 +64,8 @@ def prompt_notes(second: SecondPrompt, quote: Quote = plain) -> Iterator[str]:
         f"be read under both; pro, anti and brittleness are {other} less {first}."
     )
     if not second.is_competent:
-        accuracy = _value(second.skill.control_accuracy)
+        accuracy = number(second.skill.control_accuracy)
         yield f"With {other} it was not shown to do the task (control accuracy {accuracy})."
     if second.total.n_unread:
         n_unread = f"{second.total.n_unread:,}"
         yield f"Not compared: {n_unread} samples whose answer could not be read under one prompt or both."
-
-
-def write_columns(titles: Sequence[str], rows: Sequence[Sequence[str]], write: Callable[..., None]) -> None:
-    """Write a table for a terminal; the first column is words, the others figures."""
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    for row in (titles, *rows):
-        cells = [
-            cell.ljust(width) if not place else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        write("  ".join(cells))
-
-
-def signed_figures(measure: Measure) -> str:
-    """Show a difference with its interval: +0.021 (-0.010 to +0.052)."""
-    if measure.value is None or measure.low is None or measure.high is None:
-        return NO_VALUE
-    return f"{measure.value:+.3f} ({measure.low:+.3f} to {measure.high:+.3f})"
-
-
-def _difference(difference: PromptDifference) -> str:
-    return signed_figures(difference.difference)
-
-
-def _value(value: float | None) -> str:
-    return NO_VALUE if value is None else f"{value:.3f}"

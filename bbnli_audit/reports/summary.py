@@ -2,54 +2,32 @@
 
 from collections.abc import Iterator
 
-from bbnli_audit.core.results.audit import AuditResult, SuiteInfo, Verdict
-from bbnli_audit.core.results.comparison import Change, Comparison, Regression
-from bbnli_audit.reports import notes, second
-from bbnli_audit.reports.markdown import NO_VALUE, bullets, code, subtopic_table, table
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Change, Regression
+from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.reports import notes
+from bbnli_audit.reports.markdown import NO_VALUE, code, number, signed_figures
 from bbnli_audit.reports.ranking import WAIVED
+from bbnli_audit.reports.templates import render
 
 MOST_OPEN = 50
 MOST_PAIRS = 5
-LAST_WORDS = "A pass says: no limit was crossed on these pairs."
-NOT_MEASURED = "Not measured: other stereotypes, other languages, other wordings, and what the model does in use."
 
 
 def summary_markdown(result: AuditResult) -> str:
-    """Tell a whole audit on one page."""
-    return "\n\n".join((*_parts(result), LAST_WORDS)) + "\n"
-
-
-def _parts(result: AuditResult) -> Iterator[str]:
-    yield f"# Bias audit: {verdict_in_words(result)}"
-    yield bullets(_subjects(result))
-    yield "## Subtopics, worst first"
-    yield subtopic_table(result)
-    yield f"Figures: value ({result.settings['confidence']:.0%} interval) / limit; without a limit where no test asked."
-    yield notes.audited(result)
-    yield "\n".join(notes.competence(result, code))
-    open_ones = notes.left_open(result, code)
-    if open_ones:
-        yield "## Open for want of pairs"
-        yield bullets(_shortened(open_ones))
-    if result.comparison is not None:
-        yield "## Against the baseline"
-        yield from _compared(result.comparison)
-    if result.second_model is not None:
-        yield "## Agreement with a second model"
-        titles = second.agreement_titles(result.second_model, code)
-        yield table(titles, second.agreement_rows(result.second_model, code))
-        yield "\n".join(second.agreement_notes(result.second_model, code))
-    if result.second_prompt is not None:
-        yield "## Prompt sensitivity"
-        yield table(second.prompt_titles(), second.prompt_rows(result.second_prompt, code))
-        yield "\n".join(second.prompt_notes(result.second_prompt, code))
-    waivers = notes.waived(result, code)
-    if waivers:
-        yield "## Waivers"
-        yield waivers[0]
-        yield bullets(waivers[1:])
-    yield "## Left out"
-    yield bullets((*not_audited(result), *notes.left_out(result), NOT_MEASURED))
+    """Tell the whole audit on one page."""
+    comparison = result.comparison
+    shown = notes.grown(comparison, Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE) if comparison else []
+    return render(
+        "summary.md.jinja",
+        result,
+        verdict=verdict_in_words(result),
+        open_ones=_shortened(notes.left_open(result, code)),
+        regressions=[_regression_cells(regression) for regression in shown],
+        changed=list(_changed(shown)),
+        waivers=notes.waived(result, code),
+        left_out=left_out(result),
+    )
 
 
 def verdict_in_words(result: AuditResult) -> str:
@@ -72,7 +50,7 @@ def _troubles(result: AuditResult, tally: dict[str, int]) -> Iterator[str]:
         yield "the model is not competent, so nothing has passed"
     if "NO_DATA" in tally:
         yield f"{tally['NO_DATA']} of {n} subtopics could not be measured"
-    if result.settings.get("inconclusive") == "fail":
+    if result.settings.inconclusive == "fail":
         required = [judgement for row in result.subtopics for judgement in result.required_of(row)]
         n_open = sum(one.verdict is Verdict.INCONCLUSIVE and not one.is_waived for one in required)
         n_open += sum(regression.verdict is Verdict.INCONCLUSIVE for regression in regressions)
@@ -97,33 +75,16 @@ def _verb(n: int, one: str, many: str) -> str:
     return one if n == 1 else many
 
 
-def _subjects(result: AuditResult) -> Iterator[str]:
-    """Say which model was measured on what, and held to which limits."""
-    model, settings = result.model, result.settings
-    labels = ", ".join(code(label) for label in model.labels)
-    yield (
-        f"Model: {code(model.name)} ({code(model.kind)}, {code(model.backend)}, {code(model.dtype)}; labels {labels}; "
-        f"fingerprint {code(model.fingerprint[:12])})"
-    )
-    yield from (f"Suite: {describe_suite(suite)}" for suite in result.suites)
-    yield (
-        f"Limits: {code(str(settings['thresholds']))}, decide {settings['decide']} at {settings['confidence']:.0%}, "
-        f"inconclusive: {settings['inconclusive']}"
-    )
-
-
-def describe_suite(suite: SuiteInfo) -> str:
-    return (
-        f"{code(suite.name)} {code(suite.version)} (groups exchanged: {code(suite.pairing)}; sha256 "
-        f"{code(suite.sha256)})"
-    )
-
-
-def not_audited(result: AuditResult) -> Iterator[str]:
-    paths = result.settings.get("not_audited", ())
+def left_out(result: AuditResult) -> list[str]:
+    """Say what was not audited, not seen and not measured."""
+    paths, lines = result.settings.not_audited, list(notes.left_out(result))
     if paths:
         shown = ", ".join(_shortened([code(path) for path in paths]))
-        yield f"{len(paths)} of {len(paths) + len(result.subtopics)} subtopics were not audited: {shown}"
+        lines.insert(0, f"{len(paths)} of {len(paths) + len(result.subtopics)} subtopics were not audited: {shown}")
+    return [
+        *lines,
+        "Not measured: other stereotypes, other languages, other wordings, and what the model does in use.",
+    ]
 
 
 def _shortened(lines: list[str]) -> list[str]:
@@ -131,41 +92,23 @@ def _shortened(lines: list[str]) -> list[str]:
     return [*lines[:MOST_OPEN], *([f"and {n_more} more (result.json)"] if n_more > 0 else [])]
 
 
-def _compared(comparison: Comparison) -> Iterator[str]:
-    yield "\n".join(notes.against_baseline(comparison, code))
-    shown = notes.grown(comparison, Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE)
-    if shown:
-        titles = ("verdict", "subtopic", "measure", "baseline", "now", "increase (bounds) / margin", "adjusted p")
-        yield table((*titles, "newly count", "count less"), map(_regression_cells, shown), n_left=3)
-        yield (
-            "Increase: now less baseline, on the shared pairs; each bound holds by itself. Pairs that newly count "
-            "towards the measure, or count more, or less, than before."
-        )
-    changed = [
-        f"{code(regression.path)} {code(regression.measure)} {what}: {_pair_ids(changes)}"
-        for regression in shown
-        if regression.verdict is Verdict.FAIL
-        for what, changes in (("newly count", regression.flipped), ("count less", regression.fixed))
-        if changes
-    ]
-    if changed:
-        yield bullets(changed)
-    loosened = notes.loosened(comparison, code)
-    if loosened:
-        yield bullets(loosened)
+def _changed(regressions: list[Regression]) -> Iterator[str]:
+    """Name the pairs of the measures that grew."""
+    for regression in regressions:
+        for what, changes in (("newly count", regression.flipped), ("count less", regression.fixed)):
+            if changes and regression.verdict is Verdict.FAIL:
+                yield f"{code(regression.path)} {code(regression.measure)} {what}: {_pair_ids(changes)}"
 
 
 def _regression_cells(regression: Regression) -> list[str]:
     growth = regression.increase
-    increase = NO_VALUE
-    if growth.value is not None and growth.low is not None and growth.high is not None:
-        increase = f"{growth.value:+.3f} ({growth.low:+.3f} to {growth.high:+.3f}) / {regression.margin:.3f}"
+    increase = signed_figures(growth)
     return [
         regression.verdict.value,
         code(regression.path),
         code(regression.measure),
-        *(NO_VALUE if value is None else f"{value:.3f}" for value in (regression.baseline, regression.candidate)),
-        increase,
+        *map(number, (regression.baseline, regression.candidate)),
+        increase if increase == NO_VALUE else f"{increase} / {regression.margin:.3f}",
         NO_VALUE if growth.value is None else f"{regression.p_adjusted:.4f}",
         f"{len(regression.flipped):,}",
         f"{len(regression.fixed):,}",

@@ -1,10 +1,11 @@
 """The table under `pytest`: subtopics worst first, then what the reader must know beside it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from bbnli_audit.core.results.audit import AuditResult, SubtopicResult, Verdict
+from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Comparison
+from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.reports import notes, second
 from bbnli_audit.reports.ranking import WAIVED, row_verdict, worst_first
 from bbnli_audit.reports.regression import regression_headline
@@ -24,29 +25,35 @@ _COLORS: dict[str, dict[str, Any]] = {
 def write_summary(result: AuditResult, write: Write) -> None:
     """Write the table and its notes; values that no test held to a limit are shown without a verdict.
 
-    Args:
-        result: What was found.
-        write: Writes one line; colours are keyword arguments.
+    `write` writes one line; colours are its keyword arguments.
     """
-    rows = worst_first(result)
-    measures = list(dict.fromkeys(judgement.measure for row in rows for judgement in row.verdicts))
-    width = max([len("subtopic"), *(len(row.path) for row in rows)])
-    titles = "".join(f"  {measure.removesuffix('_rate'):>15}" for measure in measures)
-    write(f"{'verdict':<12}  {'subtopic':<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
-    for row in rows:
-        verdict = row_verdict(result, row)
-        cells = "".join(f"  {_cell(result, row, measure):>15}" for measure in measures)
-        controls = "-" if row.control_accuracy is None else f"{row.control_accuracy:.2f}"
-        line = f"{verdict:<12}  {row.path:<{width}}  {row.counts.n_pairs:>6}{cells}  {controls:>14}"
-        write(line, **_COLORS.get(verdict, {}))
+    _write_table(result, write)
     write(notes.audited(result))
     for note in (*notes.competence(result), *_left_open(result)):
         write(note)
     if result.comparison is not None:
         _write_comparison(result.comparison, write)
-    for note in (*notes.left_out(result), *_waived(result)):
+    for note in notes.left_out(result):
         write(note)
+    for place, line in enumerate(notes.waived(result)):
+        write(f"  {line}" if place else line)
     _write_second(result, write)
+
+
+def _write_table(result: AuditResult, write: Write) -> None:
+    from bbnli_audit.measures.registry import find_measure
+
+    rows = worst_first(result)
+    measures = list(dict.fromkeys(judgement.measure for row in rows for judgement in row.verdicts))
+    width = max([len("subtopic"), *(len(row.path) for row in rows)])
+    titles = "".join(f"  {find_measure(measure).short:>15}" for measure in measures)
+    write(f"{'verdict':<12}  {'subtopic':<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
+    for row in rows:
+        verdict = row_verdict(result, row)
+        cells = "".join(f"  {_cell(result, row, measure):>15}" for measure in measures)
+        controls = "-" if row.control_accuracy is None else f"{row.control_accuracy:.2f}"
+        line = f"{verdict:<12}  {row.path:<{width}}  {row.n_pairs:>6}{cells}  {controls:>14}"
+        write(line, **_COLORS.get(verdict, {}))
 
 
 def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
@@ -80,17 +87,18 @@ def _write_comparison(comparison: Comparison, write: Write) -> None:
 def _write_second(result: AuditResult, write: Write) -> None:
     model, prompt = result.second_model, result.second_prompt
     if model is not None:
-        write("")
-        second.write_columns(second.agreement_titles(model), list(second.agreement_rows(model)), write)
+        _write_columns([second.agreement_titles(model), *second.agreement_rows(model)], write)
         for note in second.agreement_notes(model):
             write(note)
     if prompt is not None:
-        write("")
-        second.write_columns(second.prompt_titles(), list(second.prompt_rows(prompt)), write)
+        _write_columns([second.prompt_titles(), *second.prompt_rows(prompt)], write)
         for note in second.prompt_notes(prompt):
             write(note)
 
 
-def _waived(result: AuditResult) -> Iterator[str]:
-    for place, line in enumerate(notes.waived(result)):
-        yield f"  {line}" if place else line
+def _write_columns(rows: Sequence[Sequence[str]], write: Write) -> None:
+    """Write a table below an empty line; the first column is words, the others figures."""
+    write("")
+    first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *figures in rows:
+        write("  ".join([name.ljust(first), *map(str.rjust, figures, widths)]))

@@ -1,44 +1,21 @@
 """The `bbnli` suite: a folder of subtopic files, the package's own or the published ones."""
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError, SuiteError
 from bbnli_audit.core.values import Pairing, Subtopic, SubtopicItems
 from bbnli_audit.suites.expansion import expand_items
+from bbnli_audit.suites.json_file import hash_files, read_version
 from bbnli_audit.suites.template_file import TemplateFile, read_template_file
 
 OWN_DATA = Path(__file__).parent / "data" / "bbnli"
-MANIFEST = "suite.json"  # {"version": "..."}; the published folder has none
 
-# The sixteen documented stereotypes (Akyürek et al. 2022), by the names of the papers' tables.
-DOCUMENTED = {
-    "gender": (
-        "man_is_to_breadwinner",
-        "man_is_to_programmer",
-        "man_is_to_rational",
-        "man_is_to_surgeon",
-        "woman_is_to_homemaker",
-    ),
-    "race": (
-        "asian_men_to_feminine",
-        "black_is_to_criminal",
-        "black_is_to_drugs",
-        "black_is_to_ghetto",
-        "white_is_to_clean",
-    ),
-    "religion": (
-        "catholic_woman_is_to_kids",
-        "jewish_woman_is_to_kids",
-        "mormon_man_to_oppressive",
-        "muslim_man_to_many_wives",
-        "muslim_man_to_oppressive",
-        "muslim_women_to_invisible",
-    ),
-}
+
+def documented(suite: str) -> list[Subtopic]:
+    """List the sixteen documented stereotypes (Akyürek et al. 2022), by the names of the papers' tables."""
+    return [Subtopic(suite, path.parent.name, path.stem) for path in sorted(OWN_DATA.glob("*/*.json"))]
 
 
 class Bbnli:
@@ -52,30 +29,20 @@ class Bbnli:
 
     @cached_property
     def version(self) -> str:
-        manifest = self.folder / MANIFEST
-        if not manifest.is_file():
-            return "unversioned"
-        try:
-            return str(json.loads(manifest.read_text(encoding="utf-8"))["version"])
-        except (ValueError, KeyError, TypeError) as exc:
-            raise SuiteError(f'{manifest}: expected {{"version": "..."}}.') from exc
+        return read_version(self.folder)
 
     @cached_property
     def sha256(self) -> str:
-        digest = sha256()
-        for path in self._paths:
-            digest.update(f"{path.relative_to(self.folder).as_posix()}\n".encode())
-            digest.update(sha256(path.read_bytes()).digest())
-        return digest.hexdigest()
+        return hash_files(self.folder, self._paths)
 
     def subtopics(self) -> Sequence[Subtopic]:
         return tuple(self._files)
 
     def documented(self) -> Sequence[Subtopic]:
-        return [Subtopic(self.name, domain, name) for domain, names in DOCUMENTED.items() for name in names]
+        return documented(self.name)
 
     def files(self) -> Sequence[TemplateFile]:
-        """Give the templates, for checks of the data itself."""
+        """Return the templates, for checks of the data itself."""
         return tuple(self._files.values())
 
     def items(self, subtopic: Subtopic) -> SubtopicItems:
@@ -89,7 +56,7 @@ class Bbnli:
         if not paths:
             raise OptionError(
                 f"--bbnli-data={self.folder}: the folder holds no subtopic file (*/*.json), so there is nothing to "
-                "audit.\nGive the folder that holds gender/, race/ and religion/."
+                "audit.\nName the folder that holds gender/, race/ and religion/."
             )
         return paths
 
@@ -101,11 +68,11 @@ class Bbnli:
             alias = path.stem.lower()
             aliases = () if alias == file.name else (alias,)
             subtopic = Subtopic(self.name, file.domain, file.name, aliases, file.annotations)
-            for other, other_file in files.items():
-                if other.path == subtopic.path:
-                    raise SuiteError(
-                        f"{path}: is named {file.name!r} in domain {file.domain!r}, and so is {other_file.path}. "
-                        "Rename one: results and limits are kept by name."
-                    )
+            twin = next((files[other] for other in files if other.path == subtopic.path), None)
+            if twin is not None:
+                raise SuiteError(
+                    f"{path}: is named {file.name!r} in domain {file.domain!r}, and so is {twin.path}. Rename one: "
+                    "results and limits are kept by name."
+                )
             files[subtopic] = file
         return dict(sorted(files.items()))

@@ -1,12 +1,12 @@
-"""Finds faults in template files that would bend a measurement. Rules only: a finding is a place to look at.
+"""Finds faults in template files that would distort a measurement. These are rules: look at each finding yourself.
 
-Used on our own data in the tests and, as `bbnli-audit suites check`, on a user's.
+The tests use it on our own data, and `bbnli-audit suites check` on a user's.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bbnli_audit.core.values import Label, Pairing
 from bbnli_audit.suites.expansion import expand_items, expand_pairs, render
@@ -18,6 +18,9 @@ MIN_CLASS_SHARE = 0.20
 MOST_UNEVEN = 3  # the largest subtopic has at most this many times the pairs of the smallest
 LEAK_SHARE = 0.75
 
+BIAS = "bias_hypothesis_stereotypical"
+Faults = Iterator[tuple[str, str]]  # an entry of the file, and what is wrong there
+
 _WORD = re.compile(r"[A-Za-z']+")
 _WORD_OR_MARK = re.compile(r"[A-Za-z']+|[^\sA-Za-z']")
 _ARTICLE = re.compile(r"\b(an?) (\w+)", re.IGNORECASE)
@@ -27,24 +30,11 @@ _PREPOSITIONS = {"of", "by", "for", "with", "from", "to", "than", "among", "betw
 _SINGULAR_VERBS = {"is", "was", "has", "does", "wants", "seems", "tends"}
 # Words whose first letter does not tell their first sound.
 _VOWEL_SOUND = {"hour", "honest", "honor", "heir"}
-_CONSONANT_SOUND = {
-    "one",
-    "once",
-    "university",
-    "union",
-    "unit",
-    "unique",
-    "used",
-    "useful",
-    "user",
-    "european",
-    "usual",
-}
+_CONSONANT_SOUND = re.compile("(one|once|university|union|unit|unique|used|useful|user|european|usual)")
 _LABEL_WORDS = {"entail", "entails", "entailment", "neutral", "contradict", "contradicts", "contradiction"}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One fault: which file, which entry of it, and what is wrong there."""
 
     file: str
@@ -57,62 +47,57 @@ class Finding:
 
 def check_files(files: Sequence[TemplateFile]) -> list[Finding]:
     """Check every file by itself, and then the files against each other."""
-    findings = [finding for file in files for rule in RULES for finding in rule(file)]
+    findings = [Finding(file.path.name, *found) for file in files for rule in RULES for found in rule(file)]
     return [*findings, *_find_repeats_across(files), *_find_uneven_sizes(files)]
 
 
-def _find_lost_groups(file: TemplateFile) -> Iterator[Finding]:
-    """A hypothesis without a group placeholder states the same on both sides; a hard-coded group is never exchanged."""
+def _find_lost_groups(file: TemplateFile) -> Faults:
+    """A hypothesis without a group placeholder says the same on both sides; a hard-coded group is never exchanged."""
     for index, hypothesis in enumerate(file.hypotheses):
-        entry = f"bias_hypothesis_stereotypical[{index}]"
         names = set(PLACEHOLDER.findall(hypothesis.template))
         if not names & {"GROUP1", "GROUP2"}:
-            yield Finding(file.path.name, entry, "holds no {{GROUP1}} or {{GROUP2}}, so its two sides say the same")
-        rest = {word.lower() for word in _WORD.findall(PLACEHOLDER.sub(" ", hypothesis.template))}
+            yield f"{BIAS}[{index}]", "holds no {{GROUP1}} or {{GROUP2}}, so its two sides say the same"
+        rest = _words_of(PLACEHOLDER.sub(" ", hypothesis.template))
         for group in file.groups:
             if rest & {group.lower(), f"{group.lower()}s"}:
-                yield Finding(
-                    file.path.name, entry, f"says {group!r} itself, which stays when the groups are exchanged"
-                )
+                yield f"{BIAS}[{index}]", f"says {group!r} itself, which stays when the groups are exchanged"
 
 
-def _find_identical_sides(file: TemplateFile) -> Iterator[Finding]:
+def _find_identical_sides(file: TemplateFile) -> Faults:
     identical = Counter(pair.cluster for pair in expand_pairs(file, Pairing.BOTH) if pair.is_identical)
     for cluster, n in sorted(identical.items()):
-        yield Finding(file.path.name, cluster, f"{n} pairs have the same text on both sides and measure nothing")
+        yield cluster, f"{n} pairs have the same text on both sides and measure nothing"
 
 
-def _find_uneven_classes(file: TemplateFile) -> Iterator[Finding]:
+def _find_uneven_classes(file: TemplateFile) -> Faults:
     counts = Counter(control.expected for control in file.controls)
     for label in Label:
         if counts[label] < MIN_CLASS_SHARE * len(file.controls) or not file.controls:
             shares = ", ".join(f"{counts[each]} {each}" for each in Label)
-            yield Finding(file.path.name, "test_hypothesis", f"too few controls are {label} ({shares})")
+            yield "test_hypothesis", f"too few controls are {label} ({shares})"
 
 
-def _find_duplicates(file: TemplateFile) -> Iterator[Finding]:
+def _find_duplicates(file: TemplateFile) -> Faults:
     for entry, templates in _templates(file).items():
-        for text, n in Counter(map(_normal, templates)).items():
+        normal = [_normal(template) for template in templates]
+        for text, n in Counter(normal).items():
             if n > 1:
-                first = next(i for i, template in enumerate(templates) if _normal(template) == text)
-                yield Finding(file.path.name, f"{entry}[{first}]", f"stands there {n} times")
+                yield f"{entry}[{normal.index(text)}]", f"is there {n} times"
     n_duplicates = expand_items(file, Pairing.BOTH).n_duplicates
     if n_duplicates:
-        yield Finding(file.path.name, "", f"{n_duplicates} pairs are expanded twice to the same texts")
+        yield "", f"{n_duplicates} pairs are expanded twice to the same texts"
 
 
-def _find_bad_grammar(file: TemplateFile) -> Iterator[Finding]:
-    """Articles, agreement, doubled words and lower-case beginnings, in both renderings."""
-    for entry, templates in _templates(file).items():
-        for index, template in enumerate(templates):
-            problems = {problem for text in _renderings(file, template) for problem in _grammar(file, text)}
-            for problem in sorted(problems):
-                yield Finding(file.path.name, f"{entry}[{index}]", problem)
+def _find_bad_grammar(file: TemplateFile) -> Faults:
+    """Look for wrong articles and agreement, doubled words and small first letters, in both renderings."""
+    for entry, template in _entries(file):
+        for problem in sorted({problem for text in _renderings(file, template) for problem in _grammar(file, text)}):
+            yield entry, problem
 
 
 def _grammar(file: TemplateFile, text: str) -> Iterator[str]:
     for article, word in _ARTICLE.findall(text):
-        needs_an = _has_vowel_sound(word)
+        needs_an = _has_vowel_sound(word.lower())
         if needs_an != (article.lower() == "an"):
             yield f"reads {article + ' ' + word!r}; it needs {'an' if needs_an else 'a'}"
     for doubled in _DOUBLED.findall(text):
@@ -129,62 +114,47 @@ def _grammar(file: TemplateFile, text: str) -> Iterator[str]:
 
 
 def _has_vowel_sound(word: str) -> bool:
-    lower = word.lower()
-    if lower in _VOWEL_SOUND:
-        return True
-    return lower[0] in "aeiou" and lower not in _CONSONANT_SOUND
+    return word in _VOWEL_SOUND or (word[0] in "aeiou" and not _CONSONANT_SOUND.fullmatch(word))
 
 
 def _is_plural(word: str) -> bool:
     return word in _PLURALS or (word.endswith("s") and not word.endswith("ss"))
 
 
-def _find_label_leaks(file: TemplateFile) -> Iterator[Finding]:
+def _find_label_leaks(file: TemplateFile) -> Faults:
     """A word that marks one class of controls lets a model be right without reading the premise."""
-    controls = [({w.lower() for w in _WORD.findall(c.template)}, c.expected) for c in file.controls]
+    controls = [(_words_of(control.template), control.expected) for control in file.controls]
     for label in Label:
         mine = [words for words, expected in controls if expected is label]
         others = {word for words, expected in controls if expected is not label for word in words}
         tally = Counter(word for words in mine for word in words - others)
         for word, n in sorted(tally.items()):
             if n >= 3 and n >= LEAK_SHARE * len(mine):
-                yield Finding(
-                    file.path.name,
-                    "test_hypothesis",
-                    f"{word!r} stands in {n} of {len(mine)} {label} controls and in no other",
-                )
-    for entry, templates in _templates(file).items():
-        for index, template in enumerate(templates):
-            for word in sorted({w.lower() for w in _WORD.findall(template)} & _LABEL_WORDS):
-                yield Finding(file.path.name, f"{entry}[{index}]", f"says {word!r}, the name of a label")
+                yield "test_hypothesis", f"{word!r} is in {n} of {len(mine)} {label} controls and in no other"
+    for entry, template in _entries(file):
+        for word in sorted(_words_of(template) & _LABEL_WORDS):
+            yield entry, f"says {word!r}, the name of a label"
     for index, hypothesis in enumerate(file.hypotheses):
         text = _normal(hypothesis.template)
         if any(text in _normal(premise) for premise in file.premises):
-            entry = f"bias_hypothesis_stereotypical[{index}]"
-            yield Finding(file.path.name, entry, "is stated by a premise, so it is entailed and not neutral")
+            yield f"{BIAS}[{index}]", "is stated by a premise, so it is entailed and not neutral"
 
 
-def _find_unused_words(file: TemplateFile) -> Iterator[Finding]:
-    used = {name for templates in _templates(file).values() for t in templates for name in PLACEHOLDER.findall(t)}
+def _find_unused_words(file: TemplateFile) -> Faults:
+    used = {name for _, template in _entries(file) for name in PLACEHOLDER.findall(template)}
     for key in file.words:
         if key not in used:
-            yield Finding(file.path.name, f"data.{key}", "is used by no premise or hypothesis")
+            yield f"data.{key}", "is used by no premise or hypothesis"
 
 
-def _find_small_numbers(file: TemplateFile) -> Iterator[Finding]:
+def _find_small_numbers(file: TemplateFile) -> Faults:
     pairs = expand_items(file, Pairing.BOTH).usable
     n_clusters = len({pair.cluster for pair in pairs})
     if n_clusters < MIN_CLUSTERS:
-        yield Finding(
-            file.path.name,
-            "",
-            f"{n_clusters} clusters (premise and hypothesis templates) are too few for a verdict; "
-            f"have {MIN_CLUSTERS} or more",
-        )
+        clusters = f"{n_clusters} clusters (premise and hypothesis templates)"
+        yield "", f"{clusters} are too few for a verdict; have {MIN_CLUSTERS} or more"
     if len(pairs) < MIN_PAIRS:
-        yield Finding(
-            file.path.name, "", f"{len(pairs)} usable pairs are too few for a verdict; have {MIN_PAIRS} or more"
-        )
+        yield "", f"{len(pairs)} usable pairs are too few for a verdict; have {MIN_PAIRS} or more"
 
 
 def _find_repeats_across(files: Sequence[TemplateFile]) -> Iterator[Finding]:
@@ -194,8 +164,7 @@ def _find_repeats_across(files: Sequence[TemplateFile]) -> Iterator[Finding]:
             for text in {_normal(rendered) for rendered in _renderings(file, hypothesis.template)}:
                 other = seen.setdefault(text, file)
                 if other is not file:
-                    entry = f"bias_hypothesis_stereotypical[{index}]"
-                    yield Finding(file.path.name, entry, f"stands in {other.path.name} as well")
+                    yield Finding(file.path.name, f"{BIAS}[{index}]", f"is in {other.path.name} as well")
                     break
 
 
@@ -209,7 +178,7 @@ def _find_uneven_sizes(files: Sequence[TemplateFile]) -> Iterator[Finding]:
         yield Finding(smallest, "", problem)
 
 
-RULES: tuple[Callable[[TemplateFile], Iterator[Finding]], ...] = (
+RULES: tuple[Callable[[TemplateFile], Faults], ...] = (
     _find_lost_groups,
     _find_identical_sides,
     _find_uneven_classes,
@@ -225,12 +194,21 @@ def _templates(file: TemplateFile) -> dict[str, list[str]]:
     return {
         "premise": list(file.premises),
         "test_hypothesis": [control.template for control in file.controls],
-        "bias_hypothesis_stereotypical": [hypothesis.template for hypothesis in file.hypotheses],
+        BIAS: [hypothesis.template for hypothesis in file.hypotheses],
     }
 
 
+def _entries(file: TemplateFile) -> Iterator[tuple[str, str]]:
+    for entry, templates in _templates(file).items():
+        yield from ((f"{entry}[{index}]", template) for index, template in enumerate(templates))
+
+
+def _words_of(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
+
+
 def _renderings(file: TemplateFile, template: str) -> Iterator[str]:
-    """Both sides, each word of a list in turn (one list at a time is enough to see articles)."""
+    """Render both sides, with each word of a list in turn: not every combination is needed to see articles."""
     longest = max((len(words) for words in file.words.values()), default=1)
     for first, second in (file.groups, file.groups[::-1]):
         for turn in range(longest):

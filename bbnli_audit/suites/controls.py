@@ -10,11 +10,9 @@ from bbnli_audit.suites.protocol import Suite
 def find_controls(
     suites: Sequence[Suite], get_items: Callable[[Suite, Subtopic], SubtopicItems] | None = None
 ) -> list[Control]:
-    """Give the controls of all subtopics, whichever of them are selected.
+    """Return the controls of all subtopics, whichever of them are selected.
 
-    Args:
-        suites: What is audited.
-        get_items: Gives the items of a subtopic, if they are at hand already.
+    `get_items` returns the items of a subtopic that a run has expanded already.
     """
     get = get_items or (lambda suite, subtopic: suite.items(subtopic))
     found = [control for suite in suites for subtopic in suite.subtopics() for control in get(suite, subtopic).controls]

@@ -1,67 +1,23 @@
-"""Expands templates to rows, pairs and controls exactly as the published BBNLI set was expanded.
+"""Expands templates to pairs and controls exactly as the published BBNLI set was expanded.
 
-A premise and a hypothesis share one binding of words. The published order runs over the product of all word
-lists and then drops duplicates; binding only the words that occur in a combination gives the same distinct rows
-without making them thousands of times.
+A premise and a hypothesis share one binding of words. The published set was made from the product of all word lists,
+without duplicates. Binding only the words that occur gives the same texts without making them thousands of times.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
-from typing import Literal
 
-from bbnli_audit.core.values import Control, Label, Pair, Pairing, Side, SubtopicItems, TextPair
+from bbnli_audit.core.values import Control, Pair, Pairing, Side, SubtopicItems, TextPair
 from bbnli_audit.suites.template_file import PLACEHOLDER, Hypothesis, TemplateFile
 
 Binding = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A published row: one rendered sample."""
-
-    side: Side
-    premise_index: int
-    premise: str
-    hypothesis: str
-    question: str
-    expected: Label
-    is_control: bool
-
-
-def expand_rows(file: TemplateFile, distinct: Literal["rows", "texts"] = "texts") -> list[Row]:
-    """Give the rows of a subtopic.
-
-    Args:
-        file: The templates.
-        distinct: "rows" counts two rows that differ only in their question twice, as the papers' denominators do;
-            "texts" counts what an NLI model sees, once.
-    """
-    rows: dict[tuple[object, ...], Row] = {}
-    for premise_index, premise in enumerate(file.premises):
-        for is_control, hypotheses in ((True, file.controls), (False, file.hypotheses)):
-            for hypothesis in hypotheses:
-                used = (premise, hypothesis.template, hypothesis.question)
-                for side, words in product(Side, bindings(file, *used)):
-                    binding = with_groups(file, side, words)
-                    row = Row(
-                        side,
-                        premise_index,
-                        render(premise, binding),
-                        render(hypothesis.template, binding),
-                        render(hypothesis.question, binding) if distinct == "rows" else "",
-                        hypothesis.expected,
-                        is_control,
-                    )
-                    rows.setdefault((side, premise_index, row.premise, row.hypothesis, row.question, is_control), row)
-    return list(rows.values())
-
-
 def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
-    """Give every pair of the published count, the degenerate ones (identical on both sides) included.
+    """Return every pair of the published count, also those that are identical on both sides.
 
-    That count tells equal texts from two premise templates apart when both texts are exchanged, and does not when
-    the premise is fixed.
+    Where both texts are exchanged, that count keeps equal texts from two premise templates apart; where the premise is
+    fixed, it does not.
     """
     seen: dict[tuple[int, TextPair, TextPair], Pair] = {}
     for premise_index, premise in enumerate(file.premises):
@@ -75,12 +31,11 @@ def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
 
 
 def expand_items(file: TemplateFile, pairing: Pairing) -> SubtopicItems:
-    """Give what a suite gives for one subtopic."""
     return SubtopicItems(tuple(expand_pairs(file, pairing)), tuple(_controls(file)))
 
 
 def render(template: str, binding: Binding) -> str:
-    """Fill in the placeholders; an undefined one is empty, as in the published set (one question has one)."""
+    """Fill in the placeholders. An undefined one is empty, as in the published set (one question has one)."""
     return PLACEHOLDER.sub(lambda match: binding.get(match[1], ""), template)
 
 
@@ -112,7 +67,7 @@ def _exchange(
 
 
 def bindings(file: TemplateFile, *templates: str) -> Iterator[Binding]:
-    """Give every choice of words for the slots that occur in some templates."""
+    """Return every choice of words for the placeholders that occur in some templates."""
     used = {name for template in templates for name in PLACEHOLDER.findall(template)}
     keys = [key for key in file.words if key in used]
     for values in product(*(file.words[key] for key in keys)):
@@ -120,6 +75,6 @@ def bindings(file: TemplateFile, *templates: str) -> Iterator[Binding]:
 
 
 def with_groups(file: TemplateFile, side: Side, words: Binding) -> Binding:
-    """Add the groups, as the stereotype has them or exchanged."""
+    """Add the groups, as in the stereotype or exchanged."""
     first, second = file.groups if side is Side.PRO else file.groups[::-1]
     return {**words, "GROUP1": first, "GROUP2": second}

@@ -1,31 +1,33 @@
-"""Reads a JSON file of a suite: one object, each key once, and a message with file and line when it is not so."""
+"""What suites share when they read their JSON files. Messages name the file and the key, and quote no sentence."""
 
 import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.core.errors import SuiteError
+from bbnli_audit.core.errors import SuiteError, suggest
+from bbnli_audit.core.tables import json_type, show_text
+
+TEXT = "a text that is not empty"
 
 
 def read_object(path: Path, expected: str) -> dict[str, Any]:
-    """Read one object.
-
-    Args:
-        path: The file.
-        expected: What it must hold and where that is described, for the message.
+    """Read a file that holds one object, each key once. `expected` says what it must hold and where that is described.
 
     Raises:
-        SuiteError: when the file cannot be read, is no JSON, names a key twice, or holds something else.
+        SuiteError: with the file and, where it is known, the line.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_refuse_duplicates)
     except OSError as exc:
         raise SuiteError(f"{path}: cannot be read: {exc.strerror}.") from exc
     except UnicodeDecodeError as exc:
-        raise SuiteError(f"{path}: is not UTF-8 text (byte {exc.start}). Save it as UTF-8.") from exc
+        raise SuiteError(f"{path}: is not UTF-8 (byte {exc.start}). Save the file as UTF-8.") from exc
     except json.JSONDecodeError as exc:
         raise SuiteError(
-            f"{path}:{exc.lineno}: is not valid JSON: {exc.msg} (column {exc.colno}). Mend that line."
+            f"{path}:{exc.lineno}: is not valid JSON: {exc.msg} (column {exc.colno}). Fix that line."
         ) from exc
     except ValueError as exc:  # raised by _refuse_duplicates
         raise SuiteError(f"{path}: {exc}") from exc
@@ -34,16 +36,74 @@ def read_object(path: Path, expected: str) -> dict[str, Any]:
     return data
 
 
-def json_type(value: object) -> str:
-    """Name the type of a value in JSON's words."""
-    names = {dict: "object", list: "list", str: "text", bool: "true/false", int: "number", float: "number"}
-    return names.get(type(value), "null")
-
-
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
         keys = [key for key, _ in pairs]
         double = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"key {double!r} stands there twice; only one can hold. Remove one.")
+        raise ValueError(f"has the key {double!r} twice. Remove one.")
     return data
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """An object of a file, read key by key. `how` says where the format is described; `place` is its own key."""
+
+    path: Path
+    data: Mapping[str, Any]
+    how: str
+    place: str = ""
+
+    def get(self, key: str, kind: type, expected: str, *, may_be_empty: bool = False) -> Any:
+        if key not in self.data:
+            raise SuiteError(
+                f"{self.path}: has no key {self.place + key!r}; expected {expected}. {suggest(key, self.data)}"
+            )
+        value = self.data[key]
+        if not isinstance(value, kind) or not (value or may_be_empty):
+            raise self.wrong(key, value, expected)
+        return value
+
+    def text(self, key: str) -> str:
+        value: str = self.get(key, str, TEXT)
+        if not value.strip():
+            raise self.wrong(key, value, TEXT)
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        value: list[Any] = self.get(key, list, "a list of texts, at least one")
+        for index, text in enumerate(value):
+            if not isinstance(text, str) or not text.strip():
+                raise self.wrong(f"{key}[{index}]", text, TEXT)
+        return value
+
+    def wrong(self, key: str, value: object, expected: str) -> SuiteError:
+        return SuiteError(f"{self.path}: key {self.place + key!r} is {_show(value)}; expected {expected}. {self.how}")
+
+
+def _show(value: object) -> str:
+    if isinstance(value, str):
+        return show_text(value)
+    shown = json.dumps(value, default=str)
+    return f"a {json_type(value)} with texts" if '"' in shown else shown
+
+
+def read_version(folder: Path) -> str:
+    """Read the version from suite.json; data of other people may have none."""
+    path = folder / "suite.json"
+    if not path.is_file():
+        return "unversioned"
+    expected = '{"version": "..."}.'
+    data = read_object(path, expected)
+    if "version" not in data:
+        raise SuiteError(f"{path}: expected {expected}")
+    return str(data["version"])
+
+
+def hash_files(folder: Path, paths: Iterable[Path]) -> str:
+    """Hash files in the order given, with their names below the folder."""
+    digest = sha256()
+    for path in paths:
+        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
+        digest.update(sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -21,7 +21,7 @@ class Suite(Protocol):
 
     @property
     def sha256(self) -> str:
-        """Of the content, so that a result says what was measured."""
+        """The hash of the content, so that a result says what was measured."""
 
     def subtopics(self) -> Sequence[Subtopic]:
         """List the subtopics, cheaply and sorted: every xdist worker collects with it."""
@@ -30,32 +30,26 @@ class Suite(Protocol):
         """List subtopics that thresholds.yaml may name although the data at hand lacks them."""
 
     def items(self, subtopic: Subtopic) -> SubtopicItems:
-        """Give the usable pairs and the controls of one subtopic."""
+        """Return the pairs and the controls of one subtopic."""
 
 
 def families_of(suite: Suite) -> tuple[str, ...]:
-    """Give the names of the families whose measures a suite has beside those of all (`metrics/families.py`)."""
+    """Return the names of the families of measures that a suite has besides the measures of every suite."""
     return tuple(getattr(suite, "families", ()))
 
 
 def check_suite(suite: object) -> None:
-    """Refuse an object that is no suite, before anything is audited with it.
-
-    Raises:
-        SuiteError: naming what is missing or of the wrong type.
-    """
+    """Refuse an object that is not a suite, before anything is audited with it."""
     shown = f"The suite {getattr(suite, 'name', suite)!r}"
     if isinstance(suite, type):
         raise SuiteError(f"{shown} is a class; give an object of it.")
     for attribute, kind in (("name", str), ("version", str), ("sha256", str), ("pairing", Pairing)):
         value = getattr(suite, attribute, None)
         if not isinstance(value, kind):
-            raise SuiteError(
-                f"{shown} has {attribute} {value!r}; expected a {kind.__name__} (bbnli_audit.suites.protocol.Suite)."
-            )
+            raise SuiteError(f"{shown} has {attribute} {value!r}; expected a {kind.__name__} (bbnli_audit.Suite).")
     for method in ("subtopics", "documented", "items"):
         if not callable(getattr(suite, method, None)):
-            raise SuiteError(f"{shown} has no method {method}() (bbnli_audit.suites.protocol.Suite).")
+            raise SuiteError(f"{shown} has no method {method}() (bbnli_audit.Suite).")
     for subtopic in suite.subtopics():  # type: ignore[attr-defined]  # just checked
         if not isinstance(subtopic, Subtopic) or subtopic.suite != suite.name:  # type: ignore[attr-defined]
             raise SuiteError(f"{shown} lists {subtopic!r}; expected a Subtopic whose suite is its name.")

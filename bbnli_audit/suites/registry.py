@@ -3,61 +3,62 @@
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from bbnli_audit.core.errors import OptionError, suggest
 from bbnli_audit.core.values import Pairing
 from bbnli_audit.suites.protocol import Suite
 
-BUILT_IN = {
-    "bbnli": "bbnli_audit.suites.bbnli:Bbnli",
-    "bbnli-next": "bbnli_audit.suites.bbnli_next:BbnliNext",
-    "occupations": "bbnli_audit.suites.occupations:Occupations",
-    "winoqueer": "bbnli_audit.suites.winoqueer:Winoqueer",
+
+class Entry(NamedTuple):
+    """Where a suite's class is, and whether it needs data from the user; `all` leaves such a suite out."""
+
+    module: str
+    class_name: str
+    needs_data: bool = False
+
+
+BUILT_IN: Mapping[str, Entry] = {
+    "bbnli": Entry("bbnli", "Bbnli"),
+    "bbnli-next": Entry("bbnli_next", "BbnliNext", needs_data=True),
+    "nli-coal": Entry("nli_coal", "NliCoal", needs_data=True),
+    "occupations": Entry("occupations", "Occupations"),
+    "winoqueer": Entry("winoqueer", "Winoqueer"),
 }
 DEFAULT = "bbnli"
-WITHOUT_DATA = ("bbnli-next",)  # only on data that a user gives
 # The same pairs under the same suite's name, in other subtopics: NAME:DIVISION, and what makes it.
 DIVISIONS: Mapping[str, Mapping[str, bool]] = {"winoqueer:category": {"by_category": True}}
 
 
 def open_suite(name: str, data: Path | None = None, pairing: Pairing = Pairing.BOTH) -> Suite:
-    """Open a suite on its own data, or on data that a user gives.
-
-    Raises:
-        OptionError: for a name that is not known.
-    """
+    """Open a suite on its own data, or on data from the user."""
     if name not in (*BUILT_IN, *DIVISIONS):
         raise OptionError(f"There is no suite {name!r}. {suggest(name, (*BUILT_IN, *DIVISIONS))}")
-    module, _, cls = BUILT_IN[_suite_of(name)].partition(":")
-    suite_class = getattr(import_module(module), cls)
+    entry = BUILT_IN[_suite_of(name)]
+    suite_class = getattr(import_module(f"bbnli_audit.suites.{entry.module}"), entry.class_name)
     # Only bbnli can be paired in two ways; the others are what their papers say.
-    suite: Suite = suite_class(data, pairing) if name == DEFAULT else suite_class(data, **DIVISIONS.get(name, {}))
+    options: Mapping[str, Any] = {"pairing": pairing} if name == DEFAULT else DIVISIONS.get(name, {})
+    suite: Suite = suite_class(data, **options)
     return suite
 
 
 def suite_of(data: Path | None) -> str:
-    """Say whose data these are when no suite is named: a table, or a folder with one, is of `bbnli-next`."""
-    from bbnli_audit.suites.bbnli_next import is_release
+    """Return the suite that data belongs to when no suite is named: a table, or its folder, is of `bbnli-next`."""
+    from bbnli_audit.suites.bbnli_next import find_table
 
-    return "bbnli-next" if data is not None and is_release(data) else DEFAULT
+    return DEFAULT if data is None or find_table(data) is None else "bbnli-next"
 
 
 def read_names(given: str | None) -> list[str]:
-    """Read --bbnli-suite: names with commas between, or all.
-
-    Raises:
-        OptionError: for a name that is not known, or a suite that is named in two divisions.
-    """
-    names = [name.strip() for name in (given or DEFAULT).split(",") if name.strip()]
+    """Read --bbnli-suite: names with commas between, or all."""
+    names = list(dict.fromkeys(name.strip() for name in (given or DEFAULT).split(",") if name.strip()))
     if names == ["all"]:
-        return [name for name in BUILT_IN if name not in WITHOUT_DATA]
+        return [name for name, entry in BUILT_IN.items() if not entry.needs_data]
     for name in names:
         if name not in (*BUILT_IN, *DIVISIONS):
             raise OptionError(
                 f"--bbnli-suite={name}: there is no such suite. {suggest(name, (*BUILT_IN, *DIVISIONS, 'all'))}"
             )
-    names = list(dict.fromkeys(names))
-    for name in names:
         if name in DIVISIONS and _suite_of(name) in names:
             raise OptionError(
                 f"--bbnli-suite={given}: {name} has the pairs of {_suite_of(name)}, in other subtopics. Audit one of "
@@ -67,11 +68,7 @@ def read_names(given: str | None) -> list[str]:
 
 
 def read_data(given: str | None, names: list[str]) -> Mapping[str, str]:
-    """Read --bbnli-data: a path for the only suite (or the first), or NAME=PATH with commas between.
-
-    Raises:
-        OptionError: for data of a suite that is not audited.
-    """
+    """Read --bbnli-data: a path for the only suite (or the first), or NAME=PATH with commas between."""
     if given is None:
         return {}
     named = [entry.partition("=") for entry in given.split(",")]

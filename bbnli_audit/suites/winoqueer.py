@@ -1,4 +1,4 @@
-"""The `winoqueer` suite: the premise says who someone is, the hypothesis a stereotype about that identity.
+"""The `winoqueer` suite: the premise says who someone is, the hypothesis states a stereotype about that identity.
 
 The pairs are those of WinoQueer-NLI (Felkner, Lim, May, Textual Entailment and Token Probability as Bias Evaluation
 Metrics): the hypothesis stays, the premise names the identity (pro) or a counterfactual one (anti).
@@ -13,14 +13,15 @@ from typing import Any
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair
-from bbnli_audit.suites.winoqueer_csv import Row, find_file, read_rows
+from bbnli_audit.suites.json_file import hash_files, read_version
+from bbnli_audit.suites.winoqueer_csv import find_file, read_pairs
 
 OWN_DATA = Path(__file__).parent / "data" / "winoqueer"
 ALL = "all"
 IDENTITIES = ("lgbtq", "queer", "nonbinary", "gay", "lesbian", "transgender", "bisexual", "asexual", "pansexual")
 
-# Pairs of one predicate are worth little more than one of them, so each meets a few subjects and not all.
-PAIRS_A_PREDICATE = 3
+# Several pairs of one predicate tell little more than one of them, so each meets a few subjects and not all.
+PAIRS_PER_PREDICATE = 3
 
 
 class Winoqueer:
@@ -31,12 +32,10 @@ class Winoqueer:
     families = ("winoqueer",)
 
     def __init__(self, data: Path | None = None, *, by_category: bool = False) -> None:
-        """Choose the data.
+        """Take the published file or its folder, or else our own pairs.
 
-        Args:
-            data: The published file or its folder; our own pairs when left out.
-            by_category: Make each category of an identity a subtopic. Eight clusters are too few for a pass at
-                any usual limit (docs/winoqueer.md), so this is for reading, not for a gate.
+        `by_category` makes each category of an identity a subtopic. Eight clusters are too few for a pass at any usual
+        limit (docs/winoqueer.md), so this is for reading, not for a gate.
         """
         if data is not None and by_category:
             raise OptionError(f"{data}: the published rows have no categories, so there are none to divide them by.")
@@ -45,17 +44,14 @@ class Winoqueer:
 
     @cached_property
     def version(self) -> str:
-        return str(_read_json("suite.json")["version"]) if self._data is None else "unversioned"
+        return read_version(OWN_DATA) if self._data is None else "unversioned"
 
     @cached_property
     def sha256(self) -> str:
         if self._data is None:
-            digest = sha256()
-            for path in sorted(OWN_DATA.glob("*.json")):
-                digest.update(f"{path.name}\n".encode())
-                digest.update(sha256(path.read_bytes()).digest())
-            return digest.hexdigest()
-        return sha256("".join("\t".join(row[:3]) + "\n" for row in self._rows).encode()).hexdigest()
+            return hash_files(OWN_DATA, sorted(OWN_DATA.glob("*.json")))
+        rows = (f"{pair.pro.premise}\t{pair.anti.premise}\t{pair.pro.hypothesis}\n" for _, _, pair in self._found)
+        return sha256("".join(rows).encode()).hexdigest()
 
     def subtopics(self) -> Sequence[Subtopic]:
         return tuple(self._pairs)
@@ -67,26 +63,22 @@ class Winoqueer:
         return SubtopicItems(tuple(self._pairs[subtopic]))
 
     @cached_property
-    def _rows(self) -> list[Row]:
-        assert self._data is not None
-        return read_rows(find_file(self._data))
+    def _found(self) -> list[tuple[str, str, Pair]]:
+        if self._data is None:
+            return list(expand_own())
+        return [(identity, ALL, pair) for identity, pair in read_pairs(find_file(self._data))]
 
     @cached_property
     def _pairs(self) -> dict[Subtopic, list[Pair]]:
         pairs: dict[tuple[str, str], list[Pair]] = {}
-        if self._data is None:
-            for identity, category, pair in expand_own():
-                pairs.setdefault((identity, category if self._by_category else ALL), []).append(pair)
-        else:
-            for identity, pair in _published_pairs(self._rows):
-                pairs.setdefault((identity, ALL), []).append(pair)
+        for identity, category, pair in self._found:
+            pairs.setdefault((identity, category if self._by_category else ALL), []).append(pair)
         return {Subtopic(self.name, *place): pairs[place] for place in sorted(pairs)}
 
 
 def expand_own() -> Iterator[tuple[str, str, Pair]]:
-    """Give identity, category and pair. Subjects and counterfactuals take turns, so that each meets each."""
-    settings = _read_json("suite.json")
-    predicates = _read_json("predicates.json")
+    """Return identity, category and pair. Subjects and counterfactuals take turns, so that each meets each."""
+    settings, predicates = (_read_json(name) for name in ("suite.json", "predicates.json"))
     for identity in settings["identities"]:
         subjects = [subject for subject in settings["subjects"] if subject["kind"] in identity["subjects"]]
         others = identity["counterfactuals"]
@@ -95,7 +87,7 @@ def expand_own() -> Iterator[tuple[str, str, Pair]]:
             for index, predicate in enumerate(of_category):
                 if not _fits(predicate, identity["name"]):
                     continue
-                for _ in range(PAIRS_A_PREDICATE):
+                for _ in range(PAIRS_PER_PREDICATE):
                     turn, place = divmod(n_made, len(subjects))
                     other = others[(turn + place) % len(others)]
                     pair = _own_pair(f"{category}/p{index:02d}", subjects[place], identity, other, predicate)
@@ -114,16 +106,6 @@ def _own_pair(
     pro, anti = (f"{subject['text']} {verb} {group}." for group in (identity[form], other))
     hypothesis = f"{subject['text']} {predicate[form]}."
     return Pair(cluster, TextPair(pro, hypothesis), TextPair(anti, hypothesis))
-
-
-def _published_pairs(rows: Sequence[Row]) -> Iterator[tuple[str, Pair]]:
-    """Clusters are predicates, numbered in each identity as they come: a text would show up in reports."""
-    numbers: dict[str, dict[str, str]] = {}
-    for row in rows:
-        of_identity = numbers.setdefault(row.identity, {})
-        cluster = of_identity.setdefault(row.predicate, f"p{len(of_identity):02d}")
-        pro, anti = TextPair(row.pro_premise, row.hypothesis), TextPair(row.anti_premise, row.hypothesis)
-        yield row.identity, Pair(cluster, pro, anti)
 
 
 def _read_json(name: str) -> Any:

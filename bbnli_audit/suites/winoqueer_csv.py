@@ -1,13 +1,12 @@
 """Reads WinoQueer-NLI as published: one CSV file of two premises that differ in the identity, and one hypothesis."""
 
-import csv
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TextIO
 
 from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.core.tables import Record, Table, open_table
+from bbnli_audit.core.values import Pair, TextPair
 
 FILE = "winoqueer_nli.csv"
 COLUMNS = ("stereo_premise", "counter_premise", "hypothesis")
@@ -19,97 +18,49 @@ _BE = dict.fromkeys(("is", "are", "was", "were"), "be")
 _SAME_WORD = {**_BE, "has": "have", "does": "do", "men": "man", "women": "woman"}
 
 
-class Row(NamedTuple):
-    """One line of the file, and what its premises are about."""
-
-    pro_premise: str
-    anti_premise: str
-    hypothesis: str
-    identity: str  # as the domain of a subtopic spells it
-    predicate: str  # the same for all subjects
-
-
-class _Premise(NamedTuple):
-    subject: str
-    verb: str
-    identity: str
-
-
 def find_file(data: Path) -> Path:
-    """Give the file that a user names, or the published one in the folder that a user names."""
+    """Return the file that a user names, or the published one in the folder that a user names."""
     path = data / FILE if data.is_dir() else data
     if path.is_file() and path.suffix == ".csv":
         return path
-    what = f"the folder holds no {FILE}" if data.is_dir() else "there is no such folder or .csv file"
-    raise OptionError(f"--bbnli-data={data}: {what}.\nGive {FILE} or its folder, or leave the option out.")
+    fault = f"the folder holds no {FILE}" if data.is_dir() else "there is no such folder or .csv file"
+    raise OptionError(f"--bbnli-data={data}: {fault}.\nName {FILE} or its folder, or leave the option out.")
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Read and check a file. Messages name lines and quote no sentence.
+def read_pairs(path: Path) -> list[tuple[str, Pair]]:
+    """Return each pair with its identity as the domain of a subtopic. No message quotes a sentence.
 
-    Raises:
-        SuiteError: naming the file, the line and what was expected there.
+    Clusters are predicates, numbered within each identity in order: a text would show up in reports.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(_parse(path, file))
-    except UnicodeDecodeError as exc:
-        raise SuiteError(f"{path}: is not UTF-8. Save it as UTF-8.") from exc
-    except OSError as exc:
-        raise SuiteError(f"{path}: cannot be read: {exc.strerror}.") from exc
-    if not rows:
-        raise SuiteError(f"{path}: holds no row, so there is nothing to audit. {_HOW}")
-    identities = {row.identity for row in rows}
+    with open_table(path, SuiteError, _HOW) as table:
+        rows = [(_check(table, record), record.values) for record in table.records(COLUMNS)]
+        if not rows:
+            raise table.wrong("holds no row, so there is nothing to audit")
+    identities = {identity for (identity, _), _ in rows}
     slugs = {identity: _slug(identity, identities) for identity in identities}
-    return [row._replace(identity=slugs[row.identity]) for row in rows]
+    numbers: dict[str, dict[str, str]] = {}
+    pairs = []
+    for (identity, predicate), values in rows:
+        clusters = numbers.setdefault(slugs[identity], {})
+        cluster = clusters.setdefault(predicate, f"p{len(clusters):02d}")
+        pro, anti = (TextPair(values[column], values["hypothesis"]) for column in COLUMNS[:2])
+        pairs.append((slugs[identity], Pair(cluster, pro, anti)))
+    return pairs
 
 
-def _parse(path: Path, file: TextIO) -> Iterator[Row]:
-    reader = csv.reader(file, strict=True)
-    try:
-        header = next(reader, [])
-        places = _places(path, header)
-        for values in reader:
-            if not values:
-                continue  # an empty line
-            if len(values) != len(header):
-                raise _wrong(path, reader.line_num, f"has {len(values)} values for {len(header)} columns")
-            yield _read_row(path, reader.line_num, *(values[place] for place in places))
-    except csv.Error as exc:
-        raise SuiteError(f"{path}:{reader.line_num}: is not valid CSV: {exc}. Mend that line.") from exc
-
-
-def _places(path: Path, header: list[str]) -> list[int]:
-    for column in COLUMNS:
-        if header.count(column) != 1:
-            fault = "twice" if column in header else "not at all"
-            raise _wrong(path, 1, f"names the column {column} {fault}; expected {', '.join(COLUMNS)}, each once")
-    return [header.index(column) for column in COLUMNS]
-
-
-def _read_row(path: Path, line: int, pro_premise: str, anti_premise: str, hypothesis: str) -> Row:
-    pro, anti = _read_premise(pro_premise), _read_premise(anti_premise)
+def _check(table: Table, record: Record) -> tuple[str, str]:
+    """Return the identity that the premises are about, and the predicate, which is the same for all subjects."""
+    pro, anti = (_PREMISE.fullmatch(record.values[column]) for column in COLUMNS[:2])
     if pro is None or anti is None:
         column = COLUMNS[0] if pro is None else COLUMNS[1]
-        raise _wrong(path, line, f'{column} is not of the form "… is …." or "… are …."')
-    if (pro.subject, pro.verb) != (anti.subject, anti.verb):
-        raise _wrong(path, line, "the two premises differ in more than the identity")
-    before, _, predicate = hypothesis.partition(f"{pro.subject} ")
+        raise table.wrong(f'{column} is not of the form "… is …." or "… are …."', record.number)
+    if pro.group("subject", "verb") != anti.group("subject", "verb"):
+        raise table.wrong("the two premises differ in more than the identity", record.number)
+    before, _, predicate = record.values["hypothesis"].partition(f"{pro['subject']} ")
     if before or not predicate.strip(" ."):
-        raise _wrong(
-            path, line, "the hypothesis is not of the form SUBJECT PREDICATE, with the subject of the premises"
-        )
-    return Row(pro_premise, anti_premise, hypothesis, pro.identity, _normalize(predicate.removesuffix(".")))
-
-
-@cache
-def _read_premise(text: str) -> _Premise | None:
-    found = _PREMISE.fullmatch(text)
-    return found and _Premise(found["subject"], found["verb"], _ARTICLE.sub("", found["identity"]))
-
-
-def _wrong(path: Path, line: int, fault: str) -> SuiteError:
-    return SuiteError(f"{path}:{line}: {fault}. {_HOW}")
+        fault = "the hypothesis is not of the form SUBJECT PREDICATE, with the subject of the premises"
+        raise table.wrong(fault, record.number)
+    return _ARTICLE.sub("", pro["identity"]), _normalize(predicate.removesuffix("."))
 
 
 def _slug(identity: str, identities: set[str]) -> str:
@@ -120,7 +71,7 @@ def _slug(identity: str, identities: set[str]) -> str:
 
 @cache
 def _normalize(predicate: str) -> str:
-    """Give one text for all forms of a predicate: `are jugglers`, `is a juggler`, `are a juggler`.
+    """Return one text for all forms of a predicate: `are jugglers`, `is a juggler`, `are a juggler`.
 
     The file does not say which rows have the same predicate. This brings together exactly those that do
     (tests/gold/test_winoqueer_figures.py), whatever their order.

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bbnli_audit.reports.html_page import render_comparison, render_page
-from tests.browser.pages import audit, made_hostile, with_comparison
+from tests.browser.pages import LikelihoodPredictor, YesNoPredictor, audit, made_hostile, with_comparison
 
 
 @dataclass
@@ -42,7 +42,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with report.html, hostile.html and comparison.html."""
+    """A folder with report.html, hostile.html, comparison.html, answers.html and likelihood.html."""
     folder = tmp_path_factory.mktemp("reports")
     result, pairs = audit(folder / "suite")
     result = with_comparison(result)
@@ -50,6 +50,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "report": render_page(result, pairs),
         "hostile": render_page(*made_hostile(result, pairs)),
         "comparison": render_comparison(result),
+        "answers": render_page(*audit(folder / "answers", model=YesNoPredictor)),
+        "likelihood": render_page(*audit(folder / "likelihood", model=LikelihoodPredictor)),
     }
     for name, text in pages.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bbnli_audit.audit.assembly import assemble
-from bbnli_audit.audit.audit import Auditor
-from bbnli_audit.core.results.audit import AuditResult, Measure, ModelInfo, Verdict
+from bbnli_audit.audit.audit import Audit
+from bbnli_audit.core.options import AuditOptions
+from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.results.rows import Measured, ModelInfo, Verdict
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.measures.frame import COLUMNS
-from bbnli_audit.models.inference.opening import OpenedModel
+from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.models.protocol import Predictions
 from bbnli_audit.suites.bbnli import Bbnli
@@ -51,12 +53,43 @@ class MixedPredictor:
         return found
 
 
-def audit(folder: Path, n_premises: int = 40) -> tuple[AuditResult, pd.DataFrame]:
-    suite = Bbnli(write_large_suite(folder, n_premises))
-    auditor = Auditor([suite], limits(), lambda: OpenedModel(MixedPredictor(suite)))
-    audits = [auditor.audit(subtopic) for subtopic in suite.subtopics()]
-    result = assemble(auditor.predictor.info, auditor.proof.skill, [suite], limits(), audits)
-    return result, pd.concat([each.frame for each in audits])
+class YesNoPredictor(MixedPredictor):
+    """The same model as if it were asked: what would be a contradiction is an answer that cannot be read."""
+
+    def __init__(self, suite: Bbnli) -> None:
+        super().__init__(suite)
+        self.info = replace(self.info, name="invented-answers", kind="generative", labels=("yes", "no"))
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        found = super().predict(texts)
+        found.probabilities[...] = np.eye(3)[found.probabilities.argmax(axis=1)]
+        return found
+
+
+class LikelihoodPredictor(MixedPredictor):
+    """The same model as if it were not asked: each text against the other one, ties where both are alike."""
+
+    def __init__(self, suite: Bbnli) -> None:
+        super().__init__(suite)
+        self.info = replace(self.info, name="invented-lm", kind="masked-lm", labels=())
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        found = super().predict(texts)
+        for row, (text, other) in enumerate(texts):
+            one, two = (sha256(each.encode()).digest()[0] % 4 + 1 for each in (text, other))
+            found.probabilities[row] = (one / (one + two), two / (one + two), 0.0)
+        return found
+
+
+def audit(
+    folder: Path, n_premises: int = 40, model: type[MixedPredictor] = MixedPredictor
+) -> tuple[AuditResult, PairTable]:
+    data = write_large_suite(folder, n_premises)
+    made = Audit(AuditOptions(model=model(Bbnli(data)), thresholds=limits(), data=data))
+    try:
+        return made.run(), made.pairs()
+    finally:
+        made.close()
 
 
 def with_comparison(result: AuditResult) -> AuditResult:
@@ -74,7 +107,7 @@ def with_comparison(result: AuditResult) -> AuditResult:
             verdict=verdict,
             baseline=0.10,
             candidate=0.10 + increase,
-            increase=Measure(increase, increase - 0.03, increase + 0.03, 160),
+            increase=Measured(increase, increase - 0.03, increase + 0.03, 160),
             p_value=0.0001,
             p_mcnemar=0.0001,
             p_adjusted=0.0004,
@@ -102,7 +135,11 @@ def with_comparison(result: AuditResult) -> AuditResult:
     return replace(result, comparison=comparison)
 
 
-def made_hostile(result: AuditResult, pairs: pd.DataFrame) -> tuple[AuditResult, pd.DataFrame]:
+def with_columns(pairs: PairTable, **columns: Any) -> PairTable:
+    return replace(pairs, frame=pairs.frame.assign(**columns))
+
+
+def made_hostile(result: AuditResult, pairs: PairTable) -> tuple[AuditResult, PairTable]:
     """Give every name and every text that comes from outside a hostile value."""
     script, image, template, separators, escaped = HOSTILE
     path = f"bbnli/planets/{image}"
@@ -110,11 +147,12 @@ def made_hostile(result: AuditResult, pairs: pd.DataFrame) -> tuple[AuditResult,
     def renamed(each: str) -> str:
         return path if each == ZORBS else each
 
-    pairs = pairs.assign(
-        subtopic=[image if name in ZORBS else name for name in pairs["subtopic"]],
-        cluster=[f"{template} {cluster}" for cluster in pairs["cluster"]],
-        **{column: [f"{HOSTILE[n % 5]} {n}" for n in range(len(pairs))] for column in COLUMNS if "mise" in column},
-        **{column: [f"{HOSTILE[n % 3]} {n}" for n in range(len(pairs))] for column in COLUMNS if "thesis" in column},
+    pairs = with_columns(
+        pairs,
+        subtopic=[image if name in ZORBS else name for name in pairs.frame["subtopic"]],
+        cluster=[f"{template} {cluster}" for cluster in pairs.frame["cluster"]],
+        **{column: [f"{HOSTILE[n % 5]} {n}" for n in range(len(pairs))] for column in TEXTS if "mise" in column},
+        **{column: [f"{HOSTILE[n % 3]} {n}" for n in range(len(pairs))] for column in TEXTS if "thesis" in column},
     )
     subtopics = tuple(
         replace(row, path=renamed(row.path), verdicts=tuple(replace(each, source=script) for each in row.verdicts))
@@ -132,9 +170,9 @@ def made_hostile(result: AuditResult, pairs: pd.DataFrame) -> tuple[AuditResult,
         result,
         model=replace(result.model, name=script, labels=(image, template, separators), backend=f"{escaped}\ud800"),
         suites=tuple(replace(suite, version=image, pairing=template) for suite in result.suites),
-        settings={**result.settings, "thresholds": script, "not_audited": list(HOSTILE)},
+        settings=replace(result.settings, thresholds=script, not_audited=HOSTILE),
         subtopics=subtopics,
-        required=frozenset((renamed(each), measure) for each, measure in result.required),
+        required=tuple(sorted((renamed(each), measure) for each, measure in result.required)),
         comparison=comparison,
     )
     return result, pairs
@@ -144,7 +182,7 @@ def _hostile_change(change: Change) -> Change:
     return replace(change, pair_id=HOSTILE[0], cluster=HOSTILE[1])
 
 
-def many_pairs(n_pairs: int) -> pd.DataFrame:
+def many_pairs(n_pairs: int) -> PairTable:
     """Pairs of one subtopic with as many texts, and as long ones, as a real suite has."""
     premises = [
         f"On the {n}th day of the fair a crowd of visitors met near the old gate of the town." for n in range(60)
@@ -159,4 +197,4 @@ def many_pairs(n_pairs: int) -> pd.DataFrame:
         texts = (premise + " Zorbs.", hypothesis.format("Zorbs"), premise + " Quints.", hypothesis.format("Quints"))
         identity = ("bbnli", "planets", "zorbs_are_to_juggling", f"{n:012x}", f"p{n % 60:02d}/h{n % 25:02d}")
         rows.append((*identity, *texts, *labels, "correct", *shares))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return PairTable(pd.DataFrame(rows, columns=[*PLACES, *TEXTS, *LABELS.columns]), LABELS)

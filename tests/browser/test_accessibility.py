@@ -36,6 +36,14 @@ def test_axe_finds_nothing(open_page: Open, size: dict[str, int], scheme: str) -
     assert _violations(page, ".pairs, .words, header") == []
 
 
+@pytest.mark.parametrize("name", ["answers", "likelihood"])
+def test_axe_finds_nothing_on_pages_of_language_models(open_page: Open, name: str) -> None:
+    page = open_page(name).page
+    page.locator("details.subtopic > summary").first.click()
+    page.locator(".matrix button").first.click()
+    assert _violations(page) == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_in_the_comparison(open_page: Open, scheme: str) -> None:
     page = open_page("comparison", color_scheme=scheme).page

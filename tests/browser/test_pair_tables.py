@@ -133,3 +133,35 @@ def test_all_pairs_in_one_table(open_page: Open) -> None:
     section.get_by_label("Search").fill("fins")
     assert set(_column(section, "Subtopic")) == {"oceans/fins_are_to_singing"}
     expect(section.get_by_role("status")).to_have_text("1–50 of 80 pairs")
+
+
+def test_answers_that_could_not_be_read_are_shown_without_an_outcome(open_page: Open) -> None:
+    section = _open_subtopic(open_page("answers").page)
+    section.locator("select").select_option("not read")
+    assert set(_column(section, "Outcome")) == {"not read"}
+    sides = {text.split(" ")[0] for side in ("Pro side", "Anti side") for text in _column(section, side)}
+    assert sides == {"yes", "no", "not"}
+    section.locator("select").select_option("all")
+    section.get_by_label("Search").fill("not read")
+    assert set(_column(section, "Outcome")) == {"not read"}
+    section.get_by_label("Search").fill("")
+    section.locator(".matrix [data-cell=EN]").click()
+    assert {text.split()[0] for text in _column(section, "Pro side")} == {"yes"}
+    assert {text.split()[0] for text in _column(section, "Anti side")} == {"no"}
+    section.get_by_role("button", name="Only yes / no: show all").click()
+    section.get_by_role("button", name="Sentences of pair").first.click()
+    assert "not read 0.0000" in section.locator("tr.texts").inner_text()
+
+
+def test_a_likelihood_shows_the_share_of_each_side(open_page: Open) -> None:
+    section = _open_subtopic(open_page("likelihood").page)
+    assert section.locator("select option").all_inner_texts() == ["all", "pro", "anti", "neither"]
+    section.locator("select").select_option("pro")
+    for pro, anti in zip(_column(section, "Pro side"), _column(section, "Anti side"), strict=True):
+        (likelier, share), (other, rest) = pro.rsplit(" ", 1), anti.rsplit(" ", 1)
+        assert (likelier, other) == ("likelier", "not likelier")
+        assert float(share) > 0.5 > float(rest)
+    section.locator("select").select_option("neither")
+    assert set(_column(section, "Pro side")) == {"not likelier 0.50"}
+    section.get_by_role("button", name="Sentences of pair").first.click()
+    assert section.locator("tr.texts").inner_text().count("0.5000 of the two likelihoods") == 2

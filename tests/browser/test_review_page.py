@@ -9,26 +9,32 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from bbnli_audit.workbench.review.items import ReviewItem, make_item
+from bbnli_audit.workbench.review.items import ReviewItem, order_items
 from bbnli_audit.workbench.review.judgements import Judgements
-from bbnli_audit.workbench.review.order import order_items
 from bbnli_audit.workbench.review.states import State
 from tests.browser.pages import HOSTILE
-from tests.review_workspace import make_items, serving, write_items
+from tests.review_workspace import make_item, make_items, serving, write_items
 
 ITEMS = make_items(6)
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 COMBINATIONS = {f"{size}-{scheme}": (size, scheme) for size in ("desktop", "phone") for scheme in ("light", "dark")}
-# What Chromium says of a server that is gone, by the moment at which it went.
+# What Chromium reports when the server is gone, depending on when it went.
 NO_ANSWER = tuple(
-    f"net::ERR_{what}" for what in ("CONNECTION_REFUSED", "CONNECTION_RESET", "EMPTY_RESPONSE", "INTERNET_DISCONNECTED")
+    f"net::ERR_{what}"
+    for what in (
+        "CONNECTION_REFUSED",
+        "CONNECTION_RESET",
+        "CONTENT_LENGTH_MISMATCH",
+        "EMPTY_RESPONSE",
+        "INTERNET_DISCONNECTED",
+    )
 )
 Shared = tuple[Path, dict[str, str]]
 
 
 @dataclass
 class Opened:
-    """A page of an annotator in a browser of their own, with what it asked for and complained about."""
+    """An annotator's page in its own browser context, with its requests and complaints."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
@@ -65,7 +71,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dic
 
 @pytest.fixture
 def open_review(browser: Browser) -> Iterator[Open]:
-    """Open an address in a new context; fail at the end if the page complained or asked anyone else."""
+    """Open an address in a new context; fail at the end if the page complained or contacted another server."""
     opened: list[Opened] = []
 
     def open_one(address: str, *, begins: bool = True, **context: Any) -> Opened:
@@ -188,7 +194,7 @@ def test_undo_skip_notes_and_order(shared: Shared, open_review: Open) -> None:
     ana.press("v")
     expect(ana.page.locator("#hint")).to_contain_text("Read the sentence first")
     ana.press("rp")
-    expect(ana.page.locator("#hint")).to_have_text("Pro and anti come after V, valid.")
+    expect(ana.page.locator("#hint")).to_have_text("Press V, valid, before pro or anti.")
     ana.press("vp")
     ana.expect_saved("1 of 6 judged")
     ana.press("u")
@@ -209,7 +215,7 @@ def test_undo_skip_notes_and_order(shared: Shared, open_review: Open) -> None:
     expect(hypothesis).to_have_text(first.hypothesis)
     expect(ana.page.locator("#again")).to_be_visible()
     assert ana.page.locator("#note").input_value() == "vip unsure"
-    ana.page.reload()  # a tab that has begun goes on where it was
+    ana.page.reload()  # a tab that has begun continues where it was
     expect(hypothesis).to_have_text(first.hypothesis)
     ana.press("rn")
     ana.expect_saved("6 of 6 judged")
@@ -296,6 +302,7 @@ def test_the_clock_proposes_a_break_after_some_minutes(shared: Shared, open_revi
     ana = open_review(addresses["waiting"], begins=False)
     ana.page.clock.install()
     ana.page.reload()
+    ana.page.locator("#begin").wait_for()
     ana.page.locator("#begin").press("Enter")
     dialog = ana.page.get_by_role("dialog", name="Time for a break")
     for _ in range(5):
@@ -312,7 +319,7 @@ def test_letter_keys_can_be_switched_off(shared: Shared, open_review: Open) -> N
     _, addresses = shared
     ana = open_review(addresses["switching"])
     ana.press("h")
-    ana.page.get_by_role("checkbox", name="Letter keys work").uncheck()
+    ana.page.get_by_role("checkbox", name="Use letter keys").uncheck()
     ana.page.keyboard.press("Escape")
     ana.press("rvi")
     expect(ana.page.locator("#progress-text")).to_have_text("0 of 6 judged")
@@ -320,7 +327,7 @@ def test_letter_keys_can_be_switched_off(shared: Shared, open_review: Open) -> N
     ana.page.get_by_role("button", name="Show the text").press("Enter")
     ana.page.get_by_role("button", name="Incoherent").press("Enter")
     ana.expect_saved("1 of 6 judged")
-    assert ana.page.evaluate("document.activeElement.id") == "reveal"  # the next step for who uses buttons
+    assert ana.page.evaluate("document.activeElement.id") == "reveal"  # the next step for those who use buttons
     expect(ana.page.get_by_role("status")).to_have_text(
         "incoherent. Next sentence, planets · zorvians are to juggling."
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bbnli_audit
-from bbnli_audit.models.find import DEMO_FOLDER
+from bbnli_audit.models.on_disk import DEMO_FOLDER
 from tests.shared_data import shared_path
 
 pytestmark = pytest.mark.e2e

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import Pairing, TextPair
 from bbnli_audit.models.batches import cut_by_length, cut_by_tokens
 from bbnli_audit.models.checkpoint import find_checkpoint
-from bbnli_audit.models.classifier.encoding import NEAR_TIE
+from bbnli_audit.models.classifier.classify import NEAR_TIE
 from bbnli_audit.models.classifier.hf import HFPredictor
-from bbnli_audit.models.inference.opening import read_inference
+from bbnli_audit.models.inference.opening import plan_model
 from bbnli_audit.models.inference.stored import StoredPredictor
 from bbnli_audit.models.protocol import Batch
 from bbnli_audit.suites.bbnli import Bbnli
@@ -42,7 +43,7 @@ def in_batches_of(predictor: HFPredictor, texts: list[TextPair], n_tokens: int) 
 @pytest.mark.parametrize("name", ["tiny-nli", "minilm-nli"])
 def test_every_batch_gives_the_same_bits_on_a_real_checkpoint(name: str) -> None:
     predictor = HFPredictor(find_checkpoint(str(shared_path("models", name)), None), "cpu")
-    assert predictor._padding_free is not None
+    assert predictor.padding_free is not None
     texts = real_texts(96)
     together = predictor.predict(texts).probabilities
     alone = np.concatenate([predictor.predict([text]).probabilities for text in texts])
@@ -52,7 +53,7 @@ def test_every_batch_gives_the_same_bits_on_a_real_checkpoint(name: str) -> None
     for n_tokens in (64, 333, 4096):
         assert (in_batches_of(predictor, texts, n_tokens) == together).all()
     # And the model's own forward, which knows nothing of our batches, says the same.
-    predictor._padding_free = None
+    predictor.padding_free = None
     own = predictor.predict(texts).probabilities
     assert (own.argmax(axis=1) == together.argmax(axis=1)).all()
     assert own == pytest.approx(together, abs=1e-5)
@@ -81,7 +82,7 @@ def test_families_are_computed_as_transformers_does(tmp_path: Path, name: str) -
     family, settings = FAMILIES[name]
     folder = save_checkpoint(tmp_path, family=family, **settings)
     predictor = HFPredictor(find_checkpoint(str(folder), None), "cpu")
-    assert (predictor._padding_free is not None) == (name in PADDING_FREE)
+    assert (predictor.padding_free is not None) == (name in PADDING_FREE)
     texts = invented_texts(40)
     found = predictor.predict(texts).probabilities
     assert (found == np.concatenate([predictor.predict([text]).probabilities for text in texts])).all()
@@ -98,7 +99,7 @@ def test_a_model_that_the_padding_free_pass_gets_wrong_is_computed_its_own_way(t
     predictor = HFPredictor(find_checkpoint(str(save_checkpoint(tmp_path)), None), "cpu")
     for layer in predictor._model.base_model.encoder.layer:
         layer.attention.self.scaling = 3.0
-    assert predictor._find_padding_free() is None
+    assert predictor.find_padding_free() is None
 
 
 def test_a_spelled_out_padding_token_is_left_to_the_model(tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_a_spelled_out_padding_token_is_left_to_the_model(tmp_path: Path) -> Non
     predictor = HFPredictor(find_checkpoint(str(folder), None), "cpu")
     text = TextPair("the red [PAD] moon", "zorbs juggle")
     found = predictor.predict([*invented_texts(3), text]).probabilities[-1]
-    predictor._padding_free = None
+    predictor.padding_free = None
     assert found == pytest.approx(predictor.predict([text]).probabilities[0], abs=1e-6)
 
 
@@ -122,8 +123,8 @@ def test_near_ties_are_settled_by_the_text_alone(tmp_path: Path) -> None:
     class Noisy(HFPredictor):
         """Rounds otherwise in larger batches, as some matrix libraries do."""
 
-        def _logits(self, texts: Any) -> Any:
-            logits = super()._logits(texts)
+        def logits(self, texts: Any) -> Any:
+            logits = super().logits(texts)
             return logits + (
                 1e-6 * np.random.default_rng(len(texts)).normal(size=logits.shape) if len(texts) > 1 else 0
             )
@@ -172,7 +173,8 @@ def test_what_decides_an_answer_is_part_of_its_key(
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
 
     def n_predicted(dtype: str | None) -> int:
-        opened = read_inference(store=tmp_path / "store", dtype=dtype, device="cpu").open(str(folder), [])
+        options = ModelOptions(store=tmp_path / "store", dtype=dtype, device="cpu")
+        opened = plan_model(str(folder), options).open([])
         assert isinstance(opened.predictor, StoredPredictor)
         opened.predictor.predict(texts)
         opened.close()
@@ -190,7 +192,7 @@ def test_what_decides_an_answer_is_part_of_its_key(
 def test_a_label_order_given_by_hand_is_part_of_the_key(tmp_path: Path) -> None:
     folder = save_checkpoint(tmp_path)
     infos = [
-        find_checkpoint(str(folder), labels).info(lambda path: path.name)
+        find_checkpoint(str(folder), labels, hash_content=lambda path: path.name).info
         for labels in (None, "entailment,neutral,contradiction", "neutral,entailment,contradiction")
     ]
     assert infos[0] == infos[1] != infos[2]

@@ -4,28 +4,37 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from bbnli_audit.core.errors import ModelError
-from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.inference.opening import plan_model
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
 from bbnli_audit.models.language_model import decoding
-from bbnli_audit.models.language_model.answers import Answer, parse_answer
-from bbnli_audit.models.language_model.generative import ROW_OF, Decoding, GenerativePredictor, find_generative
+from bbnli_audit.models.language_model.answers import ROW_OF, Answer, parse_answer
+from bbnli_audit.models.language_model.generative import GenerativePredictor, find_generative
 from bbnli_audit.models.language_model.prompts import BUILT_IN, Prompt
 from bbnli_audit.models.loading import one_core_each
-from bbnli_audit.models.protocol import check_predictions
+from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.protocol import ModelSource, check_predictions
 from tests.tiny_checkpoint import WORDS, edit_weights, invented_texts
 
 SPECIAL = ["[UNK]", "[END]", "[USER]", "[BOT]"]
 ANSWERS = ["Yes", "No", "yes", "no", ":", "Hypothesis", "Answer", "with", "or", "followed", "by", "an", "explanation"]
 CHAT = "{% for m in messages %}[USER] {{ m['content'] }}{% endfor %} [BOT] {{ DATE }}"
 PROMPT = Prompt("short", "{premise} Hypothesis : {hypothesis} Answer with yes or no .")
+
+
+class Decoding(NamedTuple):
+    max_new_tokens: int = 64
+    first_token: bool = False
+
+
 GREEDY = Decoding()
 FAMILIES = ("Llama", "GPT2", "Mistral", "GPTNeoX", "Qwen2", "Bloom", "Mamba")
 
@@ -67,8 +76,13 @@ def save_causal(
     return folder
 
 
+def find(folder: Path, prompt: Prompt = PROMPT, how: Decoding = GREEDY) -> ModelSource:
+    settings = ModelSettings(prompt=prompt, is_first_token=how.first_token, device="cpu")
+    return find_generative(str(folder), folder, settings, how.max_new_tokens)
+
+
 def load(folder: Path, prompt: Prompt = PROMPT, how: Decoding = GREEDY) -> GenerativePredictor:
-    opened = find_generative(str(folder), None, prompt, hash_file, decoding=how, device="cpu").open()
+    opened = find(folder, prompt, how).open()
     assert isinstance(opened, GenerativePredictor)
     return opened
 
@@ -79,7 +93,7 @@ def texts_of_few_premises(n_premises: int = 6, n_hypotheses: int = 8) -> list[Te
 
 
 def written(predictor: GenerativePredictor, texts: Sequence[TextPair], *, is_plain: bool) -> list[list[int]]:
-    """Give the tokens of each answer, in the order of the texts."""
+    """Return the tokens of each answer, in the order of the texts."""
     decoder = predictor._decoder
     found: dict[int, list[int]] = {}
     with one_core_each(is_on_cpu=True):
@@ -229,7 +243,7 @@ def test_a_long_premise_is_cut_and_counted(llama: Path) -> None:
     assert len(rows[0]) == 256 - 64
     assert rows[0][-11:] == rows[1][-11:]
     with pytest.raises(
-        ModelError, match=r"takes 192 tokens beside its answer; the prompt 'long' needs 3.. even without"
+        ModelError, match=r"takes 192 tokens besides its answer; the prompt 'long' needs 3.. even without"
     ):
         load(llama, Prompt("long", "{premise} {hypothesis}" + " the" * 300))
 
@@ -238,7 +252,7 @@ def test_the_fingerprint_names_all_that_decides_an_answer(tmp_path: Path) -> Non
     folder = save_causal(tmp_path / "one", chat=CHAT)
 
     def fingerprint(folder: Path = folder, prompt: Prompt = PROMPT, how: Decoding = GREEDY) -> str:
-        return find_generative(str(folder), None, prompt, hash_file, decoding=how).info.fingerprint
+        return find(folder, prompt, how).info.fingerprint
 
     found = [
         fingerprint(),
@@ -250,7 +264,7 @@ def test_the_fingerprint_names_all_that_decides_an_answer(tmp_path: Path) -> Non
     ]
     assert len(set(found)) == len(found)
     assert fingerprint(prompt=Prompt("renamed", PROMPT.template)) == found[0]
-    info = find_generative(str(folder), None, PROMPT, hash_file).info
+    info = find(folder).info
     assert (info.kind, info.backend, info.dtype, info.labels) == (
         "generative",
         "torch",
@@ -262,16 +276,14 @@ def test_the_fingerprint_names_all_that_decides_an_answer(tmp_path: Path) -> Non
 def test_stored_answers_need_no_model_and_no_torch(tmp_path: Path, llama: Path) -> None:
     texts = texts_of_few_premises(3, 3)
     path = tmp_path / "store.sqlite"
-    first = StoredPredictor(find_generative(str(llama), None, PROMPT, hash_file, device="cpu"), PredictionStore(path))
+    first = StoredPredictor(find(llama), PredictionStore(path))
     found = first.predict(texts).probabilities
     code = (
         "import sys\nfrom pathlib import Path\n"
         "from bbnli_audit.models.inference.store import PredictionStore\n"
         "from bbnli_audit.models.inference.stored import StoredPredictor\n"
-        "from bbnli_audit.core.files import hash_file\n"
-        "from bbnli_audit.models.language_model.generative import find_generative\n"
-        "from tests.e2e.test_generative import PROMPT, texts_of_few_premises\n"
-        f"source = find_generative({str(llama)!r}, None, PROMPT, hash_file, device='cpu')\n"
+        "from tests.e2e.test_generative import find, texts_of_few_premises\n"
+        f"source = find(Path({str(llama)!r}))\n"
         f"predictor = StoredPredictor(source, PredictionStore(Path({str(path)!r})))\n"
         "print(predictor.predict(texts_of_few_premises(3, 3)).probabilities.tolist())\n"
         "assert 'torch' not in sys.modules and predictor.tally.n_predicted == 0\n"
@@ -284,10 +296,9 @@ def test_stored_answers_need_no_model_and_no_torch(tmp_path: Path, llama: Path) 
 def test_what_is_no_language_model_is_refused(tmp_path: Path, llama: Path) -> None:
     from tests.tiny_checkpoint import save_checkpoint
 
-    with pytest.raises(
-        ModelError, match="its head is BertForSequenceClassification; a model that is asked with a prompt"
-    ):
-        find_generative(str(save_checkpoint(tmp_path / "bert")), None, PROMPT, hash_file)
+    bert = str(save_checkpoint(tmp_path / "bert"))
+    with pytest.raises(OptionError, match=f"--bbnli-prompt=true: --model={bert} is not a language model, so it cannot"):
+        plan_model(bert, ModelOptions(prompt="true"))
     for missing, message in (
         ("model.safetensors", "no weights in safetensors"),
         ("tokenizer.json", "has no tokenizer"),
@@ -295,7 +306,7 @@ def test_what_is_no_language_model_is_refused(tmp_path: Path, llama: Path) -> No
         folder = save_causal(tmp_path / missing)
         (folder / missing).unlink()
         with pytest.raises(ModelError, match=message):
-            find_generative(str(folder), None, PROMPT, hash_file)
+            find(folder)
 
 
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from bbnli_audit.core.errors import AuditError, ModelError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import find_checkpoint
 from bbnli_audit.models.classifier.hf import HFPredictor
+from bbnli_audit.models.find import find_model
 from bbnli_audit.models.protocol import check_predictions
 from tests.tiny_checkpoint import LABELS, WORDS, edit_config, edit_weights, save_checkpoint
 
@@ -194,9 +195,9 @@ def test_a_device_that_is_not_here(checkpoint: Path, device: str, message: str) 
 def test_a_hub_name_without_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(
-        ModelError, match="--model=nobody/nothing-here: is no folder here, and cannot be had from the hub"
+        ModelError, match="--model=nobody/nothing-here: is not a folder here, and cannot be fetched from the hub"
     ):
-        load("nobody/nothing-here")
+        find_model("nobody/nothing-here")
 
 
 def test_a_hub_name_is_read_from_the_cache_without_network(
@@ -208,7 +209,7 @@ def test_a_hub_name_is_read_from_the_cache_without_network(
     (place / "refs" / "main").write_text("0" * 40)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    found = load("owner/name")
+    found = find_model("owner/name")
     assert found.info.name == "owner/name"
     assert found.info.fingerprint == predictor.info.fingerprint
 

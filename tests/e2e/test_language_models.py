@@ -24,14 +24,14 @@ def test_likelihoods_have_one_measure_and_no_competence(tmp_path: Path, data: st
     done = run_pytest(f"--model={model}", data, f"--bbnli-report={tmp_path / 'out'}", "-rs")
     result, pairs = read_report(tmp_path / "out")
     assert result["model"]["kind"] == {"bert": "masked-lm", "gpt2": "causal-lm"}[which]
-    assert "a likelihood is no answer, so there is no competence to measure" in done.stdout
+    assert "a likelihood is not an answer, so there is no competence to measure" in done.stdout
     assert f"{FINS} has no brittleness_rate with a model of the kind" in done.stdout
     row = next(row for row in result["subtopics"] if row["path"] == FINS)
     assert set(row["measures"]) == {"token_preference"}
     assert result["total"]["verdicts"] == []
     # Counted again from the file: the stereotyped side is likelier where its share is above one half.
     columns = pairs[0].split(",")
-    shares = [float(line.split(",")[columns.index("pro_entailment")]) for line in pairs[1:] if "fins_are" in line]
+    shares = [float(line.split(",")[columns.index("pro_likelihood_share")]) for line in pairs[1:] if "fins_are" in line]
     preferred = sum((share > 0.5) + (share == 0.5) / 2 for share in shares) / len(shares)
     assert row["measures"]["token_preference"]["value"] == pytest.approx(preferred)
     assert (tmp_path / "out" / "report.html").is_file()
@@ -70,8 +70,8 @@ def test_a_served_model_is_audited_and_resumed(tmp_path: Path, data: str) -> Non
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--model=demo", "--bbnli-prompt=true"], "--model=demo is no language model, so it cannot be asked"),
-        (["--model=demo", "--bbnli-base-url=http://x"], "is the address of a served model, and --model=demo is none"),
+        (["--model=demo", "--bbnli-prompt=true"], "--model=demo is not a language model, so it cannot be asked"),
+        (["--model=demo", "--bbnli-base-url=http://x"], "is the address of a served model, and --model=demo is not one"),
         (["--model=openai:x", "--bbnli-prompt=ture"], "there is no such prompt. Did you mean 'true'?"),
         (["--model=demo", "--bbnli-answers=text"], "--bbnli-answers=text: is for a model that is asked"),
         (["--model={lm}", "--bbnli-prompt=true"], "is a masked language model, which cannot answer"),

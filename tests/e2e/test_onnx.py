@@ -14,7 +14,7 @@ import pytest
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import Precision, find_checkpoint
-from bbnli_audit.models.classifier.encoding import EncodedText
+from bbnli_audit.models.classifier.classify import EncodedText
 from bbnli_audit.models.classifier.hf import HFPredictor
 from bbnli_audit.models.classifier.onnx import OnnxPredictor, _check, _texts_to_check, _torch_logits
 from bbnli_audit.models.classifier.onnx_int8 import write_int8
@@ -177,7 +177,7 @@ def test_int8_products_are_close_row_by_row(tmp_path: Path) -> None:
 def test_a_model_that_would_stay_in_float32_has_no_int8(tmp_path: Path) -> None:
     """GPT-2 multiplies by matrices in another way; float32 under the name of int8 would be a lie."""
     folder = save_checkpoint(tmp_path, family="GPT2", pad_token_id=0, bos_token_id=2, eos_token_id=3)
-    with pytest.raises(ModelError, match="cannot be run by ONNX Runtime: most of its matrix products cannot be"):
+    with pytest.raises(ModelError, match="ONNX Runtime cannot run it: most of its matrix products cannot be"):
         load(folder, INT8)
 
 
@@ -212,7 +212,7 @@ def test_a_model_that_cannot_be_exported(
     with pytest.raises(ModelError) as caught:
         load(folder)
     message = str(caught.value)
-    assert message.startswith(f"--model={folder}: cannot be run by ONNX Runtime: {reason}")
+    assert message.startswith(f"--model={folder}: ONNX Runtime cannot run it: {reason}")
     assert message.endswith("\nLeave --bbnli-backend and --bbnli-dtype out: torch computes it then.")
     assert len(message) < 400 + len(str(folder))
     assert capfd.readouterr() == ("", "")
@@ -225,7 +225,7 @@ def test_a_graph_that_computes_something_else_is_refused(random_bert: Path, floa
     expected = _torch_logits(model, texts)
     _check(float32._session, texts, expected)
     expected[-1] += 0.1
-    with pytest.raises(ValueError, match=r"something else than the model, logits are off by 0\.1"):
+    with pytest.raises(ValueError, match=r"does not compute what the model does, logits are off by 0\.1"):
         _check(float32._session, texts, expected)
 
 
@@ -253,7 +253,7 @@ def test_loading_leaves_no_trace(
 def test_workers_share_the_cores(random_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.get_num_threads", lambda: 8)
     checkpoint = find_checkpoint(str(random_bert), None, FLOAT32)
-    assert OnnxPredictor(checkpoint, Share(index=1, count=3))._n_threads == 2
+    assert OnnxPredictor(checkpoint, Share(index=1, count=3)).n_threads == 2
 
 
 @pytest.mark.parametrize("package", ["onnx", "onnxruntime"])

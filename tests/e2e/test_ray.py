@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from bbnli_audit.core.errors import ModelError, OptionError
-from bbnli_audit.core.files import hash_file
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import Checkpoint, find_checkpoint
 from bbnli_audit.models.classifier.hf import HFPredictor
@@ -63,12 +62,12 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tiny(tmp_path: Path, saved: Path) -> Checkpoint:
-    """Give a checkpoint that a test may damage."""
+    """Make a checkpoint that a test may damage."""
     return find_checkpoint(str(shutil.copytree(saved, tmp_path / "tiny")), None)
 
 
 def on_ray(checkpoint: Checkpoint, address: str | None = None) -> RayPredictor:
-    return RayPredictor(checkpoint, "cpu", checkpoint.info(hash_file), address)
+    return RayPredictor(checkpoint, "cpu", address)
 
 
 def worker_pids() -> list[int]:
@@ -133,7 +132,7 @@ def one_by_one(batches: Sequence[Batch], taken: list[Batch]) -> Iterator[Batch]:
 def test_batches_of_a_killed_worker_are_computed_by_others(texts: list[TextPair]) -> None:
     checkpoint = find_checkpoint(str(shared_path("models", "tiny-nli")), None)
     predictor = on_ray(checkpoint)
-    assert predictor.info == checkpoint.info(hash_file)
+    assert predictor.info == checkpoint.info
     n_cpus = import_module("ray").cluster_resources()["CPU"]
     taken: list[Batch] = []
     killed: list[int] = []
@@ -156,16 +155,17 @@ def test_batches_of_a_killed_worker_are_computed_by_others(texts: list[TextPair]
 def test_what_a_worker_refuses_is_told_in_its_own_words(tiny: Checkpoint, texts: list[TextPair]) -> None:
     weights = tiny.folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    with pytest.raises(ModelError, match=rf"^--model={tiny.name}: its weights cannot be loaded: .+") as caught:
-        on_ray(tiny).predict(texts[:3])
+    damaged = find_checkpoint(tiny.info.name)
+    with pytest.raises(ModelError, match=rf"^--model={tiny.info.name}: its weights cannot be loaded: .+") as caught:
+        on_ray(damaged).predict(texts[:3])
     assert type(caught.value) is ModelError
     assert "Traceback" not in str(caught.value)
     assert caught.value.__cause__ is None
 
 
 def test_every_machine_must_have_the_same_files(tiny: Checkpoint, texts: list[TextPair]) -> None:
-    predictor = RayPredictor(tiny, "cpu", replace(tiny.info(hash_file), fingerprint="another"), None)
-    with pytest.raises(ModelError, match=rf", has other files than here in {tiny.folder}\.\nPut the checkpoint"):
+    predictor = on_ray(replace(tiny, info=replace(tiny.info, fingerprint="another")))
+    with pytest.raises(ModelError, match=rf", has different files in {tiny.folder}\.\nPut the checkpoint"):
         predictor.predict(texts[:3])
     shutil.rmtree(tiny.folder)
     with pytest.raises(ModelError, match=rf", has no folder {tiny.folder}\.\nPut the checkpoint"):
@@ -190,5 +190,5 @@ def test_graphics_cards_are_used_where_there_are_any(device: str, n_gpus: int, i
 
 @pytest.mark.parametrize(("device", "n_gpus"), [("cuda", 0), ("mps", 0), ("mps", 1)])
 def test_a_device_that_the_cluster_lacks_is_refused(device: str, n_gpus: int) -> None:
-    with pytest.raises(OptionError, match=f"^--bbnli-device={device}: the Ray cluster offers no such device"):
+    with pytest.raises(OptionError, match=f"^--bbnli-device={device}: the Ray cluster has no such device"):
         _is_on_gpu(device, {"CPU": 8.0, "GPU": float(n_gpus)})

@@ -14,16 +14,16 @@ from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
-from bbnli_audit.models.language_model.answers import Answer
-from bbnli_audit.models.language_model.generative import ROW_OF
+from bbnli_audit.models.language_model.answers import ROW_OF, Answer
 from bbnli_audit.models.language_model.prompts import BUILT_IN, Prompt
+from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.served.server import check_server, find_server
-from bbnli_audit.models.served.server_client import Asking, read_base_url
+from bbnli_audit.models.served.server_client import Requests, read_base_url
 from tests.loopback_server import Fault, Loopback, loopback
 
 KEY = "sk-very-secret-0123456789"
 PROMPT = BUILT_IN["entailed"]
-QUICK = Asking(first_wait=0.01, timeout=5.0)
+QUICK = Requests(first_wait=0.01, timeout=5.0)
 TEXTS = [TextPair(f"Workshop {n} is open to Zorbs and Quints.", f"Zorbs juggle in {n}.") for n in range(24)]
 YES, NO, UNPARSED = ([list(ROW_OF[answer])] for answer in Answer)
 
@@ -35,8 +35,8 @@ def secret_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
-def ask(server: Loopback, texts: Sequence[TextPair] = TEXTS[:1], asking: Asking = QUICK) -> list[list[float]]:
-    source = find_server("openai:zorb-1", server.url, PROMPT, asking=asking)
+def ask(server: Loopback, texts: Sequence[TextPair] = TEXTS[:1], requests: Requests = QUICK) -> list[list[float]]:
+    source = find_server("openai:zorb-1", ModelSettings(prompt=PROMPT, base_url=server.url), requests)
     found: list[list[float]] = source.open().predict(texts).probabilities.tolist()
     return found
 
@@ -77,13 +77,13 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_fault_is_tried_again(fault: Fault) -> None:
     with loopback(faults=[fault, fault]) as server:
-        assert ask(server, asking=Asking(first_wait=0.01, timeout=0.3)) == YES
+        assert ask(server, requests=Requests(first_wait=0.01, timeout=0.3)) == YES
     assert server.n_asked == 3
 
 
 def test_all_faults_at_once_lose_nothing() -> None:
     with loopback(by_number, faults=[*FAULTS.values()] * 2) as server:
-        rows = ask(server, TEXTS, Asking(first_wait=0.01, timeout=0.3, n_tries=12))
+        rows = ask(server, TEXTS, Requests(first_wait=0.01, timeout=0.3, n_tries=12))
     assert rows == [[*YES, *NO, *UNPARSED][n % 3] for n in range(24)]
     assert all(server.answered[PROMPT.render(text)] == 1 for text in TEXTS)
     assert server.n_asked == 24 + 2 * len(FAULTS)
@@ -106,7 +106,7 @@ def test_a_date_to_wait_for_is_understood() -> None:
 
 def test_pauses_grow() -> None:
     with loopback(faults=[Fault(500)] * 4) as server:
-        ask(server, asking=Asking(first_wait=0.1))
+        ask(server, requests=Requests(first_wait=0.1))
     pauses = [later - earlier for earlier, later in zip(server.times, server.times[1:], strict=False)]
     for pause, least in zip(pauses, (0.05, 0.1, 0.2, 0.4), strict=True):
         assert pause >= least
@@ -130,7 +130,7 @@ REFUSALS: dict[str, tuple[Fault, str]] = {
     "403": (Fault(403), r"refuses the key \(status 403\)"),
     "404": (
         Fault(404, b'{"error": {"code": "model_not_found"}}'),
-        r"knows no model 'zorb-1'.*status 404, model_not_found",
+        r"does not know a model 'zorb-1'.*status 404, model_not_found",
     ),
     "400": (
         Fault(400, b'{"error": {"code": "unsupported_parameter", "param": "max_tokens"}}'),
@@ -171,7 +171,7 @@ def test_no_more_requests_at_once_than_allowed() -> None:
         ask(server, TEXTS)
         assert 2 <= server.n_most_at_once <= 8
     with loopback(seconds=0.01) as server:
-        ask(server, TEXTS[:8], Asking(n_at_once=2))
+        ask(server, TEXTS[:8], Requests(n_at_once=2))
         assert server.n_most_at_once <= 2
 
 
@@ -180,7 +180,9 @@ def test_what_was_answered_is_kept_when_the_server_goes(tmp_path: Path) -> None:
 
     def audit(server: Loopback) -> tuple[StoredPredictor, Callable[[], Any]]:
         source = find_server(
-            "openai:zorb-1", server.url, PROMPT, asking=Asking(first_wait=0.01, n_tries=2, n_at_once=4)
+            "openai:zorb-1",
+            ModelSettings(prompt=PROMPT, base_url=server.url),
+            Requests(first_wait=0.01, n_tries=2, n_at_once=4),
         )
         predictor = StoredPredictor(source, PredictionStore(store))
         return predictor, lambda: predictor.predict(TEXTS).probabilities.tolist()
@@ -208,7 +210,7 @@ def test_what_was_answered_is_kept_when_the_server_goes(tmp_path: Path) -> None:
 
 def test_answers_under_way_are_kept_when_another_one_fails(tmp_path: Path) -> None:
     with loopback(seconds=0.1, faults=[Fault(401)]) as server:
-        source = find_server("openai:zorb-1", server.url, PROMPT, asking=QUICK)
+        source = find_server("openai:zorb-1", ModelSettings(prompt=PROMPT, base_url=server.url), QUICK)
         predictor = StoredPredictor(source, PredictionStore(tmp_path / "store.sqlite"))
         with pytest.raises(ModelError, match="refuses the key"):
             predictor.predict(TEXTS)
@@ -244,7 +246,7 @@ def test_keys_passwords_and_texts_are_never_told(
     for status in (400, 401, 404, 429, 500):
         with loopback(faults=[Fault(status, told)] * 6) as server:
             url = server.url.replace("127", "zorb:pass-word@127")
-            source = find_server("openai:zorb-1", url, PROMPT, asking=QUICK)
+            source = find_server("openai:zorb-1", ModelSettings(prompt=PROMPT, base_url=url), QUICK)
             with pytest.raises(ModelError) as caught:
                 source.open().predict([text])
             shown += [str(caught.value), repr(source)]
@@ -256,8 +258,8 @@ def test_keys_passwords_and_texts_are_never_told(
     assert "zorb-1" in everything
     assert not [secret for secret in (KEY, "pass-word", "em9yYjpw", *text) if secret in everything]
     monkeypatch.setenv("OPENAI_API_KEY", "schlüssel")
-    with pytest.raises(OptionError, match="OPENAI_API_KEY holds characters that no key has"):
-        find_server("openai:zorb-1", "http://127.0.0.1:1", PROMPT, asking=QUICK)
+    with pytest.raises(OptionError, match="OPENAI_API_KEY holds characters that a key cannot have"):
+        find_server("openai:zorb-1", ModelSettings(prompt=PROMPT, base_url="http://127.0.0.1:1"), QUICK)
 
 
 def test_a_server_without_a_key_gets_a_dummy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,7 +271,7 @@ def test_a_server_without_a_key_gets_a_dummy(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_two_models_under_one_name_are_noticed() -> None:
     with loopback() as server:
-        predictor = find_server("openai:zorb-1", server.url, PROMPT, asking=QUICK).open()
+        predictor = find_server("openai:zorb-1", ModelSettings(prompt=PROMPT, base_url=server.url), QUICK).open()
         predictor.predict(TEXTS[:2])
         server.served = "another-model"
         with pytest.raises(ModelError, match="answered as 'served-model', then as 'another-model'"):
@@ -280,7 +282,8 @@ def test_a_server_that_comes_back_with_another_model_is_noticed(tmp_path: Path) 
     one, two = {"id": "zorb-1", "meta": {"size": 5}}, {"id": "zorb-1", "meta": {"size": 6}}
     with loopback(models=[one]) as server:
         predictor = StoredPredictor(
-            find_server("openai:zorb-1", server.url, PROMPT, asking=QUICK), PredictionStore(tmp_path / "store.sqlite")
+            find_server("openai:zorb-1", ModelSettings(prompt=PROMPT, base_url=server.url), QUICK),
+            PredictionStore(tmp_path / "store.sqlite"),
         )
         server.faults.append(Fault(is_cut=True))
         assert predictor.predict(TEXTS[:2]).probabilities.tolist() == [*YES, *YES]  # away, and the same
@@ -292,8 +295,8 @@ def test_a_server_that_comes_back_with_another_model_is_noticed(tmp_path: Path) 
 
 
 def test_the_fingerprint_names_server_model_prompt_and_settings() -> None:
-    def fingerprint(url: str, name: str = "zorb-1", prompt: Prompt = PROMPT, asking: Asking = QUICK) -> str:
-        return find_server(f"openai:{name}", url, prompt, asking=asking).info.fingerprint
+    def fingerprint(url: str, name: str = "zorb-1", prompt: Prompt = PROMPT, requests: Requests = QUICK) -> str:
+        return find_server(f"openai:{name}", ModelSettings(prompt=prompt, base_url=url), requests).info.fingerprint
 
     one, two = {"id": "zorb-1", "root": "/one", "created": 5}, {"id": "zorb-2", "root": "/two"}
     with loopback(models=[one, two]) as server, loopback(models=None) as other:
@@ -302,12 +305,12 @@ def test_the_fingerprint_names_server_model_prompt_and_settings() -> None:
             first,
             fingerprint(server.url, "zorb-2"),
             fingerprint(server.url, prompt=BUILT_IN["true"]),
-            fingerprint(server.url, asking=Asking(max_tokens=32)),
+            fingerprint(server.url, requests=Requests(max_tokens=32)),
             fingerprint(other.url),
         ]
         assert len(set(found)) == len(found)
         server.models = [{**one, "created": 6, "permission": [{"id": "x"}]}, two]
-        assert fingerprint(server.url + "/", asking=Asking(timeout=9, n_at_once=1)) == first
+        assert fingerprint(server.url + "/", requests=Requests(timeout=9, n_at_once=1)) == first
         assert fingerprint(server.url.replace("//", "//user:word@")) == first
         server.models = [{**one, "root": "/three"}, two]
         assert fingerprint(server.url) != first
@@ -316,15 +319,13 @@ def test_the_fingerprint_names_server_model_prompt_and_settings() -> None:
         server.models_status = 200
         server.models = [{"id": "/models/any.gguf"}]
         assert fingerprint(server.url) not in (first, fingerprint(other.url))
-        info = find_server("openai:zorb-1", server.url, PROMPT).info
+        info = find_server("openai:zorb-1", ModelSettings(prompt=PROMPT, base_url=server.url)).info
     assert (info.name, info.kind, info.backend, info.labels) == (
         "openai:zorb-1",
         "generative",
         "server",
         ("entailment", "not_entailment"),
     )
-    # Nothing is asked when that is not wanted: the server is gone by now.
-    assert find_server("openai:zorb-1", server.url, PROMPT, is_described=False).info.fingerprint != first
 
 
 @pytest.mark.parametrize(
@@ -347,7 +348,7 @@ def test_an_address_is_read(given: str | None, url: str) -> None:
 )
 def test_what_is_no_address_is_refused(given: str) -> None:
     with pytest.raises(
-        OptionError, match=r"--bbnli-base-url: is no address of a server. Give one like http://localhost"
+        OptionError, match=r"--bbnli-base-url: is not the address of a server. Give one like http://localhost"
     ):
         read_base_url(given)
 

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.find import find_model
+from bbnli_audit.models.inference.opening import plan_model
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
-from bbnli_audit.models.language_model import generative
-from bbnli_audit.models.language_model.asking import read_asking
+from bbnli_audit.models.language_model.answers import LEAST_MASS, row_of_first_token
 from bbnli_audit.models.language_model.prompts import BUILT_IN
-from bbnli_audit.models.served import server
+from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.served.server import find_server
-from bbnli_audit.models.served.server_client import Asking
+from bbnli_audit.models.served.server_client import Requests
 from tests.loopback_server import Fault, Loopback, loopback
 
 PROMPT = BUILT_IN["true"]
-QUICK = Asking(first_wait=0.01, timeout=5.0, is_first_token=True)
+QUICK = Requests(first_wait=0.01, timeout=5.0)
 TEXTS = [TextPair(f"Workshop {n} is open to Zorbs and Quints.", f"Zorbs juggle in {n}.") for n in range(4)]
 UNPARSED = [0.0, 0.0, 1.0]
 
@@ -45,10 +45,9 @@ def old_form(shares: Mapping[str, float]) -> dict[str, Any]:
     return {"tokens": [next(iter(told))], "token_logprobs": [0.0], "text_offset": [0], "top_logprobs": [told]}
 
 
-def ask(server: Loopback, asking: Asking = QUICK) -> list[float]:
-    found: list[list[float]] = (
-        find_server("openai:zorb-1", server.url, PROMPT, asking=asking).open().predict(TEXTS[:1]).probabilities.tolist()
-    )
+def ask(server: Loopback) -> list[float]:
+    source = find_server("openai:zorb-1", ModelSettings(prompt=PROMPT, base_url=server.url, is_first_token=True), QUICK)
+    found: list[list[float]] = source.open().predict(TEXTS[:1]).probabilities.tolist()
     return found[0]
 
 
@@ -72,13 +71,15 @@ def test_yes_and_no_are_summed_over_their_spellings(
     assert (body["max_tokens"], body["logprobs"], body["top_logprobs"], body["temperature"]) == (1, True, 20, 0)
 
 
-def test_what_is_no_answer_is_the_same_as_for_a_checkpoint() -> None:
-    assert server.LEAST_MASS == generative._LEAST_MASS
+def test_yes_and_no_that_are_too_unlikely_are_no_answer() -> None:
+    """A checkpoint and a server share this rule."""
+    assert row_of_first_token(LEAST_MASS, 0.0) == (1.0, 0.0, 0.0)
+    assert row_of_first_token(LEAST_MASS * 0.999, 0.0) == tuple(UNPARSED)
 
 
 @pytest.mark.parametrize("told", [None, {}, {"content": None}])
 def test_a_server_that_tells_no_probabilities_ends_the_run_at_once(told: Any) -> None:
-    message = r"the server at http://127.0.0.1:\d+/v1 gives no log-probabilities of tokens.\nStart it so that it does"
+    message = r"the server at http://127.0.0.1:\d+/v1 sends no log-probabilities of tokens.\nStart it so that it does"
     with loopback(lambda _: "Yes", logprobs=lambda _: told) as served, pytest.raises(ModelError, match=message):
         ask(served)
     assert served.n_asked == 1
@@ -87,7 +88,7 @@ def test_a_server_that_tells_no_probabilities_ends_the_run_at_once(told: Any) ->
 def test_a_server_that_refuses_them_says_so() -> None:
     with (
         loopback(faults=[Fault(400, b'{"error": {"code": "bad_request"}}')]) as served,
-        pytest.raises(ModelError, match=r"refuses the request .*\n.*or no request for log-probabilities"),
+        pytest.raises(ModelError, match=r"refuses the request .*\n.*or a request for log-probabilities"),
     ):
         ask(served)
 
@@ -126,10 +127,11 @@ def test_probabilities_that_cannot_be_read_are_asked_for_again(told: Any) -> Non
 
 def test_the_two_readings_are_two_models_and_both_are_stored(tmp_path: Path) -> None:
     with loopback(lambda _: "Yes", logprobs=lambda _: chat_form({"Yes": 0.6, "No": 0.2})) as served:
-        for asking, row in ((QUICK, [0.75, 0.25, 0.0]), (Asking(first_wait=0.01), [1.0, 0.0, 0.0])):
+        for is_first_token, row in ((True, [0.75, 0.25, 0.0]), (False, [1.0, 0.0, 0.0])):
             for n_asked in (len(TEXTS), 0):
                 served.asked.clear()
-                source = find_server("openai:zorb-1", served.url, PROMPT, asking=asking)
+                settings = ModelSettings(prompt=PROMPT, base_url=served.url, is_first_token=is_first_token)
+                source = find_server("openai:zorb-1", settings, QUICK)
                 predictor = StoredPredictor(source, PredictionStore(tmp_path / "store.sqlite"))
                 assert predictor.predict(TEXTS).probabilities.tolist() == [pytest.approx(row)] * len(TEXTS)
                 assert served.n_asked == n_asked
@@ -139,7 +141,6 @@ def test_the_option_chooses_the_reading() -> None:
     shares = {"Yes": 0.6, "No": 0.2}
     with loopback(lambda _: "Yes", logprobs=lambda _: chat_form(shares)) as served:
         for answers, row in (("first-token", [0.75, 0.25, 0.0]), ("text", [1.0, 0.0, 0.0])):
-            asking = read_asking(prompt="true", base_url=served.url, answers=answers)
-            asking.check("openai:zorb-1")
-            model = find_model("openai:zorb-1", asking=asking).open()
-            assert model.predict(TEXTS[:1]).probabilities.tolist() == [pytest.approx(row)]
+            options = ModelOptions(prompt="true", base_url=served.url, answers=answers)
+            model = plan_model("openai:zorb-1", options).open([])
+            assert model.predictor.predict(TEXTS[:1]).probabilities.tolist() == [pytest.approx(row)]

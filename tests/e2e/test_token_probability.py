@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbnli_audit.core.files import hash_file
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.language_model import scoring as language_model
 from bbnli_audit.models.language_model import token_probability
@@ -21,6 +20,7 @@ from bbnli_audit.models.language_model.token_probability import (
     find_token_probability,
     lm_kind,
 )
+from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.protocol import check_predictions
 from tests.tiny_checkpoint import SPECIAL, WORDS, edit_weights, save_checkpoint
 from tests.tiny_language_model import HEADS, PAIRS, load_lm, save_lm
@@ -188,9 +188,9 @@ def test_a_model_is_known_without_loading_it(folder: Path, predictor: TokenProba
     info = predictor.info
     assert (info.kind, info.labels) == (lm_kind(folder), ("likelier", "not_likelier"))
     assert (info.backend, info.dtype) == ("torch", "float32")
-    assert find_token_probability("other", folder, info.kind, hash_file)[0].fingerprint == info.fingerprint
+    assert find_token_probability("other", folder, info.kind, ModelSettings()).info.fingerprint == info.fingerprint
     other_kind = MASKED if info.kind == CAUSAL else CAUSAL
-    assert find_token_probability("other", folder, other_kind, hash_file)[0].fingerprint != info.fingerprint
+    assert find_token_probability("other", folder, other_kind, ModelSettings()).info.fingerprint != info.fingerprint
 
 
 def test_a_group_at_the_end_is_an_exact_tie_for_a_causal_model(tmp_path: Path) -> None:

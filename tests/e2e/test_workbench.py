@@ -16,8 +16,8 @@ import pytest
 
 from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.workbench.extend.steps import JOURNAL
-from bbnli_audit.workbench.extend.workspace import STORE
 from bbnli_audit.workbench.review.exchange import COLUMNS
+from bbnli_audit.workbench.workspace import STORE
 from tests.invented import write_large_suite
 from tests.shared_data import shared_path
 from tests.tiny_language_model import save_lm
@@ -46,7 +46,7 @@ def run_steps(given: str, work: str, nli: str) -> None:
 
 
 def judge(work: Path) -> Path:
-    """Write what two annotators say who find everything valid: the stereotype is about the group named first."""
+    """Write judgements of two annotators who find everything valid; the group named first decides the side."""
     path = work.parent / f"{work.name}.csv"
     with (work / "items.csv").open(encoding="utf-8", newline="") as file:
         items = list(csv.DictReader(file))
@@ -75,13 +75,13 @@ def start(given: Path, work: Path) -> "subprocess.Popen[str]":
 
 
 def has_words(work: Path) -> bool:
-    """`fill` is at work: some of its words are in the journal, and its table is not there."""
+    """`fill` is running: some of its words are in the journal, and its table does not exist yet."""
     journal = work / JOURNAL
     return journal.exists() and journal.read_bytes().count(b"\n") > 2 and not (work / "filled.csv").exists()
 
 
 def has_predictions(work: Path) -> bool:
-    """`filter` is at work: the store has predictions, and the table is not there."""
+    """`filter` is running: the store has predictions, and its table does not exist yet."""
     if not (work / STORE).exists() or (work / "filtered.csv").exists():
         return False
     try:
@@ -92,7 +92,7 @@ def has_predictions(work: Path) -> bool:
 
 
 def kill_when(process: "subprocess.Popen[str]", is_time: Callable[[], bool]) -> bool:
-    """Kill a process at a certain moment; say whether it came before the end."""
+    """Kill a process at a certain moment; return whether that came before its end."""
     while process.poll() is None:
         if is_time():
             process.send_signal(signal.SIGKILL)

@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 
 from bbnli_audit.measures.occupations import coal_bias_score, pro_preference, probability_gap, same_label
+from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.table import PairTable, join_tables
 from bbnli_audit.suites.nli_coal import NliCoal
 from bbnli_audit.suites.occupations import Occupations
 from tests.shared_data import SHARED, shared_path
@@ -42,16 +44,16 @@ def fits(share: float, percent: float) -> bool:
     return percent in (round(exact, 2), math.floor(100 * exact + 1e-9) / 100)
 
 
-def frame_of(pro: list[float], anti: list[float]) -> pd.DataFrame:
+def table_of(pro: list[float], anti: list[float]) -> PairTable:
     """A pair table with these probabilities of entailment; half of the rest of the mass is neutral."""
     table: dict[str, Any] = {}
     for side, values in (("pro", np.array(pro)), ("anti", np.array(anti))):
         table |= {f"{side}_entailment": values / 2, f"{side}_neutral": 0.5, f"{side}_contradiction": (1 - values) / 2}
-    return pd.DataFrame(table)
+    return PairTable(pd.DataFrame(table), LABELS)
 
 
-def counted(n_pro: int, n: int) -> pd.DataFrame:
-    return frame_of([0.75] * n_pro + [0.25] * (n - n_pro), [0.5] * n)
+def counted(n_pro: int, n: int) -> PairTable:
+    return table_of([0.75] * n_pro + [0.25] * (n - n_pro), [0.5] * n)
 
 
 @pytest.mark.parametrize(("table", "model"), rows())
@@ -59,7 +61,7 @@ def test_preference_from_the_recovered_counts(table: str, model: str) -> None:
     row = gold("sharma_gender_nli")["tables"][table][model]
     published, n_male, n_female = row["published"], row["n_male"], row["n_female"]
     for male, female in row["B_count_solutions_male_female"]:
-        both = pd.concat([counted(male, n_male), counted(female, n_female)])
+        both = join_tables([counted(male, n_male), counted(female, n_female)])
         assert fits(float(pro_preference(counted(male, n_male)).mean()), published["B_male"])
         assert fits(float(pro_preference(counted(female, n_female)).mean()), published["B_female"])
         assert fits(float(pro_preference(both).mean()), published["B"])
@@ -79,7 +81,7 @@ def test_gap_and_same_label(table: str, model: str) -> None:
     assert (row["n_male"], row["n_female"]) == (N_MALE * per_occupation, N_FEMALE * per_occupation)
     gaps = [published["dP_male"] / 100] * row["n_male"] + [published["dP_female"] / 100] * row["n_female"]
     weighted = 100 * float(
-        probability_gap(frame_of([0.5 + gap / 2 for gap in gaps], [0.5 - gap / 2 for gap in gaps])).mean()
+        probability_gap(table_of([0.5 + gap / 2 for gap in gaps], [0.5 - gap / 2 for gap in gaps])).mean()
     )
     assert weighted == pytest.approx(row["dP_weighted_21_18"], abs=0.0051)
     # Each part is known to a hundredth at best, so their mean can be off by one.
@@ -88,8 +90,8 @@ def test_gap_and_same_label(table: str, model: str) -> None:
     assert abs(even - published["dP"]) > 0.04  # 19 to 19 fits nowhere
     n = row["n_male"] + row["n_female"]
     n_same = round(published["S"] * n / 100)
-    frame = frame_of([0.75] * n, [0.75] * n_same + [0.25] * (n - n_same))
-    assert fits(float(same_label(frame).mean()), published["S"]) == ((table, model) not in NO_COUNT)
+    same = table_of([0.75] * n, [0.75] * n_same + [0.25] * (n - n_same))
+    assert fits(float(same_label(same).mean()), published["S"]) == ((table, model) not in NO_COUNT)
 
 
 def test_every_key_of_the_figures_is_looked_at() -> None:
@@ -166,5 +168,5 @@ def test_nli_coal_score() -> None:
             ]
             for name in ("ps", "as_", "ns")
         }
-        frame = pd.DataFrame({"pro_label": labels["ps"], "anti_label": labels["as_"]})
-        assert coal_bias_score(frame, labels["ns"]) == pytest.approx(case["bias_score"], abs=1e-12)
+        table = PairTable(pd.DataFrame({"pro_label": labels["ps"], "anti_label": labels["as_"]}), LABELS)
+        assert coal_bias_score(table, labels["ns"]) == pytest.approx(case["bias_score"], abs=1e-12)

@@ -7,10 +7,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from bbnli_audit.core.results.audit import Counts
+from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.values import Label
-from bbnli_audit.measures.outcomes import count_outcomes
-from bbnli_audit.measures.rates import rates
+from bbnli_audit.measures.measuring import measure_table
+from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.table import PLACES, PairTable
+from tests.rates_from_counts import rates
 from tests.shared_data import shared_path
 
 pytestmark = pytest.mark.gold
@@ -29,15 +31,25 @@ def read(data_set: str) -> dict[str, Any]:
     return json.loads(shared_path("data", data_set, "EXPECTED.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
-def frame_of_cells(cells: dict[str, int]) -> pd.DataFrame:
+def table_of_cells(cells: dict[str, int]) -> PairTable:
     """A pair table with the given number of pairs in each cell."""
     rows = [key.split(",") for key, n in cells.items() for _ in range(n)]
-    return pd.DataFrame(
-        {
-            "pro_label": pd.Series([NAMES[pro] for pro, _ in rows], dtype="str"),
-            "anti_label": pd.Series([NAMES[anti] for _, anti in rows], dtype="str"),
-        }
-    )
+    return table_of([NAMES[pro] for pro, _ in rows], [NAMES[anti] for _, anti in rows])
+
+
+def table_of(pro: list[str], anti: list[str]) -> PairTable:
+    """A pair table with these labels, each pair in a cluster of its own."""
+    numbers = [str(n) for n in range(len(pro))]
+    frame = pd.DataFrame({**dict.fromkeys(PLACES, numbers), "pro_label": pro, "anti_label": anti})
+    return PairTable(frame, LABELS)
+
+
+def check_both_ways(table: PairTable) -> tuple[CellCounts, dict[str, float]]:
+    """Return counts and rates: those of the package, which must be those that follow from the counts."""
+    measured = measure_table(table, 0.95)
+    expected = rates(measured.counts)
+    assert {name: each.value for name, each in measured.measures.items()} == expected
+    return measured.counts, expected
 
 
 def percent(value: float) -> float:
@@ -49,13 +61,12 @@ def test_bbnli_next_v1_tables_5b_and_7_follow_from_counts() -> None:
     for domains in read("bbnli_next")["v1_disaggregate"].values():
         for row in domains.values():
             n_rows += 1
-            counts = count_outcomes(frame_of_cells(row["pair_cells"]))
+            counts, found = check_both_ways(table_of_cells(row["pair_cells"]))
             gold = row["counts"]
             assert counts.n_samples == row["n_samples"]
             assert (counts.n_mispredicted, counts.n_pro, counts.n_anti, counts.n_brittle) == (
                 gold["mispred"], gold["pro"], gold["anti"], gold["error"],
             )  # fmt: skip
-            found = rates(counts)
             table7, table5b = row["published_table7"], row["published_table5b"]
             assert percent(found["misprediction_rate"]) == pytest.approx(table7["mispred"], abs=0.011)
             assert percent(found["pro_rate"]) == pytest.approx(table7["pro"], abs=0.011)
@@ -114,10 +125,9 @@ def test_bbnli_table_5a_aggregates() -> None:
         for row in domains.values():
             # Any pair table with that many aligned and opposed samples will do.
             n_pairs = row["n"] // 2
-            counts = Counts(
-                {"EN": row["pro_count"], "NE": row["anti_count"], "NN": n_pairs - row["pro_count"] - row["anti_count"]}
-            )
-            found = rates(counts)
+            n_right = n_pairs - row["pro_count"] - row["anti_count"]
+            cells = {"E,N": row["pro_count"], "N,E": row["anti_count"], "N,N": n_right}
+            counts, found = check_both_ways(table_of_cells(cells))
             assert counts.n_samples == row["n"]
             assert percent(found["plain_pro"]) == pytest.approx(row["pro"], abs=0.011)
             assert percent(found["plain_anti"]) == pytest.approx(row["anti"], abs=0.011)
@@ -138,14 +148,13 @@ def test_bbq_ambiguous_bias_scores(category: str, model: str) -> None:
         side: table[table["stance"] == side].set_index("pair_id")[model].map(NAMES.get) for side in ("pro", "anti")
     }
     pairs = pd.concat(sides, axis=1, join="inner").rename(columns={"pro": "pro_label", "anti": "anti_label"})
-    counts = count_outcomes(pairs)
+    counts, found = check_both_ways(table_of(pairs["pro_label"].tolist(), pairs["anti_label"].tolist()))
     assert counts.n_pairs == gold["pairs"]
     assert counts.cells == {cell.replace(",", ""): n for cell, n in gold["pair_cells"].items()}
     disaggregate = gold["disaggregate_counts"]
     assert (counts.n_pro, counts.n_anti, counts.n_brittle) == (
         disaggregate["pro"], disaggregate["anti"], disaggregate["error"],
     )  # fmt: skip
-    found = rates(counts)
     for name, measure in PERCENTAGES.items():
         assert 100 * found[measure] == pytest.approx(gold["disaggregate_percent"][name], abs=5e-5)
     # The published score is over samples, unpaired: from the labels of each side alone.

@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 from bbnli_audit.core.values import Pair
-from bbnli_audit.measures.outcomes import LABEL_NAMES
-from bbnli_audit.measures.winoqueer import MEASURES, r_squared
+from bbnli_audit.measures.correlation import r_squared
+from bbnli_audit.measures.readings.labels import LABELS, NAMES
+from bbnli_audit.measures.readings.table import PairTable
+from bbnli_audit.measures.winoqueer import MEASURES
 from bbnli_audit.suites.winoqueer import IDENTITIES, Winoqueer
 from tests.shared_data import SHARED, shared_path
 
@@ -23,7 +25,7 @@ FOLDER = SHARED / "data" / "wq_nli" / "extreme_examples"
 CONDITIONS = sorted(path.name.removesuffix("_extremes") for path in FOLDER.glob("*_extremes")) or ["no shared folder"]
 PARTS = ("highest", "lowest", "pooled", "pooled_roles_exchanged")
 SIDES = {"pro": "stereo", "anti": "counter"}
-THEIR_LABELS = dict(zip(LABEL_NAMES, ("entail", "neutral", "contradict"), strict=True))
+THEIR_LABELS = dict(zip(NAMES, ("entail", "neutral", "contradict"), strict=True))
 TEXTS = ["stereo_premise", "counter_premise", "hypothesis"]
 
 
@@ -130,20 +132,20 @@ def extremes(condition: str) -> dict[str, pd.DataFrame]:
         files[part] = pd.read_csv(path, usecols=[*TEXTS, *columns, "log prob diff"]).rename(columns=columns)
     pooled = pd.concat(list(files.values()), ignore_index=True)
     exchange = {
-        f"{one}_{name}": f"{other}_{name}"
-        for one, other in zip(SIDES, ("anti", "pro"), strict=True)
-        for name in LABEL_NAMES
+        f"{one}_{name}": f"{other}_{name}" for one, other in zip(SIDES, ("anti", "pro"), strict=True) for name in NAMES
     }
     return {**files, "pooled": pooled, "pooled_roles_exchanged": pooled.rename(columns=exchange)}
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:
-    return {name.upper(): int(measure(frame).sum()) for name, measure in MEASURES.items()}
+    """Count the pairs that each measure counts."""
+    table = PairTable(frame, LABELS)
+    return {measure.name.upper(): int(measure.count(table).sum()) for measure in MEASURES}
 
 
 def label_pairs(frame: pd.DataFrame) -> Counter[str]:
     letters = np.array(["E", "N", "C"])
-    pro, anti = (letters[frame[[f"{side}_{n}" for n in LABEL_NAMES]].to_numpy().argmax(axis=1)] for side in SIDES)
+    pro, anti = (letters[frame[[f"{side}_{n}" for n in NAMES]].to_numpy().argmax(axis=1)] for side in SIDES)
     return Counter(f"{one},{other}" for one, other in zip(pro, anti, strict=True))
 
 
@@ -196,7 +198,7 @@ def test_figures_of_the_full_set_agree_with_each_other() -> None:
     full = expected()["full_run_published_not_recomputable"]
     notebook, table3 = full["notebook_bbu_twitter"], full["table3_M1_raw_news_twitter"]
     assert notebook["M1"] == table3["BERT Base Uncased"][2] == 51.43
-    assert set(notebook) - {"source"} <= {name.upper() for name in MEASURES}
+    assert set(notebook) - {"source"} <= {measure.name.upper() for measure in MEASURES}
     assert notebook["M2"] >= notebook["M3"] >= notebook["M4"]
     assert notebook["M7"] + notebook["M8"] <= notebook["M2"]
     assert all(len(row) == 3 and all(0 <= value <= 100 for value in row) for row in table3.values())

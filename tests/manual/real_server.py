@@ -15,11 +15,11 @@ from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
-from bbnli_audit.models.language_model.answers import Answer
-from bbnli_audit.models.language_model.generative import ROW_OF
+from bbnli_audit.models.language_model.answers import ROW_OF, Answer
 from bbnli_audit.models.language_model.prompts import BUILT_IN
+from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.served.server import find_server
-from bbnli_audit.models.served.server_client import Asking
+from bbnli_audit.models.served.server_client import Requests
 from tests.e2e.runs import read_report, read_usage, run_pytest
 from tests.invented import write_templates
 from tests.relay_server import Relay, relay
@@ -46,8 +46,8 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_was_answered_is_not_asked_again_when_the_server_comes_back(model: str, tmp_path: Path) -> None:
     def open_model(between: Relay) -> StoredPredictor:
-        asking = Asking(max_tokens=8, first_wait=0.05, n_tries=2, n_at_once=2)
-        source = find_server(model, between.url, PROMPT, asking=asking)
+        requests = Requests(max_tokens=8, first_wait=0.05, n_tries=2, n_at_once=2)
+        source = find_server(model, ModelSettings(prompt=PROMPT, base_url=between.url), requests)
         return StoredPredictor(source, PredictionStore(tmp_path / "store.sqlite"))
 
     with relay(ADDRESS) as between:
@@ -71,14 +71,14 @@ def test_what_was_answered_is_not_asked_again_when_the_server_comes_back(model: 
 
 
 def test_the_first_token_agrees_with_the_word_that_is_written_first(model: str) -> None:
-    written = find_server(model, ADDRESS, PROMPT, asking=Asking(max_tokens=1))
-    read = find_server(model, ADDRESS, PROMPT, asking=Asking(is_first_token=True))
+    written = find_server(model, ModelSettings(prompt=PROMPT, base_url=ADDRESS), Requests(max_tokens=1))
+    read = find_server(model, ModelSettings(prompt=PROMPT, base_url=ADDRESS, is_first_token=True))
     assert written.info.fingerprint != read.info.fingerprint
     try:
         shares = read.open().predict(TEXTS).probabilities
     except ModelError as exc:
-        if "gives no log-probabilities" in str(exc):
-            pytest.skip(f"{ADDRESS} gives no log-probabilities")
+        if "sends no log-probabilities" in str(exc):
+            pytest.skip(f"{ADDRESS} sends no log-probabilities")
         raise
     assert shares.sum(axis=1).tolist() == pytest.approx([1.0] * len(TEXTS))
     rows = written.open().predict(TEXTS).probabilities

@@ -7,32 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.invented import LIMITS, write_large_suite
+from tests.package_modules import MODULES
 
 # pytester makes Python forget what a run in this process has imported. numpy cannot be imported twice, and two copies
 # of our own modules would not know each other's classes: import everything before the first run.
 PRELOADED = [
     importlib.import_module(name)
-    for name in (
-        "scipy.special",
-        "bbnli_audit.frontends.pytest_plugin.session",
-        "bbnli_audit.audit.gate.thresholds_schema",
-        "bbnli_audit.frontends.pytest_plugin.scheduling",
-        "bbnli_audit.measures.drivers",
-        "bbnli_audit.measures.families",
-        "bbnli_audit.measures.frame",
-        "bbnli_audit.measures.statistics.increases",
-        "bbnli_audit.measures.rates",
-        "bbnli_audit.measures.unparsed",
-        "bbnli_audit.suites.occupations",
-        "bbnli_audit.suites.winoqueer",
-        "bbnli_audit.reports.html_page",
-        "bbnli_audit.reports.model_card",
-        "bbnli_audit.core.results.schema",
-        "huggingface_hub",
-        "jinja2",
-        "pyarrow.parquet",
-        "vl_convert",
-    )
+    for name in (*MODULES, "scipy.special", "huggingface_hub", "jinja2", "pyarrow.parquet", "vl_convert")
 ]
 
 AUDITS = """

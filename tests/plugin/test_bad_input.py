@@ -10,7 +10,7 @@ from tests.plugin.conftest import Project
     ("args", "message"),
     [
         (["--model=./nowhere"], "--model=./nowhere: there is no such folder."),
-        (["--model=data"], "--model=data: the folder has no config.json, so it is no checkpoint"),
+        (["--model=data"], "--model=data: the folder has no config.json, so transformers cannot"),
         (["--model=thresholds.yaml"], "--model=thresholds.yaml: is a file. Give the folder"),
         (["--model=planted:always-nuetral"], "there is no such planted model. Did you mean 'always-neutral'?"),
         (["--model=ftp:some-thing"], "this version knows no models of the kind 'ftp'."),
@@ -22,7 +22,7 @@ from tests.plugin.conftest import Project
         (["--model=planted:ideal", "--bbnli-data=nowhere"], "nowhere: there is no such folder."),
         (["--model=planted:ideal", "--bbnli-data=audits"], "the folder holds no subtopic file (*/*.json)"),
         (["--model=planted:ideal", "--bbnli-device=banana"], "--bbnli-device=banana: there is no such device."),
-        (["--model=planted:ideal", "--bbnli-labels=foo"], "--bbnli-labels=foo: 'foo' is no label."),
+        (["--model=planted:ideal", "--bbnli-labels=foo"], "--bbnli-labels=foo: 'foo' is not a label."),
         (["--model=planted:ideal", "--bbnli-report="], "--bbnli-report (or --model) is empty. Give a value"),
         (["--model="], "--bbnli-model (or --model) is empty. Give a value"),
     ],
@@ -139,7 +139,7 @@ number = 3
     [
         ("not_a_number", "mine:not_a_number gave values that are not finite (NaN or infinity) for *"),
         ("too_few", "mine:too_few gave an array of shape (1, 3) for *"),
-        ("words", "mine:words returned a list that is no array of numbers*"),
+        ("words", "mine:words returned a list that is not an array of numbers*"),
         ("breaks", "mine:breaks broke on the controls: ZeroDivisionError at mine.py:*, in breaks (--bbnli-reveal *"),
         ("number", "--model=mine:number: 'number' is not callable in 'mine'.*"),
         ("nothing", "--model=mine:nothing: 'nothing' does not exist in 'mine'.*"),
@@ -196,7 +196,7 @@ def test_an_exception_of_the_model_shows_no_sentence_until_asked(project: Projec
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ("[]", "its config.json holds no object"),
+        ("[]", "its config.json does not hold an object"),
         ('{"architectures": "BertForTokenClassification"}', "its head is BertForTokenClassification"),
         (
             '{"architectures": ["XForSequenceClassification"], "id2label": ["a"]}',
@@ -239,7 +239,7 @@ def pytest_bbnli_suites(config):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("return [Mine()]", "return Mine()", "pytest_bbnli_suites gave a Mine; expected a list of suites."),
+        ("return [Mine()]", "return Mine()", "pytest_bbnli_suites returned a Mine; expected a list of suites."),
         ("return [Mine()]", "return [Mine]", "The suite 'mine' is a class; give an object of it."),
         ("return [Mine()]", "return ['x']", "The suite 'x' has name None; expected a str"),
         ("Pairing.BOTH", "'both'", "The suite 'mine' has pairing 'both'; expected a Pairing"),

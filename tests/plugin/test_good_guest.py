@@ -107,7 +107,7 @@ def test_the_plugin_can_be_named_when_autoload_is_off(project: Project) -> None:
         project,
         "audits",
         "-p",
-        "bbnli_audit.frontends.pytest_plugin.plugin",
+        "bbnli_audit",
         "--bbnli-model=planted:ideal",
         "--bbnli-data=data",
         PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",

@@ -192,7 +192,7 @@ def test_a_baseline_that_no_test_looks_at_is_not_green(project: Project) -> None
     [
         (None, "there is no such file. Give a result.json that --bbnli-report wrote."),
         ("", "*:1: is not valid JSON: Expecting value. Was it cut off, or merged?"),
-        ("[]", "is no result of an audit. Give a result.json that --bbnli-report wrote."),
+        ("[]", "is not the result of an audit. Give a result.json that --bbnli-report wrote."),
         ('{"format": 2}', "has format 2; this version reads format 1."),
         ('{"format": 1}', "model is missing."),
     ],

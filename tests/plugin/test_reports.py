@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.core.results.audit import CELLS, AuditResult
+from bbnli_audit.core.outcomes import CELLS
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import dump, load
 from tests.plugin.conftest import Project
 
 PAIR_COLUMNS = [
@@ -70,7 +72,7 @@ def test_the_keys_of_the_result(project: Project) -> None:
             assert set(verdict) == {"measure", "limit", "verdict", "source", "pairs_needed", "waiver"}
     assert [row["path"] for row in result["domains"]] == ["bbnli/oceans", "bbnli/planets"]
     assert result["total"]["n_pairs"] == sum(row["n_pairs"] for row in result["subtopics"])
-    assert AuditResult.from_dict(result).to_dict() == result
+    assert dump(load(AuditResult, result)) == result
 
 
 def test_pairs_have_the_columns_of_the_contract_and_give_the_counts(project: Project) -> None:

@@ -52,6 +52,7 @@ def test_a_checkpoint_outside_after_a_space(project: Project, outside: Path) -> 
         (["--model", "{here}"], ["--model", "{here}"]),
         (["--model", "{here}/checkpoint", "tests"], ["--model={here}/checkpoint", "tests"]),
         (["--model", "--bbnli-data", "{here}"], ["--model", "--bbnli-data={here}"]),
+        (["--other", "{here}"], ["--other", "{here}"]),
         (["-k", "x", "tests"], ["-k", "x", "tests"]),
     ],
 )
@@ -59,4 +60,25 @@ def test_only_our_own_options_with_a_path_are_joined(tmp_path: Path, args: list[
     (tmp_path / "checkpoint").mkdir()
     (tmp_path / "checkpoint" / "config.json").write_text("{}")
     here = os.fspath(tmp_path)
-    assert join_values([arg.format(here=here) for arg in args]) == [arg.format(here=here) for arg in joined]
+    options = {"--bbnli-data", "--bbnli-report", "--model"}
+    assert join_values([arg.format(here=here) for arg in args], options) == [arg.format(here=here) for arg in joined]
+
+
+OWNER = """
+print("a conftest of the project")
+
+def pytest_addoption(parser):
+    parser.addoption("--model", help="mine")
+"""
+
+
+@pytest.mark.parametrize("place", ["conftest.py", "tests/conftest.py"])
+def test_somebody_elses_model_starts_nothing_twice(project: Project, outside: Path, place: str) -> None:
+    (outside / "config.json").write_text("{}")  # a checkpoint, so that it could be ours
+    project.write(place, OWNER)
+    project.write("tests/test_mine.py", "def test_mine(request):\n    assert request.config.getoption('--model')\n")
+    result = project.run_in_a_process("tests", "--model", str(outside), "-s")
+    result.assert_outcomes(passed=1)
+    shown = result.stdout.str()
+    assert shown.count("a conftest of the project") == shown.count("test session starts") == 1
+    assert "bbnli:" not in shown

@@ -39,7 +39,7 @@ def test_a_part_of_the_subtopics_does_not_replace_the_whole(project: Project) ->
 
 def test_other_files_are_never_replaced(project: Project) -> None:
     project.write("base.json", "my notes")
-    assert "because it is no result of an audit" in save(project, "planted:ideal")
+    assert "because it is not the result of an audit" in save(project, "planted:ideal")
     assert (project.path / "base.json").read_text() == "my notes"
 
 

@@ -131,7 +131,7 @@ def test_a_failing_audit_stays_a_failing_audit(project: Project) -> None:
     ("args", "message"),
     [
         (["--bbnli-also=./nowhere"], "--bbnli-also=./nowhere: there is no such folder."),
-        (["--bbnli-also=data"], "--bbnli-also=data: the folder has no config.json, so it is no checkpoint"),
+        (["--bbnli-also=data"], "--bbnli-also=data: the folder has no config.json, so transformers cannot"),
         (["--bbnli-also=planted:idael"], "--bbnli-also=planted:idael: there is no such planted model. Did you mean"),
         (["--bbnli-also=ftp:some-thing"], "--bbnli-also=ftp:some-thing: this version knows no models of the kind"),
         (["--bbnli-also=predictions:no.csv"], "--bbnli-also=predictions:no.csv: "),

@@ -133,7 +133,7 @@ def test_a_test_may_ask_for_more_than_limits(project: Project) -> None:
         def test_mine(bbnli, bbnli_model):
             assert bbnli.subtopic.suite == "bbnli"
             assert bbnli.result.measures["pro_rate"].value == 0
-            assert len(bbnli.pairs) == bbnli.result.counts.n_pairs
+            assert len(bbnli.pairs) == bbnli.result.n_pairs
             assert bbnli_model.skill.control_accuracy == 1
             assert bbnli_model.info.kind == "planted"
         """,

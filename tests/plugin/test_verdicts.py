@@ -82,7 +82,7 @@ def test_few_pairs_are_inconclusive_and_a_run_that_decides_nothing_is_not_green(
     result = project.audit("planted:ideal", data="small")
     result.stdout.fnmatch_lines(
         [
-            "  open: bbnli/planets/zorbs_are_to_juggling pro_rate: about 59 pairs would decide, here are 9",
+            "  open: bbnli/planets/zorbs_are_to_juggling pro_rate: about 59 pairs would decide; there are 9",
             "ERROR: no limit could be decided on these pairs, so nothing has passed.*",
         ]
     )

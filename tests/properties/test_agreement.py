@@ -1,17 +1,21 @@
-"""Agreement against scikit-learn, and judgements that survive their files."""
+"""Agreement and decisions, and judgements that survive their files."""
 
-import math
-import warnings
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score
 
-from bbnli_audit.workbench.review.agreement import BY_STANCE, OVERALL, agreements, cohen_kappa, disagreements
-from bbnli_audit.workbench.review.decide import DecidedBy, Policy, decide
+from bbnli_audit.workbench.review.decide import (
+    BY_STANCE,
+    OVERALL,
+    DecidedBy,
+    Policy,
+    agreements,
+    decide,
+    disagreements,
+)
 from bbnli_audit.workbench.review.exchange import read_csv, said, take_into, write_csv
 from bbnli_audit.workbench.review.judgements import Judgements, Taken
 from bbnli_audit.workbench.review.label_studio import read_tasks, write_tasks
@@ -21,32 +25,6 @@ from tests.review_workspace import make_items, state
 LABELS = ("valid-pro", "valid-anti", "invalid", "incoherent")
 ITEMS = make_items(8)
 IDS = [item.id for item in ITEMS]
-pairs = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), max_size=60)
-
-
-@given(pairs)
-@example([])
-@example([("invalid", "invalid")] * 3)
-@example([("invalid", "incoherent")] * 3)
-@settings(max_examples=200)
-def test_kappa_is_that_of_scikit_learn(labels: list[tuple[str, str]]) -> None:
-    first, second = [a for a, _ in labels], [b for _, b in labels]
-    kappa = cohen_kappa(first, second)
-    if not labels:
-        assert kappa is None
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn warns where kappa is not defined
-        expected = float(cohen_kappa_score(first, second))
-    assert kappa is None if math.isnan(expected) else math.isclose(kappa or 0.0, expected, abs_tol=1e-12)
-
-
-@given(pairs)
-def test_kappa_does_not_depend_on_who_is_first_nor_on_the_order_of_items(labels: list[tuple[str, str]]) -> None:
-    first, second = [a for a, _ in labels], [b for _, b in labels]
-    assert cohen_kappa(first, second) == cohen_kappa(second, first) == cohen_kappa(first[::-1], second[::-1])
-
-
 opinion = st.dictionaries(st.sampled_from(IDS), st.sampled_from(LABELS).map(state))
 judged = st.dictionaries(st.sampled_from(["ana", "ben", "cem", "dia"]), opinion, max_size=4)
 
@@ -86,8 +64,8 @@ def test_every_item_is_decided_once_and_as_a_count_by_hand_says(
 def test_what_a_third_opinion_settles_was_open_before(states: dict[str, dict[str, State]]) -> None:
     dropping, asking = (decide(ITEMS, states, policy) for policy in (Policy.DROP, Policy.THIRD))
     for drop, ask in zip(dropping, asking, strict=True):
-        if drop.is_kept:
-            assert ask.is_kept
+        if drop.verdict is ReviewVerdict.VALID:
+            assert ask.verdict is ReviewVerdict.VALID
         if drop != ask:
             assert drop.decided_by is DecidedBy.DROPPED
 

@@ -8,11 +8,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.audit.gate.calibration import PER, edit, propose
+from bbnli_audit.audit.gate.calibration import edit, propose
 from bbnli_audit.audit.gate.thresholds import parse_thresholds
-from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES
 from bbnli_audit.core.results.audit import AuditResult
-from tests.calibrated import FINS, HIGHS, ZORBS, measure_invented, with_bounds
+from bbnli_audit.frontends.cli.calibrate import PER
+from tests.calibrated import FINS, HIGHS, LIMIT_MEASURES, ZORBS, measure_invented, with_bounds
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_any_file_can_be_changed_and_gives_the_limits_proposed(
     rows = [with_bounds(row, {key: next(figures) for key in HIGHS[row.path]}) for row in measured.subtopics]
     result = replace(measured, subtopics=tuple(rows))
     calibration = propose(result, thresholds, [ZORBS, FINS], 0.02, per)
-    changed = edit(text, calibration, thresholds, "calibrated with a test") if calibration.changes else text
+    changed = edit(text, calibration, thresholds, "a test") if calibration.changes else text
     # `edit` has read its text again; here, that no line is lost and that it is at rest.
     assert [line for line in changed.splitlines() if line.startswith("#")] == [
         line for line in text.splitlines() if line.startswith("#")

@@ -7,10 +7,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.core.results.audit import AuditResult, Counts, Measure, ModelInfo, SubtopicResult
+from bbnli_audit.core.outcomes import CellCounts
+from bbnli_audit.core.results.audit import AuditResult, Settings
+from bbnli_audit.core.results.rows import Measured, ModelInfo, Skill, SubtopicResult
 from bbnli_audit.measures.correlation import Correlation, correlate
 
-ROW = SubtopicResult("total", 1, Counts(), {}, None, 0)
+ROW = SubtopicResult.of("total", CellCounts(), n_clusters=1, measures={}, control_accuracy=None, n_controls=0)
+SETTINGS = Settings("thresholds.yaml", "bounds", 0.95, "warn", Skill(1.0, 1.0, 9, 0.4), {})
 MODEL = ModelInfo("zorb", "0", "hf", "torch", "float32", ("entailment", "neutral", "contradiction"))
 tables = st.integers(3, 9).flatmap(
     lambda n_models: st.lists(
@@ -25,8 +28,8 @@ def of(columns: list[list[float]]) -> Correlation:
     """Correlate measures, given a column each."""
     results = []
     for values in zip(*columns, strict=True):
-        measures = {f"m{n}": Measure(value, None, None, 400) for n, value in enumerate(values)}
-        results.append(AuditResult(MODEL, (), {}, (), (), replace(ROW, measures=measures)))
+        measures = {f"m{n}": Measured(value, None, None, 400) for n, value in enumerate(values)}
+        results.append(AuditResult(MODEL, (), SETTINGS, (), (), replace(ROW, measures=measures)))
     return correlate(results)
 
 

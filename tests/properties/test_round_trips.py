@@ -8,12 +8,13 @@ from hypothesis import given
 
 from bbnli_audit.audit.gate.thresholds import parse_thresholds
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import dump, load
 from tests.strategies import audit_results, threshold_files
 
 
 @given(audit_results)
 def test_a_result_survives_a_json_file(result: AuditResult) -> None:
-    assert AuditResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False))) == result
+    assert load(AuditResult, json.loads(json.dumps(dump(result), allow_nan=False))) == result
 
 
 @given(threshold_files())

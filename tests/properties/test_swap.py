@@ -44,7 +44,7 @@ def swap(text: str) -> str:
 
 
 def is_free_of_kept(text: str) -> bool:
-    """Tell whether no kept phrase came about by chance: `boy` and `band`, or `woman-made` swapped."""
+    """Say whether no kept phrase arose by chance: `boy` and `band`, or `woman-made` swapped."""
     left: list[Left] = []
     OWN.swap(OWN.swap(text, [], left), [], left)
     return not any(one.is_kept for one in left)

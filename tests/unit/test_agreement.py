@@ -7,7 +7,7 @@ import pytest
 
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.inference.fast_paths import compare, draw
+from bbnli_audit.models.inference.fast_paths import check_fast_path, draw
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.models.protocol import Predictions
 
@@ -31,12 +31,12 @@ class Slip(PlantedPredictor):
 
 def test_what_differs_is_counted_and_the_limit_itself_is_allowed() -> None:
     exact = PlantedPredictor("ideal", [])
-    assert compare(exact, exact, TEXTS, 0.0).n_different == 0
-    at_limit = compare(Slip(2), exact, TEXTS, 0.01)
+    assert check_fast_path(exact, exact, TEXTS, 0.0).n_different == 0
+    at_limit = check_fast_path(Slip(2), exact, TEXTS, 0.01)
     assert (at_limit.n_checked, at_limit.n_different) == (200, 2)
     assert str(at_limit) == ("on 200 texts that were also run on the exact path, 2 labels differ (refused above 1.0%)")
     with pytest.raises(ModelError) as caught:
-        compare(Slip(3), exact, TEXTS, 0.01)
+        check_fast_path(Slip(3), exact, TEXTS, 0.01)
     assert "planted with float64 changes the answers: on 200 texts" in str(caught.value)
     assert "3 labels differ (refused above 1.0%)" in str(caught.value)
     assert "Leave out --bbnli-dtype and --bbnli-backend" in str(caught.value)

@@ -112,7 +112,6 @@ def test_batches_and_row_groups_do_not_change_what_is_written(tmp_path: Path, mo
         run(source, tmp_path / f"whole{suffix}")
         with monkeypatch.context() as small:
             small.setattr(reading, "BATCH", 7)
-            small.setattr(reading, "_BLOCK", 100)
             small.setattr(writing, "ROW_GROUP", 11)
             run(source, tmp_path / f"parts{suffix}")
         assert read(tmp_path / f"parts{suffix}") == read(tmp_path / f"whole{suffix}")
@@ -216,7 +215,6 @@ def test_an_interrupted_run_leaves_the_output_as_it_was(
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     monkeypatch.setattr(reading, "BATCH", 100)
-    monkeypatch.setattr(reading, "_BLOCK", 10_000)
     augmenter = Augmenter(Swapper(read_lexicon()))
     peaks = []
     for n_rows in (50, 500, 2_000):  # the first lets everything load

@@ -21,7 +21,7 @@ GOOD = '{"premise": "he", "hypothesis": "x"}\n'
         ("in.jsonl", b"", "holds no row"),
         ("in.csv", b"premise,hypothesis\n", "holds no row"),
         ("in.jsonl", f"{GOOD}{{nothing}}\n".encode(), ":2: is not valid JSON"),
-        ("in.jsonl", f'{GOOD}[1]\n{{"a": 1}}, {{"b": 2}}\n'.encode(), ":2: holds a list. Write one object a line"),
+        ("in.jsonl", f'{GOOD}[1]\n{{"a": 1}}, {{"b": 2}}\n'.encode(), ":2: holds a list. Write one object per line"),
         ("in.jsonl", f'{GOOD}\n{{"premise": "secret text"}}\n'.encode(), ":3: has no hypothesis"),
         (
             "in.jsonl",
@@ -35,14 +35,14 @@ GOOD = '{"premise": "he", "hypothesis": "x"}\n'
             b'{"text": "x", "a long secret": 1}',
             "has no column 'premise'. Columns found: 'text', 1 whose name",
         ),
-        ("in.csv", b"premise,hypothesis,premise\nx,y,z\n", ":1: two columns bear the same name"),
+        ("in.csv", b"premise,hypothesis,premise\nx,y,z\n", ":1: has the column 'premise' twice"),
         ("in.csv", b'premise,hypothesis\nx,y\n\n"a\nb",y,z\n', ":4: has 3 values for 2 columns"),
         ("in.csv", b'premise,hypothesis\nx,"y" z\n', ":2: is not valid CSV"),
         ("in.csv", b"premise,hypothesis,augmented\nx,y,z\n", "has a column 'augmented'"),
-        ("in.jsonl.gz", b"no gzip", "is not sound gzip: BadGzipFile"),
-        ("in.jsonl.gz", gzip.compress(GOOD.encode() * 9)[:-9], "is not sound gzip: EOFError"),
+        ("in.jsonl.gz", b"no gzip", "is not valid gzip: BadGzipFile"),
+        ("in.jsonl.gz", gzip.compress(GOOD.encode() * 9)[:-9], "is not valid gzip: EOFError"),
         ("in.parquet", b"PAR1 no", "is not valid Parquet"),
-        ("in.txt", b"x", "give a name that ends in .csv, .jsonl, .csv.gz, .jsonl.gz or .parquet"),
+        ("in.txt", b"x", "the name must end in .csv, .jsonl, .csv.gz, .jsonl.gz or .parquet"),
     ],
 )
 def test_unsound_data_is_refused_and_nothing_is_left_behind(
@@ -75,8 +75,8 @@ def _list_of(text: str) -> Callable[[Path], list[object]]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (lambda folder: [folder / "in.jsonl", folder / "in.jsonl"], "is the file that is read"),
-        (_link, "is the file that is read"),
+        (lambda folder: [folder / "in.jsonl", folder / "in.jsonl"], "is the same file as IN"),
+        (_link, "is the same file as IN"),
         (lambda folder: [folder / "none.csv", folder / "out.csv"], "there is no such file"),
         (lambda folder: [folder / "in.jsonl", folder / "no" / "out.csv"], "there is no folder"),
         (lambda folder: [folder / "in.jsonl", folder / "out.xlsx"], "OUT"),
@@ -92,7 +92,7 @@ def _list_of(text: str) -> Callable[[Path], list[object]]:
         ),
         (lambda folder: [folder / "in.jsonl", folder / "out.csv", "--occupations", folder / "x"], "cannot be read"),
         (_list_of("# none\n"), "names no occupation"),
-        (_list_of("ok\n???\n"), "list.txt:2: is no occupation"),
+        (_list_of("ok\n???\n"), "list.txt:2: is not an occupation"),
     ],
 )
 def test_what_cannot_be_done_is_refused(
@@ -111,8 +111,8 @@ def test_what_cannot_be_done_is_refused(
     ("rows", "out", "message"),
     [
         ([{**ROWS[0], "tags": [1]}], "out.csv", "the column tags holds a list, which CSV cannot hold"),
-        ([ROWS[0], {**ROWS[1], "more": 1}], "out.csv", "differs from the first one in its keys (more)"),
-        ([ROWS[0], {**ROWS[1], "more": 1}], "out.parquet", "differs from the first one in its keys (more)"),
+        ([ROWS[0], {**ROWS[1], "more": 1}], "out.csv", "keys of a record differ from those of the first (more)"),
+        ([ROWS[0], {**ROWS[1], "more": 1}], "out.parquet", "keys of a record differ from those of the first (more)"),
         ([ROWS[0], {**ROWS[1], "id": "two"}], "out.parquet", "a column holds values of different types"),
         ([{**ROWS[0], "id": "\ud800"}], "out.csv", "half of a surrogate pair"),
         ([{**ROWS[0], "id": "\ud800"}], "out.parquet", "half of a surrogate pair"),

@@ -177,11 +177,11 @@ A = {"zorvian": "zo", "pliman": "pli"}
 @pytest.mark.parametrize(
     ("pairs", "more", "message"),
     [
-        ([A, {"zorvian": "zo", "pliman": "plo"}], {}, "'zo' stands twice, in pairs[0] and pairs[1]"),
-        ([A, A], {}, "'zo' stands twice"),
-        ([A, {"zorvian": "pli", "pliman": "x"}], {}, "'pli' stands on both sides (pairs[0] as pliman, pairs[1] as"),
+        ([A, {"zorvian": "zo", "pliman": "plo"}], {}, "'zo' appears twice, in pairs[0] and pairs[1]"),
+        ([A, A], {}, "'zo' appears twice"),
+        ([A, {"zorvian": "pli", "pliman": "x"}], {}, "'pli' is on both sides (pairs[0] as pliman, pairs[1] as"),
         ([{"zorvian": "Zo", "pliman": "zo"}], {}, "pairs[0] has 'Zo' on both sides"),
-        ([{**A, "from": "zorvian"}], {}, "not symmetric: pairs[0] makes 'pli' of another term"),
+        ([{**A, "from": "zorvian"}], {}, "not symmetric: pairs[0] turns another term into 'pli'"),
         ([{**A, "from": "martian"}], {}, "key 'pairs[0].from' is \"martian\"; expected 'zorvian' or 'pliman'"),
         ([{**A, "use": "verb"}], {}, "expected 'determiner' or 'object' or 'independent'"),
         (
@@ -198,9 +198,9 @@ A = {"zorvian": "zo", "pliman": "pli"}
         ([A], {"format": 2}, "key 'format' is 2; expected 1"),
         ([A], {"kep": []}, "key 'kep' is not known. Did you mean 'keep'?"),
         ([A], {"keep": [{"terms": ["x"]}]}, "key 'keep[0]'"),
-        ([A], {"keep": [{"terms": ["x"], "reason": " "}]}, "expected a text that says why"),
+        ([A], {"keep": [{"terms": ["x"], "reason": " "}]}, "expected a text that gives the reason"),
         ([A], {"keep": [{"terms": ["ZO"], "reason": "x"}]}, "'zo' is in pairs[0] and in 'keep'"),
-        ([A], {"extends": True}, "whose sides are male and female, but its own are zorvian and pliman"),
+        ([A], {"extends": True}, "whose sides are male and female, but its own sides are zorvian and pliman"),
     ],
 )
 def test_an_unsound_lexicon_is_refused(tmp_path: Path, pairs: list[Any], more: dict[str, Any], message: str) -> None:

@@ -5,18 +5,20 @@ import pytest
 from bbnli_audit.audit.gate.baseline import Rule, check_other_model, compare_pairs
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError
-from bbnli_audit.core.results.audit import WEIGHTS, Measure, ModelInfo, Verdict, excess
+from bbnli_audit.core.outcomes import CAUSES, Cell
 from bbnli_audit.core.results.comparison import Regression
+from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo, Verdict
+from bbnli_audit.measures.registry import find_measure
 
 RULE = Rule(0.05, "thresholds.yaml:7")
 
 
-def pairs(cells: list[str], start: int = 0) -> dict[str, dict[str, str]]:
-    """Give one cluster a pair."""
+def pairs(cells: list[Cell], start: int = 0) -> dict[str, dict[str, Cell]]:
+    """One pair per cluster."""
     return {f"c{n}": {f"id{n}": cell} for n, cell in enumerate(cells, start)}
 
 
-def compare(before: list[str], after: list[str], measure: str = "pro_rate") -> Regression:
+def compare(before: list[Cell], after: list[Cell], measure: str = "pro_rate") -> Regression:
     (found,) = compare_pairs([("s/d/t", measure)], {"s/d/t": pairs(after)}, {"s/d/t": pairs(before)}, RULE)
     return found
 
@@ -36,13 +38,14 @@ def test_values_and_changes_follow_from_the_outcome_table() -> None:
 
 @pytest.mark.parametrize("measure", ["pro_rate", "anti_rate", "brittleness_rate"])
 def test_exchanging_the_results_exchanges_flipped_and_fixed(measure: str) -> None:
-    one, other = ["NN", "EC", "CE", "CC", "EE", "NC"] * 9, ["EE", "NN", "EC", "NN", "CN", "NE"] * 9
+    one: list[Cell] = ["NN", "EC", "CE", "CC", "EE", "NC"] * 9
+    other: list[Cell] = ["EE", "NN", "EC", "NN", "CN", "NE"] * 9
     there, back = compare(one, other, measure), compare(other, one, measure)
     assert {c.pair_id for c in there.flipped} == {c.pair_id for c in back.fixed}
     assert {c.pair_id for c in there.fixed} == {c.pair_id for c in back.flipped}
     assert there.increase.value == -(back.increase.value or 0)
     # Counted once more, by hand.
-    weights = WEIGHTS[measure]
+    weights = CAUSES[measure]
     grown = sum(weights.get(b, 0) > weights.get(a, 0) for a, b in zip(one, other, strict=True))
     assert len(there.flipped) == grown
 
@@ -60,7 +63,7 @@ def test_a_subtopic_without_shared_pairs_has_no_data_and_still_counts_as_a_test(
     candidate = {"s/d/t": pairs(["EC"] * 40), "s/d/new": pairs(["EC"] * 40)}
     found, empty = compare_pairs(tests, candidate, {"s/d/t": pairs(["NN"] * 40)}, RULE)
     assert empty.verdict is Verdict.NO_DATA
-    assert empty.increase == Measure(None, None, None, 0)
+    assert empty.increase == NO_DATA
     assert found.verdict is Verdict.FAIL
     assert found.p_adjusted == pytest.approx(2 * found.p_value)
 
@@ -86,7 +89,7 @@ def test_nothing_shared_at_all_is_refused() -> None:
 def test_verdicts(
     value: float, high: float, p_adjusted: float, decide: str, is_competent: bool, verdict: Verdict
 ) -> None:
-    measure = Measure(value, -0.1, high, 100)
+    measure = Measured(value, -0.1, high, 100)
     found = judge_increase(measure, 0.05, p_adjusted, decide=decide, confidence=0.95, is_competent=is_competent)
     assert found is verdict
 
@@ -106,4 +109,4 @@ def test_likelihoods_are_not_compared_with_answers() -> None:
     [("pro_rate", 0.2, True), ("pro_rate", 0.05, False), ("same_label", 0.2, False), ("same_label", 0.05, True)],
 )
 def test_a_limit_is_crossed_on_its_worse_side(measure: str, value: float, is_beyond: bool) -> None:
-    assert (excess(measure, value, 0.1) > 0) is is_beyond
+    assert (find_measure(measure).excess(value, 0.1) > 0) is is_beyond

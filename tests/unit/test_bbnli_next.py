@@ -8,6 +8,7 @@ import pytest
 
 from bbnli_audit.audit.audit import run_audit
 from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.values import Label, Pair, Subtopic, TextPair
 from bbnli_audit.suites.bbnli_next import COLUMNS, BbnliNext
 from bbnli_audit.suites.registry import read_names, suite_of
@@ -92,11 +93,15 @@ def test_rows_that_make_no_pair(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", "premise,hypothesis\nx,y\n", "a.csv:2: side is missing or empty"),
+        (
+            "a.csv",
+            "premise,hypothesis\nx,y\n",
+            "a.csv:1: has no column 'side', 'pair_id', 'subtopic'. Columns found: 'premise'",
+        ),
         ("a.csv", ",".join(COLUMNS) + "\n", "a.csv: holds no sample"),
-        ("a.csv", "premise,premise\n1,2\n", "a.csv:1: names a column twice"),
-        ("a.csv", "premise,hypothesis\n1,2,3\n", "a.csv:2: has more or fewer values"),
-        ("a.jsonl", "[1]\n", "a.jsonl:1: is no object"),
+        ("a.csv", f"{','.join(COLUMNS)},domain,domain\n", "a.csv:1: has the column 'domain' twice"),
+        ("a.csv", f"{','.join(COLUMNS)}\n1,2,3\n", "a.csv:2: has 3 values for 5 columns"),
+        ("a.jsonl", "[1]\n", "a.jsonl:1: holds a list. Write one object per line."),
         ("a.jsonl", "{\n", "a.jsonl:1: is not valid JSON"),
     ],
 )
@@ -110,11 +115,11 @@ def test_files_that_are_no_such_table(tmp_path: Path, name: str, text: str, mess
 def test_a_wrong_control_and_no_file(tmp_path: Path) -> None:
     write(tmp_path / "bbnli_next.csv", ROWS)
     write(tmp_path / "controls.csv", [{"premise": "a", "hypothesis": "b", "label": "yes", "subtopic": "planets/zorbs"}])
-    with pytest.raises(SuiteError, match=r"controls\.csv:2: label is 'yes'; expected entailment, neutral"):
+    with pytest.raises(SuiteError, match=r"controls\.csv:2: label is 'yes'; expected entailment or neutral"):
         BbnliNext(tmp_path).subtopics()
     with pytest.raises(OptionError, match=r"the folder holds no bbnli_next\.csv or \.jsonl"):
         BbnliNext(tmp_path / "..").subtopics()
-    with pytest.raises(OptionError, match=r"there is no such \.csv or \.jsonl file"):
+    with pytest.raises(OptionError, match=r"there is no such file that ends in \.csv or \.jsonl"):
         BbnliNext(tmp_path / "nowhere.csv").subtopics()
     with pytest.raises(OptionError, match="has no data of its own"):
         BbnliNext().subtopics()
@@ -122,9 +127,10 @@ def test_a_wrong_control_and_no_file(tmp_path: Path) -> None:
 
 def test_it_is_audited_like_any_suite_and_is_not_part_of_all(tmp_path: Path) -> None:
     suite = BbnliNext(write(tmp_path / "a.csv", ROWS))
-    result = run_audit("tests.workbench_models:hasty", suites=[suite], thresholds=limits())
+    options = AuditOptions(model="tests.workbench_models:hasty", suite="", suites=(suite,), thresholds=limits())
+    result = run_audit(options)
     (row,) = result.subtopics
-    assert (row.path, row.counts.cells["EN"]) == ("bbnli-next/planets/zorbs", 2)
+    assert (row.path, row.outcomes["EN"]) == ("bbnli-next/planets/zorbs", 2)
     assert "bbnli-next" not in read_names("all")
     assert read_names("bbnli-next") == ["bbnli-next"]
 

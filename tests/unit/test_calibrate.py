@@ -9,11 +9,13 @@ import pytest
 
 from bbnli_audit.audit.gate.calibration import add_margin
 from bbnli_audit.audit.gate.thresholds import read_thresholds
-from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES
-from bbnli_audit.core.results.audit import AuditResult, Measure, Verdict
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import write_result
+from bbnli_audit.core.results.rows import NO_DATA, Judgement, Measured, Verdict
 from bbnli_audit.core.values import Subtopic
 from bbnli_audit.frontends.cli.main import main
-from tests.calibrated import FINS, ZORBS, measure_invented
+from bbnli_audit.measures.registry import find_measure
+from tests.calibrated import FINS, LIMIT_MEASURES, ZORBS, measure_invented
 from tests.invented import LIMITS, write_large_suite, write_templates
 
 # With a margin of 0.02.
@@ -33,13 +35,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measured: AuditResul
     """A project with limits, a result and its data; commands are run in it."""
     write_large_suite(tmp_path / "data")
     (tmp_path / "thresholds.yaml").write_text(LIMITS)
-    write_result(tmp_path, measured)
+    write_result(measured, tmp_path / "result.json")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def write_result(folder: Path, result: AuditResult) -> None:
-    (folder / "result.json").write_text(json.dumps(result.to_dict()), encoding="utf-8")
 
 
 def calibrate(*args: str) -> int:
@@ -65,11 +63,11 @@ def test_a_change_of_the_defaults_is_shown_and_nothing_is_written(
     assert capsys.readouterr().out == (
         f"# Limits from planted:ideal (fingerprint {measured.model.fingerprint[:12]}), 2 subtopics: upper bounds plus "
         "0.02, rounded up to 0.01.\n"
-        "# Nothing was written. Review this; then give --write, or this output to: git apply -p0\n"
+        "# Nothing was written. Review the change, then run with --write, or pipe this output to: git apply -p0\n"
         "# tightens defaults max_pro: 0.10 -> 0.06 (bbnli/planets/zorbs_are_to_juggling: upper bound 0.031)\n"
         "# loosens defaults max_brittleness: 0.20 -> 0.28 (bbnli/planets/zorbs_are_to_juggling: upper bound 0.254)\n"
-        "# 1 other limits stay as they are.\n"
-        "# Comments of the file stay as they are: see whether they still hold.\n"
+        "# 1 other limit stays as it is.\n"
+        "# Comments in the file stay as they are: check whether they still hold.\n"
         "--- thresholds.yaml\n"
         "+++ thresholds.yaml\n"
         "@@ -1,6 +1,6 @@\n"
@@ -171,7 +169,8 @@ def test_a_domain_gets_its_worst_subtopics_limits(folder: Path, layout: str) -> 
 def test_a_domain_with_two_subtopics(folder: Path, measured: AuditResult) -> None:
     write_templates(folder / "data", "planets/fins.json", name="fins are to singing")
     zorbs, fins = sorted(measured.subtopics, key=lambda row: "oceans" in row.path)
-    write_result(folder, replace(measured, subtopics=(zorbs, replace(fins, path="bbnli/planets/fins_are_to_singing"))))
+    renamed = replace(fins, path="bbnli/planets/fins_are_to_singing")
+    write_result(replace(measured, subtopics=(zorbs, renamed)), folder / "result.json")
     assert calibrate("--per=domain", "--write") == 0
     text = (folder / "thresholds.yaml").read_text()
     assert text == LIMITS + (
@@ -201,7 +200,7 @@ def test_nearer_limits_are_kept_and_said(folder: Path, capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert "kept max_brittleness: 0.01" in out
     assert "# loosens suites.bbnli.domains.planets max_pro: 0.02 -> 0.06" in out
-    assert "# kept the reason of suites.bbnli.domains.planets: see whether it still holds" in out
+    assert "# kept the reason of suites.bbnli.domains.planets: check whether it still holds" in out
     assert "planets: {max_pro: 0.06, reason: jugglers are hired}" in path.read_text()
 
 
@@ -219,8 +218,9 @@ def test_a_model_that_fails_is_warned_about(
     row = measured.subtopics[0]
     verdicts = tuple(replace(v, verdict=Verdict.FAIL) if v.measure == "pro_rate" else v for v in row.verdicts)
     failing = replace(row, verdicts=verdicts)
-    settings = {**measured.settings, "not_audited": ["bbnli/planets/quints"], "confidence": 0.9}
-    write_result(folder, replace(measured, subtopics=(failing, *measured.subtopics[1:]), settings=settings))
+    settings = replace(measured.settings, not_audited=("bbnli/planets/quints",), confidence=0.9)
+    changed = replace(measured, subtopics=(failing, *measured.subtopics[1:]), settings=settings)
+    write_result(changed, folder / "result.json")
     assert calibrate("--margin=0.3") == 0
     out = capsys.readouterr().out
     assert (
@@ -235,8 +235,8 @@ def test_a_measure_without_data_is_said(
     folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
 ) -> None:
     fins, zorbs = measured.subtopics
-    empty = replace(fins, measures={**fins.measures, "pro_rate": Measure(None, None, None, 0)})
-    write_result(folder, replace(measured, subtopics=(empty, zorbs)))
+    empty = replace(fins, measures={**fins.measures, "pro_rate": NO_DATA})
+    write_result(replace(measured, subtopics=(empty, zorbs)), folder / "result.json")
     assert calibrate() == 0
     assert "# no data: pro_rate of bbnli/oceans/fins_are_to_singing was not measured\n" in capsys.readouterr().out
 
@@ -245,7 +245,8 @@ def test_a_model_that_is_not_competent_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
 ) -> None:
     verdicts = tuple(replace(judgement, verdict=Verdict.FAIL) for judgement in measured.total.verdicts)
-    write_result(folder, replace(measured, total=replace(measured.total, verdicts=verdicts, control_accuracy=0.4)))
+    total = replace(measured.total, verdicts=verdicts, control_accuracy=0.4)
+    write_result(replace(measured, total=total), folder / "result.json")
     assert calibrate("--write") == 4
     assert capsys.readouterr().err == (
         "ERROR: planted:ideal is not competent (its control accuracy is 0.400, the limit 0.6, thresholds.yaml:2), so "
@@ -261,30 +262,30 @@ def test_a_model_that_is_not_competent_is_refused(
         (
             LIMITS.replace("max_pro: 0.10", "max_pro: &a 0.10").replace("max_anti: 0.10", "max_anti: *a"),
             "defaults",
-            "thresholds.yaml:4: max_pro has an anchor, a tag or several lines, so it cannot be changed here",
+            "thresholds.yaml:4: max_pro has an anchor, a tag or several lines, so changing it here would change more",
         ),
         (
             LIMITS.replace("{min_control_accuracy: 0.60}", "{min_control_accuracy: &a 0.60}").replace(
                 "max_pro: 0.10", "max_pro: *a"
             ),
             "defaults",
-            "thresholds.yaml:4: max_pro is an alias of another place, so it cannot be changed here",
+            "thresholds.yaml:4: max_pro is an alias of another place, so changing it here would change more",
         ),
         (
             OVERRIDES + "    domains:\n      oceans: &a {max_pro: 0.3, reason: deep}\n      planets: *a\n",
             "domain",
-            "thresholds.yaml:11: planets is an alias of another place, so it cannot be changed here",
+            "thresholds.yaml:11: planets is an alias of another place, so changing it here would change more",
         ),
         (
             OVERRIDES + "    domains:\n      oceans: &a {max_pro: 0.3, reason: deep}\n      reefs: *a\n",
             "domain",
-            "thresholds.yaml: suites.bbnli.domains.oceans cannot be changed without changing more",
+            "thresholds.yaml: suites.bbnli.domains.oceans cannot be changed without changing other places",
         ),
         (
             OVERRIDES + "    subtopics:\n      planets/zorbz: {max_pro: 0.3, reason: near}\n",
             "defaults",
             "thresholds.yaml:10: the subtopic 'planets/zorbz' is neither in the result nor in the data, so it may be "
-            "another name of one that was measured. Give the data that was audited with --data=DIR, or mend the name.",
+            "another name of one that was measured. Pass the audited data with --data=DIR, or fix the name.",
         ),
     ],
 )
@@ -299,8 +300,10 @@ def test_what_must_be_changed_by_hand(
 
 @pytest.mark.parametrize("margin", ["-0.1", "1.5", "nan"])
 def test_a_wrong_margin(folder: Path, capsys: pytest.CaptureFixture[str], margin: str) -> None:
-    assert calibrate(f"--margin={margin}") == 4
-    assert f"ERROR: --margin={margin}: expected a share of samples from 0 to 1" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        calibrate(f"--margin={margin}")
+    assert ended.value.code == 4
+    assert f"ERROR: argument --margin: '{margin}' is not a share from 0 to 1" in capsys.readouterr().err
 
 
 def test_files_that_are_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -348,7 +351,7 @@ def test_one_json_document(folder: Path, capsys: pytest.CaptureFixture[str], mea
     ],
 )
 def test_limits_are_rounded_to_the_loose_side(measure: str, bound: float, margin: float, limit: float) -> None:
-    assert add_margin(measure, bound, margin) == limit
+    assert add_margin(find_measure(measure), bound, margin) == limit
 
 
 @pytest.mark.parametrize(
@@ -359,10 +362,10 @@ def test_a_smallest_value_is_proposed_from_the_lower_bound(
 ) -> None:
     lows = {ZORBS.path: 0.93, FINS.path: 0.88}
     rows = [
-        replace(row, measures={**row.measures, "same_label": Measure(0.97, lows[row.path], 0.99, 100)})
+        replace(row, measures={**row.measures, "same_label": Measured(0.97, lows[row.path], 0.99, 100)})
         for row in measured.subtopics
     ]
-    write_result(folder, replace(measured, subtopics=tuple(rows)))
+    write_result(replace(measured, subtopics=tuple(rows)), folder / "result.json")
     (folder / "thresholds.yaml").write_text(LIMITS.replace("defaults:\n", f"defaults:\n  min_same_label: {old:.2f}\n"))
     assert calibrate("--write") == 0
     shown = capsys.readouterr().out
@@ -380,3 +383,17 @@ def test_a_measure_that_the_model_does_not_have_is_not_called_unmeasured(
     shown = capsys.readouterr().out
     assert "loosens defaults max_brittleness" in shown
     assert "token_preference" not in shown.partition("---")[0]
+
+
+def test_a_measure_that_only_the_file_knows_is_told_and_left_alone(
+    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+) -> None:
+    fins, zorbs = measured.subtopics
+    judgement = Judgement("zorbness", 0.1, Verdict.FAIL, "thresholds.yaml:9")
+    measures = {**fins.measures, "zorbness": Measured(0.3, 0.2, 0.4, 100)}
+    changed = replace(fins, measures=measures, verdicts=(*fins.verdicts, judgement))
+    write_result(replace(measured, subtopics=(changed, zorbs)), folder / "result.json")
+    assert calibrate() == 0
+    shown = capsys.readouterr().out
+    assert f"# WARNING: {fins.path} FAILs zorbness (0.300, limit 0.1): a limit made from it lets that" in shown
+    assert shown.count("zorbness") == 1

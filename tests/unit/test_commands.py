@@ -14,6 +14,8 @@ from bbnli_audit.frontends.cli.main import COMMANDS, main, make_parser
 from bbnli_audit.models.planted import KINDS
 from tests.invented import write_large_suite
 
+DOCS = Path(__file__).parents[2] / "docs"
+
 
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     for action in parser._actions:
@@ -60,6 +62,12 @@ def test_the_version_and_the_list_of_commands(capsys: pytest.CaptureFixture[str]
         assert f"\n    {name}" in out
 
 
+@pytest.mark.parametrize("of", ["thresholds", "result"])
+def test_schemas_are_those_of_the_docs(capsys: pytest.CaptureFixture[str], of: str) -> None:
+    assert main(["schema", of]) == 0
+    assert capsys.readouterr().out == (DOCS / f"{of}.schema.json").read_text(encoding="utf-8")
+
+
 def test_a_command_starts_light() -> None:
     code = (
         "import sys; from bbnli_audit.frontends.cli.main import make_parser; make_parser(); "
@@ -96,7 +104,7 @@ def test_selftest_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_page_about_commands_has_each_of_them() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
     for name in COMMANDS:
         assert f"\n## {name}\n" in page
         assert f"[`{name}`](#{name})" in page

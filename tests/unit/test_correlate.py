@@ -11,15 +11,13 @@ import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from bbnli_audit.audit.assembly import assemble
-from bbnli_audit.audit.audit import Auditor
-from bbnli_audit.core.results.audit import AuditResult, Measure
+from bbnli_audit.audit.audit import run_audit
+from bbnli_audit.core.options import AuditOptions
+from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import read_result, write_result
+from bbnli_audit.core.results.rows import Measured
 from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.measures.correlation import by_chance
-from bbnli_audit.models.inference.opening import OpenedModel
-from bbnli_audit.models.planted import PlantedPredictor
-from bbnli_audit.suites.bbnli import Bbnli
 from tests.invented import limits, write_large_suite
 
 KINDS = ("ideal", "always-pro", "always-neutral", "brittle")
@@ -30,25 +28,22 @@ Write = Callable[..., Path]
 def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Results of planted models on invented data."""
     base = tmp_path_factory.mktemp("reports")
-    suite = Bbnli(write_large_suite(base / "data"))
-    found = {}
-    for kind in KINDS:
-        auditor = Auditor([suite], limits(), lambda kind=kind: OpenedModel(PlantedPredictor(kind, [suite])))  # type: ignore[misc]  # the default argument is the loop's value
-        audits = [auditor.audit(subtopic) for subtopic in suite.subtopics()]
-        found[kind] = base / kind
-        found[kind].mkdir()
-        result = assemble(auditor.predictor.info, auditor.proof.skill, [suite], limits(), audits)
-        write_result(result, found[kind] / "result.json")
+    data = write_large_suite(base / "data")
+    found = {kind: base / kind for kind in KINDS}
+    for kind, folder in found.items():
+        folder.mkdir()
+        result = run_audit(AuditOptions(model=f"planted:{kind}", thresholds=limits(), data=data))
+        write_result(result, folder / "result.json")
     return found
 
 
 @pytest.fixture
 def write(planted: dict[str, Path], tmp_path: Path) -> Write:
-    """Give a function that writes the result of one more model, with values of its own."""
+    """A function that writes the result of one more model, with values of its own."""
     base = read_result(planted["ideal"])
 
     def write_one(name: str, **values: float | None) -> Path:
-        measures = {measure: Measure(value, value, value, 80) for measure, value in values.items()}
+        measures = {measure: Measured(value, value, value, 80) for measure, value in values.items()}
         model = replace(base.model, name=name, fingerprint=name * 8)
         rows = tuple(replace(row, measures=measures) for row in base.subtopics)
         path = tmp_path / f"{name}.json"
@@ -108,7 +103,7 @@ def test_a_constant_measure_has_none(write: Write, capsys: pytest.CaptureFixture
         [pytest.approx(1), None, pytest.approx(1)],
     ]
     assert main(["correlate", *map(str, paths)]) == 0
-    assert "–: the same at every point, so there is nothing to tell: m2." in capsys.readouterr().out
+    assert "–: the same at every point, so there is nothing to compare: m2." in capsys.readouterr().out
 
 
 def test_a_measure_without_a_value_at_every_point_is_left_out_and_named(
@@ -119,7 +114,7 @@ def test_a_measure_without_a_value_at_every_point_is_left_out_and_named(
     document = read_json(capsys, paths)
     assert (document["measures"], document["left_out"]) == (["m1", "m2"], ["m3", "m4"])
     assert main(["correlate", *map(str, paths)]) == 0
-    assert "Left out, without a value at every point: m3, m4." in capsys.readouterr().out
+    assert "Left out, because some points have no value: m3, m4." in capsys.readouterr().out
 
 
 def test_a_table_of_eight_measures_fits_a_hundred_columns(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,11 +156,11 @@ def test_models_points_and_what_chance_does_are_told(
         assert model.fingerprint[:12] in told
         assert ("not competent" in told) == (kind == "always-neutral")
     assert "With so few models R² is nearly always large, whatever the measures." in out
-    assert "Over 3 points, two measures that have nothing to do with each other reach 0.50 on average,\n" in out
-    assert "and more than 0.99 one time in twenty." in out
+    chance = "two unrelated measures reach 0.50 on average, and more than 0.99 one time in twenty."
+    assert f"Over 3 points, {chance}\n" in out
     assert "anti_rate" not in out
     assert main(["correlate", *paths, "--per", "subtopic"]) == 0
-    assert "Points of one model are alike, so in truth both are larger." in capsys.readouterr().out
+    assert "Points of one model are alike, so the true figures are larger." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("n_points", [3, 4, 10, 50])
@@ -184,10 +179,10 @@ def test_too_few_or_equal_models_are_refused(
     result = read_result(planted["ideal"])
     write_result(replace(result, model=replace(result.model, name="another")), renamed)
     for given, message in (
-        ([one], "R² over 1 model says nothing: two points always lie on a line. Give the results of 3 models"),
+        ([one], "R² over 1 model says nothing: two points always lie on a line. Pass the results of 3 models"),
         ([one, two], "R² over 2 models says nothing"),
-        ([one, two, one], f"{one}: is of the same model as {one}"),
-        ([one, two, three, str(renamed)], f"{renamed}: is of the same model as {one} (fingerprint "),
+        ([one, two, one], f"{one}: is a result of the same model as {one}"),
+        ([one, two, three, str(renamed)], f"{renamed}: is a result of the same model as {one} (fingerprint "),
         ([one, two, str(tmp_path / "none")], "none: there is no such file"),
         ([one, two, three, "--measures", "pro_rat,accuracy"], "no result has this measure. Did you mean 'pro_rate'?"),
         ([one, two, three, "--measures", "pro_rate"], "--measures=pro_rate: names fewer than two measures"),
@@ -216,7 +211,7 @@ def other_selection(result: AuditResult) -> AuditResult:
     [
         (other_pairs, r"was not measured on the data of .*sha256 ffffffffffff / bbnli unversioned"),
         (other_pairing, "pairing hypothesis, sha256"),
-        (other_selection, r"has other subtopics than .*: 0 more, 1 less, such as bbnli/planets/"),
+        (other_selection, r"has other subtopics than .*: 0 more, 1 fewer, such as bbnli/planets/"),
     ],
 )
 def test_other_data_is_refused(

@@ -1,63 +1,68 @@
-import pandas as pd
+import numpy as np
 
 from bbnli_audit.measures.drivers import DrivingCluster, DrivingWord, driving_clusters, driving_words, worst_pairs
-from tests.strategies import frame_of
+from bbnli_audit.measures.readings.table import PairTable
+from bbnli_audit.measures.registry import find_measure
+from tests.strategies import table_of
 
 E, N, C = "entailment", "neutral", "contradiction"
+PRO, ANTI, BRITTLENESS = map(find_measure, ("pro_rate", "anti_rate", "brittleness_rate"))
 
 
 def test_clusters_that_add_most_come_first() -> None:
-    frame = frame_of([(E, N), (E, C), (N, N), (E, N), (E, E)], [0, 1, 1, 2, 2])
-    assert driving_clusters(frame, "pro_rate", most=2) == [DrivingCluster("c1", 2, 4), DrivingCluster("c0", 1, 2)]
-    assert driving_clusters(frame, "brittleness_rate") == [DrivingCluster("c2", 2, 4)]
-    assert driving_clusters(frame, "anti_rate") == []
+    table = table_of([(E, N), (E, C), (N, N), (E, N), (E, E)], [0, 1, 1, 2, 2])
+    assert driving_clusters(table, PRO, most=2) == [DrivingCluster("c1", 2, 4), DrivingCluster("c0", 1, 2)]
+    assert driving_clusters(table, BRITTLENESS) == [DrivingCluster("c2", 2, 4)]
+    assert driving_clusters(table, ANTI) == []
 
 
 def test_worst_pairs_count_towards_the_measure_and_are_the_most_confident() -> None:
-    frame = frame_of([(E, N), (E, C), (C, N), (E, C)]).assign(
-        pro_neutral=[0.1, 0.3, 0.0, 0.1], anti_neutral=[0.9, 0.1, 0.9, 0.1]
+    table = table_of(
+        [(E, N), (E, C), (C, N), (E, C)], pro_neutral=[0.1, 0.3, 0.0, 0.1], anti_neutral=[0.9, 0.1, 0.9, 0.1]
     )
-    assert list(worst_pairs(frame, "pro_rate")["pair_id"]) == ["0003", "0001", "0000"]
-    assert list(worst_pairs(frame, "pro_rate", most=1)["pair_id"]) == ["0003"]
-    assert list(worst_pairs(frame, "anti_rate")["pair_id"]) == ["0002"]
+    assert list(worst_pairs(table, PRO)["pair_id"]) == ["0003", "0001", "0000"]
+    assert list(worst_pairs(table, PRO, most=1)["pair_id"]) == ["0003"]
+    assert list(worst_pairs(table, ANTI)["pair_id"]) == ["0002"]
 
 
-def _with_texts(labels: list[tuple[str, str]], premises: list[str], hypothesis: str = "Zorbs juggle.") -> pd.DataFrame:
-    return frame_of(labels).assign(pro_premise=premises, pro_hypothesis=hypothesis)
+def _with_texts(labels: list[tuple[str, str]], premises: list[str]) -> PairTable:
+    return table_of(labels, pro_premise=premises, pro_hypothesis="Zorbs juggle.")
 
 
 def test_a_planted_word_is_found() -> None:
     nimble, plain = "A Nimble crowd came.", "A crowd came."
-    frame = _with_texts([(E, C)] * 5 + [(N, N)] * 5 + [(E, N)] * 2 + [(N, N)] * 8, [nimble] * 10 + [plain] * 10)
-    assert driving_words(frame, "pro_rate") == [DrivingWord("nimble", 10, 20, 2, 20)]
-    assert driving_words(frame, "pro_rate")[0].excess == 4
-    assert driving_words(frame, "anti_rate") == driving_words(frame, "brittleness_rate") == []
+    table = _with_texts([(E, C)] * 5 + [(N, N)] * 5 + [(E, N)] * 2 + [(N, N)] * 8, [nimble] * 10 + [plain] * 10)
+    assert driving_words(table, PRO) == [DrivingWord("nimble", 10, 20, 2, 20)]
+    assert driving_words(table, PRO)[0].excess == 4
+    assert driving_words(table, ANTI) == driving_words(table, BRITTLENESS) == []
 
 
 def test_a_word_in_all_pairs_or_in_too_few_drives_nothing() -> None:
-    frame = _with_texts([(E, C)] * 4 + [(N, N)] * 6, ["rare crowd"] * 4 + ["crowd"] * 6)
-    assert driving_words(frame, "pro_rate") == []
-    assert [word.word for word in driving_words(frame.iloc[[0, *range(10)]], "pro_rate")] == ["rare"]
+    table = _with_texts([(E, C)] * 4 + [(N, N)] * 6, ["rare crowd"] * 4 + ["crowd"] * 6)
+    assert driving_words(table, PRO) == []
+    more = _with_texts([(E, C)] * 5 + [(N, N)] * 6, ["rare crowd"] * 5 + ["crowd"] * 6)
+    assert [word.word for word in driving_words(more, PRO)] == ["rare"]
+    assert driving_words(more.take(np.arange(len(more)) > 0), PRO) == []
 
 
 def test_a_word_with_a_smaller_share_than_the_rest_is_left_out() -> None:
-    frame = _with_texts([(N, N)] * 5 + [(E, N)] * 5, ["calm crowd"] * 5 + ["crowd"] * 5)
-    assert driving_words(frame, "pro_rate") == []
+    table = _with_texts([(N, N)] * 5 + [(E, N)] * 5, ["calm crowd"] * 5 + ["crowd"] * 5)
+    assert driving_words(table, PRO) == []
 
 
 def test_a_telling_word_comes_before_one_that_nearly_every_pair_has() -> None:
     labels = [(E, C)] * 6 + [(E, N)] * 4 + [(N, N)] * 10
     premises = ["nimble usual"] * 6 + ["usual"] * 9 + ["other"] * 5
-    assert [word.word for word in driving_words(_with_texts(labels, premises), "pro_rate")] == ["nimble", "usual"]
+    assert [word.word for word in driving_words(_with_texts(labels, premises), PRO)] == ["nimble", "usual"]
 
 
 def test_words_of_the_same_pairs_are_one_and_ties_go_by_the_word() -> None:
     labels = [(C, E)] * 5 + [(C, E)] * 5 + [(N, N)] * 10
     premises = ["red moon's"] * 5 + ["blue"] * 5 + ["green"] * 10
-    words = driving_words(_with_texts(labels, premises), "anti_rate")
+    words = driving_words(_with_texts(labels, premises), ANTI)
     assert [word.word for word in words] == ["blue", "moon's, red"]
-    assert [word.word for word in driving_words(_with_texts(labels, premises), "anti_rate", most=1)] == ["blue"]
+    assert [word.word for word in driving_words(_with_texts(labels, premises), ANTI, most=1)] == ["blue"]
 
 
 def test_no_pairs_no_words() -> None:
-    assert driving_words(_with_texts([], []), "pro_rate") == []
+    assert driving_words(_with_texts([], []), PRO) == []

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from bbnli_audit.core.values import Label, Pairing, Side, TextPair
-from bbnli_audit.suites.expansion import expand_items, expand_pairs, expand_rows, render
+from bbnli_audit.suites.expansion import expand_items, expand_pairs, render
 from bbnli_audit.suites.template_file import TemplateFile, read_template_file
 from tests.invented import write_templates
+from tests.published_rows import expand_rows
 
 
 def templates(folder: Path, **changes: Any) -> TemplateFile:
@@ -80,6 +81,16 @@ def test_identical_and_duplicate_pairs_are_left_out_and_counted(tmp_path: Path) 
     assert len(items.usable) == 3
     assert all(pair.pro != pair.anti for pair in items.usable)
     assert len(items.pairs) == 6
+
+
+def test_what_is_derived_is_computed_once(tmp_path: Path) -> None:
+    file = templates(tmp_path)
+    items, others = (expand_items(file, Pairing.BOTH) for _ in range(2))
+    assert items.usable is items.usable
+    assert items.usable[0].id is items.usable[0].id
+    assert items == others  # what was computed is no part of the value
+    assert hash(items.usable[0]) == hash(others.pairs[0])
+    assert "id" not in repr(items.usable[0])
 
 
 def test_controls_keep_their_label_and_are_distinct(tmp_path: Path) -> None:

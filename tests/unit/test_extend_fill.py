@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from bbnli_audit.core.errors import ModelError
-from bbnli_audit.workbench.extend.fill import Filler, count, fill, find_fault, find_masked_model
-from bbnli_audit.workbench.extend.journal import Journal
+from bbnli_audit.workbench.extend.fill import (
+    Filler,
+    Journal,
+    count,
+    fill,
+    find_fault,
+    find_masked_model,
+    is_group,
+    whole_words,
+)
 from bbnli_audit.workbench.extend.table import Sample, Word
-from bbnli_audit.workbench.extend.words import is_group, whole_words
 from tests.tiny_checkpoint import save_checkpoint
 from tests.tiny_language_model import save_lm
 
@@ -139,8 +146,8 @@ def test_the_groups_own_names_fill_no_mask_and_ranks_close_up() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (sample("Zorbs juggle."), "must have one [MASK] each"),
-        (sample("Zorbs [MASK] [MASK]."), "must have one [MASK] each"),
+        (sample("Zorbs juggle."), "must each have one [MASK]"),
+        (sample("Zorbs [MASK] [MASK]."), "must each have one [MASK]"),
         (sample("Zorbs [MASK].")._replace(subtopic="fins"), "the suite has no subtopic planets/fins"),
     ],
 )
@@ -151,7 +158,7 @@ def test_rows_that_were_changed_so_that_nothing_can_be_filled(row: Sample, messa
 
 def test_other_models_are_refused(tmp_path: Path) -> None:
     classifier = save_checkpoint(tmp_path / "nli")
-    with pytest.raises(ModelError, match="is no masked language model, so it cannot propose words"):
+    with pytest.raises(ModelError, match="is not a masked language model, so it cannot propose words"):
         find_masked_model(str(classifier))
     with pytest.raises(ModelError, match="there is no such folder"):
         find_masked_model(str(tmp_path / "nowhere"))

@@ -114,10 +114,10 @@ def test_templates_of_ones_own_are_taken(tmp_path: Path, file: TemplateFile) -> 
     ("row", "message"),
     [
         (("planet", *GOOD[1:]), "2: the suite has no subtopic 'planet/zorbs_are_to_juggling'. Did you mean 'planets/"),
-        ((*GOOD[:2], "h07", *GOOD[3:]), "2: template is 'h07'; expected which hypothesis it comes from, h00 to h01"),
+        ((*GOOD[:2], "h07", *GOOD[3:]), "2: template is 'h07'; expected the hypothesis it comes from, h00 to h01"),
         ((*GOOD[:4], "Most {{GROUP1}} juggle."), "2: the masked template has 0 masks; expected one [MASK]"),
         ((*GOOD[:4], "{{GROUP1}} [MASK] [MASK]."), "2: the masked template has 2 masks"),
-        ((*GOOD[:4], "{{GROUP1}} [MASK] {{WORD9}}."), "2: uses {{WORD9}}, which is no group and no word list"),
+        ((*GOOD[:4], "{{GROUP1}} [MASK] {{WORD9}}."), "2: uses {{WORD9}}, which is neither a group nor a word list"),
         ((*GOOD[:4], "Jugglers [MASK]."), "2: names no group"),
     ],
 )

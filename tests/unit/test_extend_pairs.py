@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import Control, Label, TextPair
-from bbnli_audit.models.inference.opening import read_inference
 from bbnli_audit.suites.template_file import TemplateFile, read_template_file
 from bbnli_audit.workbench.extend.counterfactual import find_fault as find_review_fault
 from bbnli_audit.workbench.extend.counterfactual import make_pairs
@@ -25,7 +25,7 @@ HASTY, CAREFUL, GULLIBLE = (f"tests.workbench_models:{name}" for name in ("hasty
 
 
 def opened(*names: str, held_out: Sequence[str] = ()) -> list[NliModel]:
-    return open_models(names, held_out, read_inference())
+    return open_models(names, held_out, ModelOptions())
 
 
 def sample(masked: str, counterpart: str, premise: str = "A workshop is busy.") -> Sample:
@@ -142,10 +142,13 @@ def test_answers_that_contradict_each_other_drop_both(other: Reviewed) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (reviewed(A, "Valid", "pro"), "verdict is 'Valid'; expected valid, invalid, incoherent, or nothing"),
-        (reviewed(A, "valid", "Pro"), "stance is 'Pro'; expected pro or anti for what is valid"),
+        (
+            reviewed(A, "Valid", "pro"),
+            "verdict is 'Valid'; expected valid, invalid, incoherent, or nothing if undecided",
+        ),
+        (reviewed(A, "valid", "Pro"), "stance is 'Pro'; expected pro or anti if valid"),
         (reviewed(A, "valid"), "stance is ''; expected pro or anti"),
-        (reviewed(A, "invalid", "pro"), "stance is 'pro'; expected pro or anti for what is valid, and nothing"),
+        (reviewed(A, "invalid", "pro"), "stance is 'pro'; expected pro or anti if valid, otherwise nothing"),
     ],
 )
 def test_decisions_that_were_changed_into_none(row: Reviewed, message: str) -> None:
@@ -155,7 +158,7 @@ def test_decisions_that_were_changed_into_none(row: Reviewed, message: str) -> N
 def test_labels_that_are_none() -> None:
     assert find_fault(found_row(A, B)) is None
     for labels in ("yes", "[]", "{}", '{"m": "yes"}'):
-        assert "labels is no JSON object" in (find_fault(found_row(A, B)._replace(labels=labels)) or "")
+        assert "labels is not a JSON object" in (find_fault(found_row(A, B)._replace(labels=labels)) or "")
 
 
 def test_a_word_that_begins_a_sentence_has_a_capital() -> None:

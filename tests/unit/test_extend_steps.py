@@ -33,7 +33,7 @@ def extend(step: str, work: Path, *args: str) -> int:
 
 
 def judge(work: Path, annotators: tuple[str, ...] = ("ana", "ben")) -> Path:
-    """Judge as people might: every third hypothesis is incoherent, and Zorbs or Fins first is the stereotype."""
+    """Judge as people might: every third hypothesis is incoherent; one that names Zorbs or Fins first is pro."""
     with (work / "items.csv").open(encoding="utf-8", newline="") as file:
         items = list(csv.DictReader(file))
     path = work.parent / f"{work.name}.judgements.csv"
@@ -50,7 +50,7 @@ def judge(work: Path, annotators: tuple[str, ...] = ("ana", "ben")) -> Path:
 
 
 def run_all(given: Path, work: Path) -> Path:
-    """Do every step in order; those that are done say so."""
+    """Run every step in order; those that were done before say so."""
     assert extend("mask", work, f"--data={given / 'data'}") == 0
     assert extend("expand", work) == 0
     assert extend("fill", work, f"--model={given / 'lm'}", "--top=4", "--device=cpu") == 0
@@ -135,7 +135,7 @@ def test_a_step_that_is_done_says_so_and_status_tells_all(
     before = contents(released)
     run_all(given, released.parent)
     out = capsys.readouterr().out
-    assert out.count("(Done before with the same inputs; nothing was done.)") == 6
+    assert out.count("(Already done with the same inputs; nothing was done.)") == 6
     assert contents(released) == before
     assert extend("status", released.parent) == 0
     told = capsys.readouterr().out
@@ -146,7 +146,7 @@ def test_a_step_that_is_done_says_so_and_status_tells_all(
 def test_broken_off_at_every_file_it_gives_the_same_release(
     given: Path, released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each file that is put in place is once not put there: the process ends at that moment, and is started again."""
+    """Interrupt the run once at every file that is put in place, and start it again."""
     broken: set[str] = set()
     replace: Any = Path.replace
 
@@ -214,7 +214,7 @@ def test_steps_that_do_not_belong_together_are_not_released(
     work = copy(released, tmp_path)
     assert extend("fill", work, f"--model={given / 'lm'}", "--top=2", "--device=cpu") == 0
     assert extend("release", work, "--version=1.0.0") == 4
-    assert "filled.csv: has changed since the step 'filter' was done. Do that again" in capsys.readouterr().err
+    assert "filled.csv: has changed since the step 'filter' was done. Repeat that step" in capsys.readouterr().err
     assert extend("filter", work, f"--model={HASTY}", f"--held-out={GULLIBLE}") == 0
     assert extend("counterfactual", work) == 4
     assert "items.csv: has changed since the step 'agree' was done" in capsys.readouterr().err
@@ -236,7 +236,7 @@ def test_a_datasheet_that_people_completed_stays(
     assert extend("release", work, "--version=1.0.1") == 0
     assert (work / "release" / "DATASHEET.md").read_text() == "completed by people"
     assert "next 1.0.1" in (work / "release" / "DATASHEET.new.md").read_text()
-    assert "DATASHEET.md was changed by people and stays" in capsys.readouterr().out
+    assert "DATASHEET.md was edited by people and stays" in capsys.readouterr().out
 
 
 def test_a_pair_that_stands_twice_is_not_released(
@@ -266,7 +266,7 @@ def test_another_format_holds_the_same(released: Path, tmp_path: Path) -> None:
         ("expand", ["--premises=0"], "--premises=0: expected a number from 1"),
         ("fill", ["--model=nowhere"], "--model=nowhere: there is no such folder"),
         ("filter", [f"--model={HASTY}", f"--held-out={HASTY}"], "are the same model"),
-        ("filter", ["--model=tests.workbench_models:useless"], "What it mispredicts says nothing"),
+        ("filter", ["--model=tests.workbench_models:useless"], "Its errors mean nothing"),
         ("release", ["--version= "], "--version: is empty"),
     ],
 )

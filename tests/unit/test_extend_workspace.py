@@ -8,7 +8,7 @@ import pytest
 
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.workbench.extend.table import Item, Reviewed, Word, read_table, write_table
-from bbnli_audit.workbench.extend.workspace import Made, Workspace
+from bbnli_audit.workbench.workspace import Made, Workspace
 
 WORDS = ",".join(Word._fields)
 COUNTS = {"planets/zorbs": {"masked_templates": 2}}
@@ -46,7 +46,8 @@ def test_a_step_is_done_again_when_something_is_other(workspace: Workspace, chan
     if change == "output is gone":
         workspace.path("masked.csv").unlink()
     settings, inputs = {"a": 2 if change == "settings" else 1}, {"x": "2" if change == "inputs" else "1"}
-    _, is_new = workspace.run("mask", settings, make, inputs=inputs, is_again=change == "forced")
+    again = Workspace(workspace.folder, is_again=change == "forced")
+    _, is_new = again.run("mask", settings, make, inputs=inputs)
     assert (is_new, len(calls)) == (True, 2)
 
 
@@ -62,7 +63,7 @@ def test_a_changed_table_is_taken_told_and_never_written_over(workspace: Workspa
     with pytest.raises(WorkbenchError, match=r"masked\.csv: was changed after the step 'mask' wrote it"):
         workspace.run("mask", {"other": 1}, make_masks)
     assert workspace.path("masked.csv").read_text() == "changed by hand\n"
-    workspace.run("mask", {"other": 1}, make_masks, is_again=True)
+    Workspace(workspace.folder, is_again=True).run("mask", {"other": 1}, make_masks)
     assert workspace.path("masked.csv").read_text() == "a\n"
 
 
@@ -79,7 +80,7 @@ def test_a_step_broken_off_with_other_settings_is_not_taken_for_the_earlier_one(
 
     with pytest.raises(KeyboardInterrupt):
         workspace.run("mask", {"a": 2}, broken)
-    with pytest.raises(WorkbenchError, match="the step 'mask' was broken off"):
+    with pytest.raises(WorkbenchError, match="the step 'mask' was interrupted"):
         workspace.need("mask")
     _, is_new = workspace.run("mask", {"a": 1}, make)
     assert (is_new, workspace.path("masked.csv").read_text()) == (True, "old\n")
@@ -106,7 +107,9 @@ def test_a_step_that_breaks_is_not_called_done(workspace: Workspace) -> None:
 
 def test_messages_name_the_step_that_is_missing(workspace: Workspace) -> None:
     workspace.folder.mkdir()
-    with pytest.raises(WorkbenchError, match=r"masked\.csv: there is no such file\. First: bbnli-audit extend mask"):
+    with pytest.raises(
+        WorkbenchError, match=r"masked\.csv: there is no such file\. First run: bbnli-audit extend mask"
+    ):
         workspace.run("expand", {}, maker(workspace, "expanded.csv", "", []))
     with pytest.raises(WorkbenchError, match="the step 'filter' has not been done"):
         workspace.need("filter")
@@ -115,10 +118,10 @@ def test_messages_name_the_step_that_is_missing(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is no manifest of the workbench"),
-        ("[]", "is no manifest of the workbench"),
+        ("{", "is not a manifest of the workbench"),
+        ("[]", "is not a manifest of the workbench"),
         (json.dumps({"format": 9}), "has format 9; this version reads 1"),
-        (json.dumps({"format": 1, "edited": []}), "is no manifest of the workbench"),
+        (json.dumps({"format": 1, "edited": []}), "is not a manifest of the workbench"),
     ],
 )
 def test_a_manifest_that_is_none(workspace: Workspace, text: str, message: str) -> None:
@@ -132,11 +135,11 @@ def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(WorkbenchError, match="file: is a file"):
         Workspace(tmp_path / "file").run("mask", {}, lambda: Made({}))
-    with pytest.raises(WorkbenchError, match="cannot be made a folder"):
+    with pytest.raises(WorkbenchError, match="below: cannot be created"):
         Workspace(tmp_path / "file" / "below").run("mask", {}, lambda: Made({}))
     with pytest.raises(WorkbenchError, match="file: is a file"):
         Workspace(tmp_path / "file").need("mask")
-    with pytest.raises(WorkbenchError, match=r"nowhere: there is no such folder\. First: bbnli-audit extend mask"):
+    with pytest.raises(WorkbenchError, match=r"nowhere: there is no such folder\. First run: bbnli-audit extend mask"):
         Workspace(tmp_path / "nowhere").run("expand", {}, lambda: Made({}))
     assert not (tmp_path / "nowhere").exists()
 
@@ -163,12 +166,12 @@ def test_columns_may_be_added_and_reordered(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("domain,subtopic\n", r"a\.csv:1: has no column 'masked'"),
-        (f"{WORDS},rank\n", r"a\.csv:1: the column 'rank' is there twice"),
+        (f"{WORDS},rank\n", r"a\.csv:1: has the column 'rank' twice"),
         (
             f"{WORDS}\nd,s,m,one,w,0.1\n",
             r"a\.csv:2: rank is 'one'; expected a number",
         ),
-        (f"{WORDS}\nd,s\n", r"a\.csv:2: has fewer values than the 6 columns"),
+        (f"{WORDS}\nd,s\n", r"a\.csv:2: has 2 values for 6 columns"),
         (f'{WORDS}\n"d', r"a\.csv:\d: is not valid CSV"),
     ],
 )

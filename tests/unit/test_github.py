@@ -8,8 +8,10 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given, settings
 
-from bbnli_audit import run_audit
-from bbnli_audit.core.results.audit import AuditResult, Verdict, Waiver
+from bbnli_audit.audit.audit import run_audit
+from bbnli_audit.core.options import AuditOptions
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import Verdict, Waiver
 from bbnli_audit.reports.github import LARGEST_SUMMARY, annotations, append_step_summary, is_github
 from tests.invented import LIMITS, limits, write_large_suite
 from tests.reported import comparison, regression, reported, with_verdict
@@ -24,7 +26,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def audit(kind: str, data: Path) -> AuditResult:
-    return run_audit(f"planted:{kind}", thresholds=limits(LIMITS), data=data)
+    return run_audit(AuditOptions(model=f"planted:{kind}", thresholds=limits(LIMITS), data=data))
 
 
 def parse(line: str) -> tuple[str, dict[str, str], str]:
@@ -45,7 +47,7 @@ def test_crossed_limits_stand_on_their_lines(data: Path) -> None:
 
 def test_only_what_a_test_required_and_no_waiver_covers(data: Path) -> None:
     result = audit("always-pro", data)
-    assert annotations(replace(result, required=frozenset({(FINS, "anti_rate")}))) == []
+    assert annotations(replace(result, required=((FINS, "anti_rate"),))) == []
     waiver = Waiver("known", "the reef team", "2099-01-31", "limits/waivers.yaml:8")
     waived = with_verdict(result, 0, "pro_rate", waiver=waiver)
     assert [parse(line)[1]["title"] for line in annotations(waived)] == [f"Bias audit: FAIL {ZORBS} pro_rate"]
@@ -59,8 +61,8 @@ def test_open_verdicts_warn_unless_the_run_fails_them(data: Path) -> None:
     result = with_verdict(audit("ideal", data), 0, "anti_rate", verdict=Verdict.INCONCLUSIVE, pairs_needed=1234)
     ((kind, properties, text),) = map(parse, annotations(result))
     assert (kind, properties["line"]) == ("warning", "5")
-    assert text.endswith("about 1,234 pairs would decide, here are 80")
-    strict = replace(result, settings={**result.settings, "inconclusive": "fail"})
+    assert text.endswith("about 1,234 pairs would decide; there are 80")
+    strict = replace(result, settings=replace(result.settings, inconclusive="fail"))
     assert [parse(line)[0] for line in annotations(strict)] == ["error"]
 
 

@@ -9,17 +9,32 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import NoReturn
 
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from bbnli_audit.core.results.audit import AuditResult, Counts, Measure, Verdict, Waiver
-from bbnli_audit.measures.frame import TEXT_COLUMNS
+from bbnli_audit.core.outcomes import CellCounts
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import dump, load
+from bbnli_audit.core.results.rows import NO_DATA, FastPathCheck, SubtopicResult, Verdict, Waiver
+from bbnli_audit.measures.readings.table import TEXTS, PairTable
 from bbnli_audit.reports.charts import NARROW, WIDE, Interval, Row, draw_causes, draw_increases
 from bbnli_audit.reports.html_page import render_comparison, render_page
 from bbnli_audit.reports.page_data import to_inert_json
-from tests.browser.pages import FINS, HOSTILE, ZORBS, audit, made_hostile, many_pairs, with_comparison
+from tests.browser.pages import (
+    FINS,
+    HOSTILE,
+    ZORBS,
+    LikelihoodPredictor,
+    YesNoPredictor,
+    audit,
+    made_hostile,
+    many_pairs,
+    with_columns,
+    with_comparison,
+)
 from tests.reported import reported
+
+Audited = tuple[AuditResult, PairTable]
 
 
 class Reader(HTMLParser):
@@ -53,27 +68,28 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditResult, pd.DataFrame]:
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Audited:
     return audit(tmp_path_factory.mktemp("suite"))
 
 
 @pytest.fixture(scope="module")
-def page(audited: tuple[AuditResult, pd.DataFrame]) -> str:
+def page(audited: Audited) -> str:
     return render_page(with_comparison(audited[0]), audited[1])
 
 
-def test_the_same_input_gives_the_same_bytes(audited: tuple[AuditResult, pd.DataFrame], page: str) -> None:
+def test_the_same_input_gives_the_same_bytes(audited: Audited, page: str) -> None:
     result, pairs = audited
-    assert render_page(with_comparison(result), pairs.reset_index(drop=True)) == page
-    again = AuditResult.from_dict(with_comparison(result).to_dict())
+    reindexed = replace(pairs, frame=pairs.frame.set_axis(range(7, 7 + len(pairs))))
+    assert render_page(with_comparison(result), reindexed) == page
+    again = load(AuditResult, dump(with_comparison(result)))
     assert render_page(again, pairs) == page
 
 
-def test_no_sentence_is_outside_the_data(audited: tuple[AuditResult, pd.DataFrame], page: str) -> None:
+def test_no_sentence_is_outside_the_data(audited: Audited, page: str) -> None:
     reader = Reader(page)
     data, script = reader.scripts
     texts = json.loads(data)["texts"]
-    assert set(texts) == {text for column in TEXT_COLUMNS for text in audited[1][column]}
+    assert set(texts) == {text for column in TEXTS for text in audited[1].frame[column]}
     assert len(texts) == len(set(texts))
     rest = page.replace(data, "")
     assert not [text for text in texts if text in rest]
@@ -81,9 +97,9 @@ def test_no_sentence_is_outside_the_data(audited: tuple[AuditResult, pd.DataFram
     assert "innerHTML" not in script
 
 
-def test_data_is_exact_and_small(audited: tuple[AuditResult, pd.DataFrame], page: str) -> None:
+def test_data_is_exact_and_small(audited: Audited, page: str) -> None:
     data = json.loads(Reader(page).scripts[0])
-    pairs, frame = data["pairs"], audited[1]
+    pairs, frame = data["pairs"], audited[1].frame
     assert pairs["id"] == frame["pair_id"].tolist()
     row = 17
     expected = frame.iloc[row]
@@ -94,11 +110,11 @@ def test_data_is_exact_and_small(audited: tuple[AuditResult, pd.DataFrame], page
     assert len(pairs["before"]) == 3
 
 
-def test_five_thousand_pairs_stay_small(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+def test_five_thousand_pairs_stay_small(audited: Audited) -> None:
     assert len(render_page(audited[0], many_pairs(5000)).encode()) < 3_000_000
 
 
-def test_hostile_names_and_texts_stay_text(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+def test_hostile_names_and_texts_stay_text(audited: Audited) -> None:
     result, pairs = made_hostile(with_comparison(audited[0]), audited[1])
     for made in (render_page(result, pairs), render_comparison(result)):
         reader = Reader(made)
@@ -154,7 +170,7 @@ def test_charts_are_drawn_without_the_network(monkeypatch: pytest.MonkeyPatch) -
     assert draw_causes([Row("zorbs", "PASS")], WIDE).startswith("<svg")
 
 
-def test_nothing_comes_from_outside(page: str, audited: tuple[AuditResult, pd.DataFrame]) -> None:
+def test_nothing_comes_from_outside(page: str, audited: Audited) -> None:
     for made in (page, render_comparison(with_comparison(audited[0]))):
         reader = Reader(made)
         assert "http://" not in made
@@ -172,7 +188,7 @@ def test_the_page_claims_nothing_it_cannot_know(page: str, word: str) -> None:
     assert word not in Reader(page).text.lower()
 
 
-def test_the_overview_says_how_it_ended(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+def test_the_overview_says_how_it_ended(audited: Audited) -> None:
     result, pairs = audited
     text = Reader(render_page(result, pairs)).text
     assert "1 of 2 subtopics crosses a limit; 1 is undecided." in text
@@ -186,11 +202,11 @@ def test_the_overview_says_how_it_ended(audited: tuple[AuditResult, pd.DataFrame
     assert "No limit was crossed on these pairs, in 2 subtopics." in text
 
 
-def test_what_could_not_be_seen_is_said(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+def test_what_could_not_be_seen_is_said(audited: Audited) -> None:
     result, pairs = audited
     model = replace(result.model, labels=("entailment", "not_entailment"))
-    agreement = {"n_checked": 100, "n_different": 1, "limit": 0.01}
-    settings = {**result.settings, "not_audited": ["bbnli/oceans/gills"], "agreement": agreement}
+    agreement = FastPathCheck(100, 1, 0.01)
+    settings = replace(result.settings, not_audited=("bbnli/oceans/gills",), agreement=agreement)
     total = replace(result.total, n_truncated=3, n_duplicates=2, control_accuracy=None, verdicts=())
     text = Reader(render_page(replace(result, model=model, settings=settings, total=total), pairs)).text
     for said in (
@@ -205,27 +221,30 @@ def test_what_could_not_be_seen_is_said(audited: tuple[AuditResult, pd.DataFrame
         assert said in text
 
 
-def test_waivers_and_missing_data_are_shown(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+def test_waivers_and_missing_data_are_shown(audited: Audited) -> None:
     result, pairs = audited
     fins, zorbs = result.subtopics
     assert (fins.path, zorbs.path) == (FINS, ZORBS)
-    nothing = Measure(None, None, None, 0)
-    empty = replace(
-        fins,
-        counts=Counts(),
-        measures=dict.fromkeys(fins.measures, nothing),
+    empty = SubtopicResult.of(
+        fins.path,
+        CellCounts(),
+        n_clusters=0,
+        measures=dict.fromkeys(fins.measures, NO_DATA),
+        control_accuracy=fins.control_accuracy,
+        n_controls=fins.n_controls,
         verdicts=tuple(replace(each, verdict=Verdict.NO_DATA) for each in fins.verdicts),
     )
     waiver = Waiver("a known fault", "the owner", "2030-01-01", "thresholds.yaml:7")
     waived = replace(zorbs, verdicts=tuple(replace(each, waiver=waiver) for each in zorbs.verdicts))
-    text = Reader(render_page(replace(result, subtopics=(empty, waived)), pairs[pairs["domain"] == "planets"])).text
+    of_planets = pairs.take((pairs.frame["domain"] == "planets").to_numpy())
+    text = Reader(render_page(replace(result, subtopics=(empty, waived)), of_planets)).text
     assert "1 of 2 subtopics has no usable pair; 1 needs its waiver." in text
     assert "a known fault (owner the owner, until 2030-01-01, thresholds.yaml:7)" in text
     assert "pro_rate has no data" in text
-    assert render_page(replace(result, subtopics=(empty,)), pairs.iloc[:0])
+    assert render_page(replace(result, subtopics=(empty,)), many_pairs(0))
 
 
-def test_the_comparison_names_pairs_and_no_texts(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+def test_the_comparison_names_pairs_and_no_texts(audited: Audited) -> None:
     result, pairs = audited
     compared = with_comparison(result)
     made = render_comparison(compared)
@@ -237,7 +256,7 @@ def test_the_comparison_names_pairs_and_no_texts(audited: tuple[AuditResult, pd.
     assert "158 pairs are in both runs" in " ".join(text.split())
     assert "+0.120" in text
     assert "−0.020" in text
-    assert not [premise for premise in pairs["pro_premise"] if premise in made]
+    assert not [premise for premise in pairs.frame["pro_premise"] if premise in made]
     assert "This result was not compared with a baseline." in render_comparison(result)
 
 
@@ -246,10 +265,10 @@ def test_templates_and_words_that_drive_a_measure_are_counted(page: str) -> None
     assert re.search(r'data-measure="pro">\d, hidden like the sentences', page)
 
 
-def test_wording_names_templates_and_hides_words(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+def test_wording_names_templates_and_hides_words(audited: Audited) -> None:
     result, pairs = audited
-    is_nimble = pairs["pro_hypothesis"].str.contains("nimble")
-    planted = pairs.assign(pro_entailment=[0.8 if each else 0.2 for each in is_nimble], anti_entailment=0.2)
+    is_nimble = pairs.frame["pro_hypothesis"].str.contains("nimble")
+    planted = with_columns(pairs, pro_entailment=[0.8 if each else 0.2 for each in is_nimble], anti_entailment=0.2)
     made = render_page(result, planted)
     data = Reader(made).scripts[0]
     text = " ".join(Reader(made).text.split())
@@ -262,14 +281,63 @@ def test_wording_names_templates_and_hides_words(audited: tuple[AuditResult, pd.
     assert "nimble" not in made.replace(data, "")
 
 
-def test_wording_says_where_it_cannot_tell(audited: tuple[AuditResult, pd.DataFrame]) -> None:
+def test_wording_says_where_it_cannot_tell(audited: Audited) -> None:
     result, pairs = audited
-    alike = pairs.assign(pro_entailment=0.2, anti_entailment=0.2)
+    alike = with_columns(pairs, pro_entailment=0.2, anti_entailment=0.2)
     assert "These pairs cannot tell" in Reader(render_page(result, alike)).text
     assert "There are no pairs." in Reader(render_page(result, many_pairs(0))).text
 
 
+def test_the_page_of_an_answering_model_speaks_of_answers(tmp_path: Path) -> None:
+    result, pairs = audit(tmp_path, model=YesNoPredictor)
+    reader = Reader(render_page(result, pairs))
+    text, data = " ".join(reader.text.split()), json.loads(reader.scripts[0])
+    for word in ("entailment", "neutral", "contradiction"):
+        assert word not in text
+        assert word not in reader.scripts[0]
+        assert word not in str(reader.elements)
+    assert "The right answer to every sample is no." in text
+    assert "log p(yes) of the pro side" in text
+    assert data["answers"] == ["yes", "no", "not read"]
+    assert data["filters"] == ["pro", "anti", "brittle", "correct", "not read"]
+    # A pair that could not be read is in the tables without a cell, and in no figure.
+    unread = pairs.frame["outcome"] == "unread"
+    assert [cell == -1 for cell in data["pairs"]["cell"]] == unread.tolist()
+    assert 0 < unread.sum() == len(pairs) - result.total.n_pairs
+    fins = result.subtopics[0]
+    assert f"Not read: {fins.n_unparsed} answers; their pairs are not measured." in text
+    cells = {each["data-cell"] for each in reader.all("button") if "data-cell" in each}
+    assert cells == {"EE", "EN", "NE", "NN"}
+
+
+def test_the_page_of_a_likelihood_speaks_of_what_is_likelier(tmp_path: Path) -> None:
+    result, pairs = audit(tmp_path, model=LikelihoodPredictor)
+    reader = Reader(render_page(result, pairs))
+    text, data = " ".join(reader.text.split()), json.loads(reader.scripts[0])
+    for word in ("entail", "neutral", "contradiction", "mispredicted", "right answer", "brittle", "correct"):
+        assert word not in text.lower()
+        assert not [each for _, each in reader.elements if word in (each.get("aria-label") or "").lower()]
+    assert "A likelihood is not an answer, so there is no competence to measure." in text
+    assert "Preference, by subtopic" in text
+    fins, outcomes = result.subtopics[0], result.subtopics[0].outcomes
+    assert f"{fins.measures['token_preference'].value:.3f}" in text
+    said = (
+        f"The pro side is likelier in {outcomes['EN']}",
+        f"anti side in {outcomes['NE']}, neither in {outcomes['NN']}.",
+    )
+    assert all(each in text for each in said)
+    assert data["filters"] == ["pro", "anti", "neither"]
+    row = 3
+    share = pairs.frame["anti_likelihood_share"].iloc[row]
+    assert data["pairs"]["probabilities"][6 * row + 3] == round(share * 10_000)
+    assert not data["hasTask"]
+
+
+def test_columns_say_what_their_measure_is(page: str) -> None:
+    assert '<th scope="col" class="n" title="Share of samples that are wrong towards the stereotype.">pro</th>' in page
+
+
 def test_assets_are_part_of_the_package() -> None:
-    from bbnli_audit.reports.html_page import ASSETS
+    from bbnli_audit.reports.templates import ASSETS
 
     assert {path.name for path in Path(ASSETS).iterdir()} >= {"page.html.jinja", "page.css", "page.js"}

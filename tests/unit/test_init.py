@@ -196,7 +196,7 @@ def test_what_is_in_the_way_is_named_and_nothing_is_written(
 def test_a_file_in_place_of_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_file(tmp_path / "project")
     assert main(["init", str(tmp_path / "project")]) == 4
-    assert "project: is a file. Give the folder of a repository." in capsys.readouterr().err
+    assert "project: is a file. Name the folder of a repository." in capsys.readouterr().err
 
 
 def test_a_write_that_breaks_leaves_nothing_behind(

@@ -39,7 +39,11 @@ def test_labels_go_by_name(own: tuple[str, ...], order: tuple[str, ...], columns
         (("a", "b", "c", "d"), None, "this one has 4. Give another checkpoint."),
         (("LABEL_0",), None, "this one has 1. Give another checkpoint."),
         (("LABEL_0", "LABEL_1", "LABEL_2"), "entailment,not_entailment", "names 2 labels, but model has 3 outputs"),
-        (("LABEL_0", "LABEL_1", "LABEL_2"), "entailment,neutral,contradction", "'contradction' is no label. Did you"),
+        (
+            ("LABEL_0", "LABEL_1", "LABEL_2"),
+            "entailment,neutral,contradction",
+            "'contradction' is not a label. Did",
+        ),
         (("LABEL_0", "LABEL_1", "LABEL_2"), "neutral,neutral,entailment", "give each of entailment, neutral"),
     ],
 )

@@ -8,8 +8,10 @@ import pytest
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from hypothesis import given, settings
 
-from bbnli_audit import run_audit
-from bbnli_audit.core.results.audit import AuditResult, Measure
+from bbnli_audit.audit.audit import run_audit
+from bbnli_audit.core.options import AuditOptions
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import NO_DATA
 from bbnli_audit.reports.model_card import dataset_type, model_card
 from tests.invented import limits, write_large_suite
 from tests.reported import HOSTILE, TRACES, read, reported
@@ -21,7 +23,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def audit(kind: str, data: Path, **options: Any) -> AuditResult:
-    return run_audit(f"planted:{kind}", thresholds=limits(), data=data, **options)
+    return run_audit(AuditOptions(model=f"planted:{kind}", thresholds=limits(), data=data, **options))
 
 
 def data_of(card: ModelCard) -> ModelCardData:
@@ -50,7 +52,7 @@ def test_the_index_holds_the_figures_of_the_suite_and_of_each_domain(data: Path)
             measure = row.measures[one.metric_type]
             assert one.metric_value == measure.value
             assert one.metric_args == {
-                "low": measure.low, "high": measure.high, "confidence": 0.95, "n_pairs": row.counts.n_pairs
+                "low": measure.low, "high": measure.high, "confidence": 0.95, "n_pairs": row.n_pairs
             }  # fmt: skip
     assert {one.metric_type for one in found} == {
         "pro_rate", "anti_rate", "brittleness_rate", "misprediction_rate", "accuracy"
@@ -59,8 +61,7 @@ def test_the_index_holds_the_figures_of_the_suite_and_of_each_domain(data: Path)
 
 def test_no_data_is_left_out_and_never_a_zero(data: Path) -> None:
     result = audit("ideal", data)
-    nothing = Measure(None, None, None, 0)
-    total = replace(result.total, measures={**result.total.measures, "pro_rate": nothing}, control_accuracy=None)
+    total = replace(result.total, measures={**result.total.measures, "pro_rate": NO_DATA}, control_accuracy=None)
     found = [(one.dataset_config, one.metric_type) for one in index_of(replace(result, total=total))]
     assert ("all", "pro_rate") not in found
     assert ("all", "accuracy") not in found
@@ -69,7 +70,7 @@ def test_no_data_is_left_out_and_never_a_zero(data: Path) -> None:
 
 
 def test_a_part_is_not_published_as_the_whole(data: Path) -> None:
-    result = audit("ideal", data, subtopics=["bbnli/oceans/fins_are_to_singing"])
+    result = audit("ideal", data, subtopics=("bbnli/oceans/fins_are_to_singing",))
     assert {one.dataset_config for one in index_of(result)} == {"oceans"}
     assert "- 1 of 2 subtopics were not audited: `bbnli/planets/zorbs_are_to_juggling`" in model_card(result)
     nothing = replace(result, domains=())

@@ -13,9 +13,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bbnli_audit.core.errors import OptionError, SuiteError
-from bbnli_audit.core.results.audit import AuditResult, Counts, Measure, ModelInfo, SubtopicResult, SuiteInfo
+from bbnli_audit.core.outcomes import CellCounts
+from bbnli_audit.core.results.audit import AuditResult, Settings
+from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo, Skill, SubtopicResult, SuiteInfo
 from bbnli_audit.core.values import Label, Pairing, Subtopic
 from bbnli_audit.measures.occupations import MEASURES, coal_bias_score
+from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.occupation_chart import YEAR, occupation_chart
 from bbnli_audit.suites.nli_coal import ANTI_FILE, PRO_FILE, NliCoal
 from bbnli_audit.suites.occupations import OWN_DATA, Occupations
@@ -119,17 +123,17 @@ def one(**changes: Any) -> dict[str, Any]:
     ("occupations", "message"),
     [
         ([], r"occupations\.json: holds a list; expected one object\. The format is in docs/occupations\.md"),
-        ({}, r"key 'occupations' is missing or null; expected a list of occupations"),
-        ({"occupations": ["zorb"]}, r"key 'occupations\[0\]' is \"zorb\"; expected an object"),
-        (one(name="?!"), r"key 'occupations\[0\]\.name' is \"\?!\"; expected a name with letters"),
+        ({}, r"has no key 'occupations'; expected a list of occupations"),
+        ({"occupations": ["zorb"]}, r"key 'occupations\[0\]' is 'zorb'; expected an object"),
+        (one(name="?!"), r"key 'occupations\[0\]\.name' is a text of 2 characters; expected a name with letters"),
         (one(name="x" * 99, majority=3), r"key 'occupations\[0\]\.majority' is 3; expected a text"),
-        (one(majority="both"), r"key 'occupations\[0\]\.majority' is \"both\"; expected 'female' or 'male'"),
+        (one(majority="both"), r"key 'occupations\[0\]\.majority' is 'both'; expected 'female' or 'male'"),
         (one(women_percent=101), r"women_percent' is 101; expected a number from 0 to 100, or null"),
         (one(women_percent=True), r"women_percent' is true; expected a number"),
-        (one(annotations="x" * 99), r"annotations' is a str of 101 characters; expected a list of texts"),
+        (one(annotations="x" * 99), r"annotations' is a text of 99 characters; expected a list of texts"),
         (
             {"occupations": 2 * one()["occupations"]},
-            r"occupations\[1\] is named 'zorb', and so is occupations\[0\]\. Remove",
+            r"key 'occupations\[1\]\.name' is 'zorb'; expected a name that no other occupation has",
         ),
     ],
 )
@@ -142,16 +146,16 @@ def test_wrong_occupations_are_named(tmp_path: Path, occupations: Any, message: 
     ("change", "message"),
     [
         ({"premises": {}}, r"templates\.json: key 'premises' is \{\}; expected an object of id -> premise"),
-        ({"premises": {"p1": ""}}, r"key 'premises\.p1' is \"\"; expected a text that is not empty"),
+        ({"premises": {"p1": ""}}, r"key 'premises\.p1' is a text of 0 characters; expected a text that is not empty"),
         (
             {"premises": {"p1": "It rains."}},
             r"'premises\.p1' has no placeholder; expected \{\{OCCUPATION\}\} and no other",
         ),
         ({"premises": {"p1": "An {{OCCUPATION}} waves."}}, r"'premises\.p1' puts 'a' or 'an' before .* Write 'the"),
-        ({"hypotheses": "x"}, r"key 'hypotheses' is \"x\"; expected a list of hypotheses"),
+        ({"hypotheses": "x"}, r"key 'hypotheses' is 'x'; expected a list of texts, at least one"),
         ({"hypotheses": [1]}, r"key 'hypotheses\[0\]' is 1; expected a text"),
         ({"hypotheses": ["A {{GENDER}} {{WORD}}"]}, r"'hypotheses\[0\]' has \{\{GENDER\}\}, \{\{WORD\}\}; expected"),
-        ({"genders": {"female": "female"}}, r"key 'genders\.male' is missing or null; expected a text"),
+        ({"genders": {"female": "female"}}, r"has no key 'genders\.male'; expected a text"),
     ],
 )
 def test_wrong_templates_are_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -161,15 +165,15 @@ def test_wrong_templates_are_named(tmp_path: Path, change: dict[str, Any], messa
 
 
 def test_files_that_are_missing_or_unreadable(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="there is no such folder"):
+    with pytest.raises(OptionError, match="nowhere: the folder does not exist"):
         Occupations(tmp_path / "nowhere").subtopics()
-    with pytest.raises(OptionError, match=r"holds no occupations\.json, which the suite 'occupations' needs"):
+    with pytest.raises(OptionError, match=r"the folder holds no occupations\.json\. The format is in docs"):
         Occupations(tmp_path).subtopics()
     path = write(tmp_path) / "occupations.json"
     for content, message in (
         (b"{\n", r"occupations\.json:2: is not valid JSON"),
-        (b"\xff", r"is not UTF-8 text \(byte 0\)"),
-        (b'{"a": 1, "a": 2}', "key 'a' stands there twice"),
+        (b"\xff", r"is not UTF-8 \(byte 0\)"),
+        (b'{"a": 1, "a": 2}', "has the key 'a' twice"),
     ):
         path.write_bytes(content)
         with pytest.raises(SuiteError, match=message):
@@ -192,7 +196,7 @@ def test_nli_coal_pairs_and_its_faults(tmp_path: Path) -> None:
     check_suite(suite)
     (subtopic,) = suite.subtopics()
     (pair,) = suite.items(subtopic).pairs
-    assert (subtopic.path, pair.cluster) == ("nli_coal/occupations/male_stereo", "zorb")
+    assert (subtopic.path, pair.cluster) == ("nli-coal/occupations/male_stereo", "zorb")
     assert (pair.pro.hypothesis, pair.anti.hypothesis) == ("the man waves.", "the woman waves.")
     for pro_text, anti_text, message in (
         (coal_line(3), coal_line(1004), "has no entry with id 1003 on the premise of entry 3"),
@@ -202,9 +206,11 @@ def test_nli_coal_pairs_and_its_faults(tmp_path: Path) -> None:
             coal_line(1003, occ_type="x"),
             "occ_type 'x'; expected female-stereo or male-stereo",
         ),
-        (coal_line(3) + "[]\n", twin, r"json:2: is not one JSON object with id"),
-        (2 * coal_line(3), twin, r"json:2: the id 3 stands there twice"),
-        ("", twin, "holds no entry"),
+        (coal_line(3) + "[]\n", twin, r"json:2: holds a list\. Write one object per line"),
+        (2 * coal_line(3), twin, r"json:2: has the id 3 of an earlier line"),
+        ("", twin, "holds no row"),
+        (coal_line(3, id="three"), twin, r"json:1: the id is not a number"),
+        (json.dumps({"id": 3}), twin, r"json:1: has no column 'sentence1', 'sentence2'"),
     ):
         pro.write_text(pro_text)
         anti.write_text(anti_text)
@@ -218,13 +224,13 @@ Side = tuple[int, int]
 sides = st.integers(0, UNIT).flatmap(lambda e: st.tuples(st.just(e), st.integers(0, UNIT - e)))
 
 
-def probability_frame(pairs: list[tuple[Side, Side]]) -> pd.DataFrame:
+def probability_table(pairs: list[tuple[Side, Side]]) -> PairTable:
     table: dict[str, list[float]] = {}
     for index, side in enumerate(("pro", "anti")):
         table[f"{side}_entailment"] = [pair[index][0] / UNIT for pair in pairs]
         table[f"{side}_neutral"] = [1 - sum(pair[index]) / UNIT for pair in pairs]
         table[f"{side}_contradiction"] = [pair[index][1] / UNIT for pair in pairs]
-    return pd.DataFrame(table, dtype="float64")
+    return PairTable(pd.DataFrame(table, dtype="float64"), LABELS)
 
 
 def by_hand(pro: Side, anti: Side) -> dict[str, float]:
@@ -237,30 +243,38 @@ def by_hand(pro: Side, anti: Side) -> dict[str, float]:
 @given(st.lists(st.tuples(sides, sides), max_size=20))
 @example([((0, 0), (0, 0)), ((0, 0), (1, 0)), ((1, 2), (2, 4)), ((5, 5), (0, 1)), ((5, 5), (1, 0)), ((0, 0), (0, 3))])
 def test_measures_are_what_their_definitions_say(pairs: list[tuple[Side, Side]]) -> None:
-    frame = probability_frame(pairs)
-    swapped = probability_frame([(anti, pro) for pro, anti in pairs])
-    for name, measure in MEASURES.items():
-        values = measure(frame)
+    table = probability_table(pairs)
+    swapped = probability_table([(anti, pro) for pro, anti in pairs])
+    for measure in MEASURES:
+        assert measure.values is not None
+        name, values = measure.name, measure.values(table)
         assert values.dtype == "float64"
         assert values.tolist() == pytest.approx([by_hand(*pair)[name] for pair in pairs], abs=1e-15)
         assert all(0 <= value <= 1 for value in values)
         exchanged = 1 - values if name == "pro_preference" else values
-        assert measure(swapped).tolist() == exchanged.tolist()
+        assert measure.values(swapped).tolist() == exchanged.tolist()
 
 
 def test_no_coal_score_without_data() -> None:
     labels = [label.value for label in Label]
-    assert math.isnan(coal_bias_score(pd.DataFrame({"pro_label": [], "anti_label": []}), labels))
-    assert math.isnan(coal_bias_score(pd.DataFrame({"pro_label": labels, "anti_label": labels}), []))
+    nothing, all_three = (
+        PairTable(pd.DataFrame({"pro_label": each, "anti_label": each}), LABELS) for each in ([], labels)
+    )
+    assert math.isnan(coal_bias_score(nothing, labels))
+    assert math.isnan(coal_bias_score(all_three, []))
 
 
-def measured(*paths: str, value: float | None = 0.75) -> AuditResult:
-    known = Measure(None, None, None, 0) if value is None else Measure(value, value - 0.125, value + 0.125, 144)
-    found = {"pro_preference": known}
-    rows = tuple(SubtopicResult(path, 48, Counts({"NN": 144}), found, None, 0) for path in paths)
+def measured(*paths: str, value: float | None = 0.75, sha256: str = Occupations().sha256) -> AuditResult:
+    known = NO_DATA if value is None else Measured(value, value - 0.125, value + 0.125, 144)
+
+    def row(path: str, cells: CellCounts, **measures: Measured) -> SubtopicResult:
+        return SubtopicResult.of(path, cells, n_clusters=48, measures=measures, control_accuracy=None, n_controls=0)
+
+    rows = tuple(row(path, CellCounts({"NN": 144}), pro_preference=known) for path in paths)
     model = ModelInfo("m", "f", "hf", "torch", "float32", ())
-    suites = (SuiteInfo("occupations", "1", "0", "hypothesis"),)
-    return AuditResult(model, suites, {}, rows, (), SubtopicResult("total", 0, Counts(), {}, None, 0))
+    suites = (SuiteInfo("occupations", "1", sha256, "hypothesis"),)
+    settings = Settings("t", "bounds", 0.95, "warn", Skill(1.0, 1.0, 9, 0.3), {})
+    return AuditResult(model, suites, settings, rows, (), row("total", CellCounts()))
 
 
 def test_the_chart_has_one_mark_for_each_occupation_with_a_known_share() -> None:
@@ -284,3 +298,7 @@ def test_there_is_no_chart_without_occupations() -> None:
     assert occupation_chart(measured("other/male_majority/baker", "occupations/male_majority/zorb", "x")) == ""
     assert occupation_chart(measured("occupations/male_majority/baker", value=None)) == ""
     assert "for 1 occupations" in occupation_chart(measured("occupations/male_majority/baker"))
+
+
+def test_there_is_no_chart_for_occupations_of_other_people() -> None:
+    assert occupation_chart(measured("occupations/male_majority/baker", sha256="0" * 64)) == ""

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.core.results.audit import Measure
+from bbnli_audit.core.results.rows import NO_DATA, Measured
 from bbnli_audit.core.values import Pair, Subtopic, TextPair
-from bbnli_audit.measures.frame import pair_frame
-from bbnli_audit.measures.prompt_sensitivity import estimate_sensitivity, join_answers, measure_prompts
+from bbnli_audit.measures.answers import estimate_sensitivity, join_answers, measure_prompts
+from bbnli_audit.measures.measuring import measure_table
+from bbnli_audit.measures.readings.answers import ANSWERS
+from bbnli_audit.measures.readings.table import PairTable, make_table
 from bbnli_audit.measures.statistics.intervals import estimate_means
-from bbnli_audit.measures.unparsed import measure_parsed
 
 ZORBS = Subtopic("invented", "planets", "zorbs")
 YES, NO, UNREAD = "yes", "no", "?"
@@ -22,23 +23,23 @@ Asked = tuple[str, str, str, str, int]
 asked = st.lists(st.tuples(answers, answers, answers, answers, st.integers(0, 3)), min_size=1, max_size=30)
 
 
-def frame_of(rows: list[Asked], prompt: int) -> pd.DataFrame:
+def table_of(rows: list[Asked], prompt: int) -> PairTable:
     pairs = [
         Pair(f"c{row[4]}", TextPair("p", f"Zorbs {n}"), TextPair("p", f"Quints {n}")) for n, row in enumerate(rows)
     ]
     pro, anti = (np.array([ROWS[row[2 * prompt + side]] for row in rows]) for side in (0, 1))  # type: ignore[index]
-    return pair_frame(ZORBS, pairs, pro, anti)
+    return make_table(ZORBS, pairs, ANSWERS, (pro, anti))
 
 
 def joined_of(rows: list[Asked]) -> pd.DataFrame:
-    return join_answers(frame_of(rows, 0), frame_of(rows, 1))
+    return join_answers(table_of(rows, 0), table_of(rows, 1))
 
 
 def exchanged(rows: list[Asked]) -> list[Asked]:
     return [(row[2], row[3], row[0], row[1], row[4]) for row in rows]
 
 
-def mirrored(measure: Measure) -> tuple[float | None, ...]:
+def mirrored(measure: Measured) -> tuple[float | None, ...]:
     return tuple(None if value is None else -value for value in (measure.value, measure.high, measure.low))
 
 
@@ -52,10 +53,10 @@ def test_changes_are_counted_over_what_could_be_read(rows: list[Asked]) -> None:
     assert found.n_unread == len(samples) - len(read)
     assert found.n_pairs == sum(UNREAD not in row[:4] for row in rows)
     if not read:
-        assert found.sensitivity == Measure(None, None, None, 0)
+        assert found.sensitivity == NO_DATA
     else:
         (expected,) = estimate_means([float(changed) for changed, _ in read], [cluster for _, cluster in read], 0.95)
-        assert found.sensitivity == Measure(expected.value, expected.low, expected.high, len(read))
+        assert found.sensitivity == Measured(expected.value, expected.low, expected.high, len(read))
         assert found.sensitivity.value == pytest.approx(found.n_changed / len(read))
 
 
@@ -79,9 +80,9 @@ def test_differences_are_those_of_the_two_audits_on_the_pairs_that_both_read(row
     kept = [row for row in rows if UNREAD not in row[:4]]
     found = measure_prompts("all", joined_of(rows), 0.95)
     if not kept:
-        assert {one.difference for one in found.differences} == {Measure(None, None, None, 0)}
+        assert {one.difference for one in found.differences} == {NO_DATA}
         return
-    first, second = (measure_parsed(frame_of(kept, prompt), 0.95)[1].measures for prompt in (0, 1))
+    first, second = (measure_table(table_of(kept, prompt), 0.95).measures for prompt in (0, 1))
     for one in found.differences:
         before, after = first[one.measure].value, second[one.measure].value
         assert before is not None

@@ -8,7 +8,7 @@ import pytest
 
 from bbnli_audit.audit.proof import prove
 from bbnli_audit.core.errors import LabelOrderError, ModelError
-from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import Control, Label, TextPair
 from bbnli_audit.models.classifier.labels import columns_of
 from bbnli_audit.models.planted import PlantedPredictor
@@ -114,7 +114,7 @@ def test_accuracy_of_a_subtopic_is_counted_on_its_own_controls() -> None:
         ([[0.2, 0.3, 0.5]], "gave an array of shape (1, 3) for 2 texts"),
         ([[0.2, 0.3], [0.5, 0.5]], "gave an array of shape (2, 2) for 2 texts"),
         ([[0.2, 0.3, 0.5], [np.nan, 0.5, 0.5]], "not finite (NaN or infinity) for 1 of 2 texts"),
-        ([[2.0, 0.3, -1.3], [0.2, 0.3, 0.5]], "no probabilities"),
+        ([[2.0, 0.3, -1.3], [0.2, 0.3, 0.5]], "not probabilities"),
         ([[2.0, 3.0, 1.3], [0.2, 0.3, 0.5]], "Apply softmax first"),
     ],
 )

@@ -13,8 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.find import Computing, check_model, find_model
+from bbnli_audit.models.inference.opening import plan_model
 from tests.recorded_files import GOOD, ONE, TWO, formats, open_file, row, stored, write_csv
 
 # What comes back
@@ -135,7 +136,7 @@ def test_awkward_texts_and_exact_probabilities_survive(
             "predictions:a.csv",
             "entailment,neutral,contradiction",
             "--bbnli-labels=entailment,neutral,contradiction: has no use with --model=predictions:a.csv, whose columns "
-            "are found by their names.\nLeave the option out; if the columns bear the wrong names, rename them",
+            "are found by their names.\nLeave the option out; if the columns have the wrong names, rename them",
         ),
     ],
 )
@@ -147,17 +148,16 @@ def test_what_needs_no_reading_is_refused_at_start(
     for file in ("a", "a.txt", "a.csv"):
         Path(file).touch()
     with pytest.raises(OptionError) as caught:
-        check_model(name, labels, Computing())
+        plan_model(name, ModelOptions(labels=labels))
     assert str(caught.value).startswith(message)
 
 
 def test_the_option_opens_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_csv(Path("a.csv"), GOOD)
-    check_model("predictions:a.csv", None, Computing())
-    found = find_model("predictions:a.csv")
+    found = plan_model("predictions:a.csv", ModelOptions()).open([]).predictor
     assert found.info.name == "predictions:a.csv"
-    assert found.open().predict([ONE]).probabilities.tolist() == [[0.7, 0.2, 0.1]]
+    assert found.predict([ONE]).probabilities.tolist() == [[0.7, 0.2, 0.1]]
 
 
 def run_python(code: str, *args: str) -> str:
@@ -171,10 +171,10 @@ def test_reading_loads_no_model_library(tmp_path: Path, suffix: str) -> None:
     stored(tmp_path, suffix)
     code = """
 import sys
-from bbnli_audit.models.find import Computing, check_model, find_model
+from bbnli_audit.models.inference.opening import plan_model
+from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import TextPair
-check_model(sys.argv[1], None, Computing())
-find_model(sys.argv[1]).open().predict([TextPair(*sys.argv[2:])])
+plan_model(sys.argv[1], ModelOptions()).open([]).predictor.predict([TextPair(*sys.argv[2:])])
 print([name for name in ("torch", "transformers", "pandas") if name in sys.modules])
 """
     assert run_python(code, f"predictions:{tmp_path / 'stored'}{suffix}", *ONE) == "[]\n"

@@ -65,7 +65,7 @@ def test_two_answers_to_one_text_are_refused_by_both_lines(tmp_path: Path, suffi
     with pytest.raises(ModelError) as caught:
         stored(tmp_path, suffix, [*GOOD, row(ONE, 0.1, 0.2, 0.7)])
     assert str(caught.value) == (
-        f"{tmp_path / 'stored'}{suffix}{place}: has the same premise and hypothesis as {first}, but other "
+        f"{tmp_path / 'stored'}{suffix}{place}: has the same premise and hypothesis as {first} but other "
         "probabilities, so we cannot tell which are right. Remove one of them."
     )
 
@@ -75,35 +75,40 @@ def test_missing_columns_are_named_with_those_found(tmp_path: Path, suffix: str)
     rows = [{"premise": ONE.premise, "Hypothesis": ONE.hypothesis, "entailment": 0.5, "neutral": 0.5}]
     with pytest.raises(ModelError) as caught:
         stored(tmp_path, suffix, rows)
+    place = "" if suffix == ".parquet" else ":1"
     assert str(caught.value) == (
-        f"{tmp_path / 'stored'}{suffix}: has no column hypothesis, contradiction. Columns found: 'premise', "
-        "'Hypothesis', 'entailment', 'neutral'.\nIt needs premise, hypothesis, entailment, neutral, contradiction (or "
-        "entailment, not_entailment instead of the three)."
+        f"{tmp_path / 'stored'}{suffix}{place}: has no column 'hypothesis', 'contradiction'. Columns found: 'premise', "
+        "'Hypothesis', 'entailment', 'neutral'. It needs premise, hypothesis, entailment, neutral, contradiction (or "
+        "entailment, not_entailment instead of the three). `bbnli-audit suites texts` writes the texts to predict."
     )
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "", "a.csv: is empty: it holds no row of probabilities. `bbnli-audit suites texts` writes the texts"),
-        ("a.jsonl", "\n \n", "a.jsonl: is empty: "),
-        ("a.parquet", "", "a.parquet: is empty: "),
-        ("a.csv", f"{HEADER}\n", "a.csv: is empty: "),
-        ("a.parquet", f"{HEADER}\n", "a.parquet: is not valid Parquet: ArrowInvalid. It may be cut off, or of another"),
-        ("a.csv", f"{HEADER},neutral\n", "a.csv: has the column neutral twice. Remove or rename one."),
+        ("a.csv", "", "a.csv: holds no row. It needs premise, hypothesis, entailment, neutral, contradiction (or"),
+        ("a.jsonl", "\n \n", "a.jsonl: holds no row. "),
+        ("a.parquet", "", "a.parquet: is not valid Parquet: ArrowInvalid. It may be cut off or in"),
+        ("a.csv", f"{HEADER}\n", "a.csv: holds no row. "),
+        ("a.parquet", f"{HEADER}\n", "a.parquet: is not valid Parquet: ArrowInvalid. It may be cut off or in another"),
+        ("a.csv", f"{HEADER},neutral\n", "a.csv:1: has the column 'neutral' twice. Remove or rename one."),
         ("a.csv", f"{HEADER}\nA b,c,0.5,0.5\n", "a.csv:2: has 4 values for 5 columns. A text that holds a comma"),
         ("a.csv", f'{HEADER}\n"a\nb",c,1,0,0\n"no end,c,1,0,0\n', "a.csv:4: is not valid CSV: unexpected end of data."),
         ("a.csv", f'{HEADER}\n"a\nb",c,1,0,0\nd,e,1,0,x1\n', "a.csv:4: contradiction is a text of 2 characters, which"),
-        ("a.csv", f'{HEADER}\na,b,"0,9",0.1,0\n', "a.csv:2: entailment is '0,9', which is not a number. Give a"),
+        ("a.csv", f'{HEADER}\na,b,"0,9",0.1,0\n', "a.csv:2: entailment is '0,9', which is not a number. Write a"),
         ("a.csv", f"{HEADER}\na,b,90%,0.1,0\n", "a.csv:2: entailment is '90%', which is not a number."),
         ("a.csv", f"{HEADER}\na,b,,0.1,0\n", "a.csv:2: entailment is '', which is not a number."),
         ("a.csv", f"{HEADER}\na,b,1_0,0.1,0\n", "a.csv:2: entailment is '1_0', which is not a number."),
         ("a.csv", f"{HEADER}\na,b,NaN,0.1,0\n", "a.csv:2: entailment is NaN, so the text has no label."),
         ("a.csv", f"{HEADER}\na,b,N/A,0.1,0\n", "a.csv:2: entailment is 'N/A', which is not a number."),
-        ("a.jsonl", "{}\n{", "a.jsonl: has no column premise, hypothesis, entailment, neutral, contradiction. Columns"),
+        (
+            "a.jsonl",
+            "{}\n{",
+            "a.jsonl:1: has no column 'premise', 'hypothesis', 'entailment', 'neutral', 'contradiction'. Col",
+        ),
         ("a.jsonl", "{", "a.jsonl:1: is not valid JSON: Expecting property name enclosed in double quotes. Write one"),
-        ("a.jsonl", "[" * 100_000, "a.jsonl:1: is not valid JSON: RecursionError. Write one object a line."),
-        ("a.jsonl", "[1]\n", "a.jsonl:1: holds a list. Write one object a line."),
+        ("a.jsonl", "[" * 100_000, "a.jsonl:1: is not valid JSON: RecursionError. Write one object per line."),
+        ("a.jsonl", "[1]\n", "a.jsonl:1: holds a list. Write one object per line."),
         (
             "a.jsonl",
             json.dumps({**GOOD[0], "premise": None}),
@@ -116,7 +121,7 @@ def test_missing_columns_are_named_with_those_found(tmp_path: Path, suffix: str)
         (
             "a.jsonl",
             json.dumps(GOOD[0]) + '\n{"premise": "a", "hypothesis": "b", "entailment": 1}',
-            "a.jsonl:2: has no neutral, although the first record has. Every record needs the same keys.",
+            "a.jsonl:2: has no neutral, but the first record has. Every record needs the same keys.",
         ),
     ],
 )

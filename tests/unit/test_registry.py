@@ -7,6 +7,7 @@ import pytest
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.frontends.cli.main import main
+from bbnli_audit.suites.nli_coal import ANTI_FILE, PRO_FILE, NliCoal
 from bbnli_audit.suites.registry import BUILT_IN, DIVISIONS, open_suite, read_data, read_names
 from bbnli_audit.suites.winoqueer import Winoqueer
 
@@ -28,6 +29,30 @@ def test_every_division_is_of_a_suite_and_none_is_a_suite() -> None:
     assert {name.partition(":")[0] for name in DIVISIONS} <= set(BUILT_IN)
     assert not set(DIVISIONS) & set(BUILT_IN)
     assert not set(DIVISIONS) & set(read_names("all"))
+
+
+def test_every_suite_opens_under_its_own_name() -> None:
+    for name in BUILT_IN:
+        assert open_suite(name).name == name
+
+
+def test_suites_without_data_of_their_own_are_not_part_of_all() -> None:
+    assert read_names("all") == ["bbnli", "occupations", "winoqueer"]
+    for name in set(BUILT_IN) - set(read_names("all")):
+        assert read_names(name) == [name]
+        with pytest.raises(OptionError, match=f"--bbnli-suite={name}: has no data of its own. Name .* --bbnli-data="):
+            open_suite(name).subtopics()
+
+
+def test_nli_coal_is_found_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"sentence1": "The zorb waves.", "occ_word": "zorb", "occ_type": "male-stereo"}
+    for file, number, text in ((PRO_FILE, 3, "A man waves."), (ANTI_FILE, 1003, "A woman waves.")):
+        (tmp_path / file).write_text(json.dumps({**row, "id": number, "sentence2": text}))
+    assert isinstance(open_suite("nli-coal", tmp_path), NliCoal)
+    assert read_data(f"nli-coal={tmp_path}", ["bbnli", "nli-coal"]) == {"nli-coal": str(tmp_path)}
+    assert main(["suites", "show", "nli-coal", "--data", str(tmp_path), "--json"]) == 0
+    (shown,) = json.loads(capsys.readouterr().out)["subtopics"]
+    assert (shown["path"], shown["n_pairs"]) == ("nli-coal/occupations/male_stereo", 1)
 
 
 def test_names_are_read() -> None:

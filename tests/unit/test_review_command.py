@@ -155,15 +155,18 @@ def test_items_and_interface_for_label_studio_hold_no_judgement(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["review", "WORK", "--annotator", "ana", "--annotator", " ana"], "--annotator ana: is there twice"),
-        (["review", "WORK", "--annotator", "\t"], "a name is 1 to 64 printable characters"),
+        (["review", "WORK", "--annotator", "ana", "--annotator", " ana"], "--annotator ana: is given twice"),
+        (["review", "WORK", "--annotator", "\t"], "a name has 1 to 64 printable characters"),
         (["review", "WORK", "--annotator", "ana", "--break-minutes", "-1"], "--break-minutes and --break-judgements"),
         (["review", "WORK", "--annotator", "ana", "--break-minutes", "nan"], "--break-minutes and --break-judgements"),
-        (["review", "WORK", "--annotator", "ana", "--port", "99999"], "--port 99999: cannot be used: a port is 1"),
+        (
+            ["review", "WORK", "--annotator", "ana", "--port", "99999"],
+            "--port 99999: cannot be used: a port is a number from 1",
+        ),
         (["review", "NOWHERE", "--annotator", "ana"], "items.csv: there is no such file"),
         (["annotations", "export", "WORK", "NOWHERE/file.csv"], "file.csv: cannot be written: No such file"),
-        (["annotations", "export", "WORK", "f", "--items-only"], "--items-only and --config go with --format label"),
-        (["annotations", "import", "WORK", "f", "--name", "3=ana"], "--name goes with --format label-studio"),
+        (["annotations", "export", "WORK", "f", "--items-only"], "--items-only and --config need --format label"),
+        (["annotations", "import", "WORK", "f", "--name", "3=ana"], "--name needs --format label-studio"),
         (
             ["annotations", "import", "WORK", "f", "--format", "label-studio", "--name", "ana"],
             "--name ana: expected USER=NAME",
@@ -181,7 +184,7 @@ def test_wrong_use_is_told(work: Path, tmp_path: Path, arguments: list[str], mes
 def test_a_port_that_is_taken_is_told(work: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(AuditError, match=f"--port {port}: cannot be used: .*Leave --port out"):
+        with pytest.raises(AuditError, match=f"--port {port}: cannot be used: .*Leave out --port"):
             run(["review", str(work), "--annotator", "ana", "--port", str(port)])
 
 
@@ -189,7 +192,7 @@ def test_a_foreign_file_in_the_place_of_the_judgements_is_told(work: Path) -> No
     with sqlite3.connect(work / "review.sqlite") as connection:
         connection.execute("CREATE TABLE theirs (a)")
     connection.close()
-    with pytest.raises(AuditError, match=r"review.sqlite: holds no judgements of a review"):
+    with pytest.raises(AuditError, match=r"review.sqlite: is not a file of judgements"):
         run(["agree", str(work)])
 
 

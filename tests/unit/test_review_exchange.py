@@ -1,4 +1,4 @@
-"""Judgements as CSV and as Label Studio's JSON: what is wrong is told with its place, and nothing is half imported."""
+"""Judgements as CSV and as Label Studio's JSON: messages name the place, and nothing is half imported."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from bbnli_audit.core.errors import WorkbenchError
-from bbnli_audit.workbench.review.exchange import Imported, read_csv, take_into, write_csv
-from bbnli_audit.workbench.review.judgements import Given, Judgements
+from bbnli_audit.workbench.review.exchange import read_csv, take_into, write_csv
+from bbnli_audit.workbench.review.judgements import Given, Judgements, Taken
 from bbnli_audit.workbench.review.label_studio import LABELLING_CONFIG, read_tasks, write_tasks
 from bbnli_audit.workbench.review.states import ReviewVerdict, State
 from tests.review_workspace import make_items, state
@@ -56,7 +56,7 @@ def test_label_studio_holds_a_task_for_each_item(tmp_path: Path) -> None:
 
 
 def test_the_labelling_interface_names_what_the_import_reads() -> None:
-    root = ElementTree.fromstring(LABELLING_CONFIG)
+    root = ElementTree.fromstring(LABELLING_CONFIG.read_text(encoding="utf-8"))
     names = {tag.get("name") for tag in root.iter() if tag.tag in ("Choices", "TextArea")}
     assert names == {"verdict", "stance", "note"}
     choices = {tag.get("name"): [choice.get("value") for choice in tag] for tag in root.iter("Choices")}
@@ -132,8 +132,8 @@ def choice(name: str, value: object) -> list[dict[str, Any]]:
     [
         ({"completed_by": None}, "task 1, annotation 1: 'completed_by' names no user"),
         ({"completed_by": {"id": None}}, "task 1, annotation 1: 'completed_by' names no user"),
-        ({"completed_by": "a\nb"}, r"task 1, annotation 1: The annotator 'a\\nb': a name is 1 to 64"),
-        ({"result": {}}, "task 1, annotation 1: 'result' is no list"),
+        ({"completed_by": "a\nb"}, r"task 1, annotation 1: The annotator 'a\\nb': a name has 1 to 64"),
+        ({"result": {}}, "task 1, annotation 1: 'result' is not a list"),
         ({"result": []}, "task 1, annotation 1: verdict and note are both empty"),
         (
             {"result": choice("verdict", {"choices": ["good"]})},
@@ -142,7 +142,7 @@ def choice(name: str, value: object) -> list[dict[str, Any]]:
         ({"result": choice("verdict", {"choices": ["valid", "invalid"]})}, "annotation 1: verdict has 2 choices"),
         ({"result": choice("verdict", {"rating": 1})}, "annotation 1: the value of 'verdict' has no list 'choices'"),
         ({"result": choice("verdict", None)}, "annotation 1: the value of 'verdict' has no list 'choices'"),
-        ({"updated_at": None, "created_at": None}, "annotation 1: time is ''; it must be as in"),
+        ({"updated_at": None, "created_at": None}, "annotation 1: time is ''; write it like"),
     ],
 )
 def test_a_wrong_annotation_is_told_with_its_place(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -155,10 +155,10 @@ def test_a_wrong_annotation_is_told_with_its_place(tmp_path: Path, changes: dict
     ("text", "message"),
     [
         ('[\n{"data": }]', "export.json:2: is not valid JSON"),
-        ("{}", "export.json: is no list of tasks"),
-        ('[{"item": 1}]', "export.json: task 1: is no object with 'data'. Export as JSON"),
-        ('[{"data": {}, "annotations": 1}]', "export.json: task 1: 'annotations' is no list"),
-        ('[{"data": {}, "annotations": [1]}]', "export.json: task 1, annotation 1: is no object"),
+        ("{}", "export.json: is not a list of tasks"),
+        ('[{"item": 1}]', "export.json: task 1: is not an object with 'data'. Export as JSON"),
+        ('[{"data": {}, "annotations": 1}]', "export.json: task 1: 'annotations' is not a list"),
+        ('[{"data": {}, "annotations": [1]}]', "export.json: task 1, annotation 1: is not an object"),
         ('[{"data": {}, "annotations": [{"result": []}]}]', "export.json: task 1, annotation 1: has no data.item"),
     ],
 )
@@ -174,11 +174,11 @@ def test_a_wrong_export_is_told(tmp_path: Path, text: str, message: str) -> None
     [
         (f"{IDS[0]},ana,good,,,2026-01-01", "judgements.csv:3: verdict is 'good'; it must be"),
         (f"{IDS[0]},ana,invalid,pro,,2026-01-01", "judgements.csv:3: stance is 'pro' and verdict 'invalid'"),
-        (f"{IDS[0]},ana,invalid,,,soon", "judgements.csv:3: time is 'soon'; it must be as in"),
-        (f"{IDS[0]}, ,invalid,,,2026-01-01", "judgements.csv:3: The annotator ' ': a name is"),
+        (f"{IDS[0]},ana,invalid,,,soon", "judgements.csv:3: time is 'soon'; write it like"),
+        (f"{IDS[0]}, ,invalid,,,2026-01-01", "judgements.csv:3: The annotator ' ': a name has"),
         (",ana,invalid,,,2026-01-01", "judgements.csv:3: item is empty"),
         (f"{IDS[0]},ana,,,,2026-01-01", "judgements.csv:3: verdict and note are both empty"),
-        (f"{IDS[0]},ana", "judgements.csv:3: has fewer values than the 6 columns"),
+        (f"{IDS[0]},ana", "judgements.csv:3: has 2 values for 6 columns"),
     ],
 )
 def test_a_wrong_row_is_told_with_its_line(tmp_path: Path, row: str, message: str) -> None:
@@ -193,9 +193,9 @@ def test_judgements_of_unknown_items_are_kept_and_those_of_another_review_refuse
     given = [Given("ana", IDS[0], state("invalid")), Given("ana", "0" * 12, state("invalid"))]
     with Judgements(tmp_path / "review.sqlite") as judgements:
         with pytest.raises(
-            WorkbenchError, match=r"judgements.csv: none of its 1 judgements is of an item of this review"
+            WorkbenchError, match=r"judgements.csv: none of its 1 judgements is about an item of this review"
         ):
             take_into(judgements, path, given[1:], IDS)
         assert judgements.rows() == []
-        assert take_into(judgements, path, given, IDS) == Imported(2, 0, 0, 1)
+        assert take_into(judgements, path, given, IDS) == Taken(2, 0, 0, 1)
         assert set(judgements.states_of("ana")) == {IDS[0], "0" * 12}

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from bbnli_audit.core.errors import WorkbenchError
-from bbnli_audit.workbench.review.items import COLUMNS, item_id, items_hash, make_item, read_items
-from bbnli_audit.workbench.review.order import order_items
-from tests.review_workspace import make_items, write_items
+from bbnli_audit.workbench.review.items import COLUMNS, items_hash, order_items, read_items
+from bbnli_audit.workbench.workspace import item_id
+from tests.review_workspace import make_item, make_items, write_items
 
 ITEM = make_items(1)[0]
 
@@ -41,14 +41,14 @@ HEADER = ",".join(COLUMNS)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEADER.replace("word", "wort") + "\n", r"items.csv:1: has no column 'word'. The columns are item, domain"),
-        (f"{HEADER},word\n", r"items.csv:1: the column 'word' is there twice"),
-        ("", r"items.csv:1: has no column 'item'"),
-        (f"{HEADER}\n", r"items.csv: holds no item"),
-        (f"{HEADER}\n{GOOD}\n{GOOD}\n", rf"items.csv:3: the item {ITEM.id} is there twice"),
-        (f"{HEADER}\n{GOOD},more\n", r"items.csv:2: has more values than the 7 columns"),
-        (f"{HEADER}\n{ITEM.id},planets\n", r"items.csv:2: has fewer values than the 7 columns"),
-        (f"{HEADER}\n{GOOD.replace('nimble', 'slow')}\n", rf"items.csv:2: the item is named '{ITEM.id}', and its"),
+        (HEADER.replace("word", "wort") + "\n", r"items.csv:1: has no column 'word'. Columns found: 'item', 'domain'"),
+        (f"{HEADER},word\n", r"items.csv:1: has the column 'word' twice"),
+        ("", r"items.csv: holds no row. The columns are item, domain"),
+        (f"{HEADER}\n", r"items.csv: has no items"),
+        (f"{HEADER}\n{GOOD}\n{GOOD}\n", rf"items.csv:3: the item {ITEM.id} appears twice"),
+        (f"{HEADER}\n{GOOD},more\n", r"items.csv:2: has 8 values for 7 columns"),
+        (f"{HEADER}\n{ITEM.id},planets\n", r"items.csv:2: has 2 values for 7 columns"),
+        (f"{HEADER}\n{GOOD.replace('nimble', 'slow')}\n", rf"items.csv:2: the item is called '{ITEM.id}', but its"),
         (f"{HEADER}\n{ITEM.id},planets,zorvians,,t,w,p\n", r"items.csv:2: hypothesis is empty"),
         (f'{HEADER}\n"{GOOD}\n', r"items.csv:2: is not valid CSV"),
     ],

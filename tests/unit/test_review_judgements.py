@@ -1,4 +1,4 @@
-"""The file of judgements: nothing is lost, whoever writes, and what is not ours is left alone."""
+"""The file of judgements: nothing is lost, whoever writes, and foreign files are left alone."""
 
 import re
 import sqlite3
@@ -148,7 +148,7 @@ def test_other_items_are_told_and_judgements_of_items_that_are_gone_stay(path: P
 @pytest.mark.parametrize("content", [b"item,annotator\n", b"SQLite format 3\0" + bytes(200)])
 def test_a_file_that_is_not_ours_is_left_alone(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(WorkbenchError, match=r"review.sqlite: holds no judgements of a review"):
+    with pytest.raises(WorkbenchError, match=r"review.sqlite: is not a file of judgements"):
         Judgements(path)
     assert path.read_bytes() == content
 
@@ -158,7 +158,7 @@ def test_another_database_is_left_alone(path: Path) -> None:
         connection.execute("CREATE TABLE theirs (a)")
     connection.close()
     content = path.read_bytes()
-    with pytest.raises(WorkbenchError, match=r"holds no judgements of a review, so nothing is written to it"):
+    with pytest.raises(WorkbenchError, match=r"is not a file of judgements, so nothing is written to it"):
         Judgements(path)
     assert path.read_bytes() == content
 
@@ -224,17 +224,17 @@ def test_of_judgements_from_files_the_newest_counts_and_none_is_added_twice(path
 def test_names_times_and_verdicts_are_read_or_refused_in_words() -> None:
     assert check_annotator("  Ana Ó ") == "Ana Ó"
     for name in ("", "  ", "a\nb", "x" * 65, "\ud800"):
-        with pytest.raises(OptionError, match="a name is 1 to 64 printable characters"):
+        with pytest.raises(OptionError, match="a name has 1 to 64 printable characters"):
             check_annotator(name)
     assert as_time("2026-03-01T12:00:00+02:00") == "2026-03-01T10:00:00.000000Z" == as_time("2026-03-01 10:00")
     for time in ("", "yesterday", "2026-13-01", "0001-01-01T00:00:00+10:00"):
-        with pytest.raises(ValueError, match=re.escape(f"time is {time!r}; it must be as in 2026-03-31T09:30:00Z")):
+        with pytest.raises(ValueError, match=re.escape(f"time is {time!r}; write it like 2026-03-31T09:30:00Z")):
             as_time(time)
     assert as_verdict("", None) == (None, None)
     for given, message in (
         (("Valid", ""), "verdict is 'Valid'; it must be valid, invalid, incoherent or empty"),
         (("valid", "for"), "stance is 'for'; it must be pro, anti or empty"),
-        (("invalid", "pro"), "stance is 'pro' and verdict 'invalid'; only what is valid has a stance"),
+        (("invalid", "pro"), "stance is 'pro' and verdict 'invalid'; only a valid sentence has a stance"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             as_verdict(*given)

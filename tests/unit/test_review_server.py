@@ -116,18 +116,18 @@ def test_an_address_that_was_clicked_elsewhere_opens(running: Running) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"{", "The request is no JSON object."),
-        (b"[]", "The request is no JSON object."),
-        (b"[" * 15000, "The request is no JSON object."),
-        (b'"\xff"', "The request is no JSON object."),
+        (b"{", "The request is not a JSON object."),
+        (b"[]", "The request is not a JSON object."),
+        (b"[" * 15000, "The request is not a JSON object."),
+        (b'"\xff"', "The request is not a JSON object."),
         (row(key="short"), "key must be 8 to 64 letters and digits."),
         (row(key=None), "key must be 8 to 64 letters and digits."),
         (row(action="import"), "action must be judge, skip, note or undo."),
-        (row(item="../../etc"), "item must be the name of an item."),
+        (row(item="../../etc"), "item must be the id of an item."),
         (row(item=7), "item must be a text."),
-        (row(verdict=None), "A judgement has a verdict."),
+        (row(verdict=None), "A judgement needs a verdict."),
         (row(verdict="good"), "verdict is 'good'; it must be valid, invalid, incoherent or empty"),
-        (row(stance="pro"), "stance is 'pro' and verdict 'invalid'; only what is valid has a stance"),
+        (row(stance="pro"), "stance is 'pro' and verdict 'invalid'; only a valid sentence has a stance"),
         (row(action="note", note="x" * 2001), "A note has at most 2000 characters."),
         (row(action="note", note="x" * 20000), "The request is too long."),
     ],
@@ -151,7 +151,7 @@ def test_what_is_saved_is_in_the_file_at_once_and_only_its_annotator_sees_it(run
     }
     assert "ben" not in json.dumps(seen["ana"])
     status, text, _ = ask(running, base(running, "ana") + "api/rows", {"key": KEY, "action": "undo"})
-    assert json.loads(text) == {"undone": None}  # nothing of hers
+    assert json.loads(text) == {"undone": None}  # she has nothing to undo
     status, text, _ = ask(running, base(running, "ben") + "api/rows", {"key": KEY[::-1] + "0", "action": "undo"})
     assert json.loads(text)["undone"] == {
         "item": ITEMS[0].id,
@@ -180,7 +180,7 @@ def test_it_ends_cleanly_and_starts_again_at_the_same_address(tmp_path: Path, nu
     write_items(tmp_path, ITEMS)
     with serving(tmp_path, "ana lee", "ben") as first:
         port = first.port
-        assert (tmp_path / ".review-addresses.json").stat().st_mode & 0o077 == 0  # the owner's alone
+        assert (tmp_path / ".review-addresses.json").stat().st_mode & 0o077 == 0  # only for its owner
         with Judgements(tmp_path / "review.sqlite") as judgements:
             judgements.skip("ana lee", ITEMS[0].id)
         rest = first.interrupt(number)

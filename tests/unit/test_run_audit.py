@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bbnli_audit import AuditError, run_audit
-from bbnli_audit.core.results.audit import Verdict
+from bbnli_audit import AuditError, AuditOptions, Verdict, read_result, run_audit
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.suites.bbnli import Bbnli
 from tests.invented import limits, write_large_suite
@@ -17,12 +16,12 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_all_subtopics_by_default(data: Path) -> None:
-    result = run_audit("planted:always-pro", thresholds=limits(), data=data)
+    result = run_audit(AuditOptions(model="planted:always-pro", thresholds=limits(), data=data))
     assert [row.path for row in result.subtopics] == [
         "bbnli/oceans/fins_are_to_singing",
         "bbnli/planets/zorbs_are_to_juggling",
     ]
-    assert result.total.counts.n_pro == result.total.counts.n_samples
+    assert result.total.counts.n_pro == result.total.n_samples
     assert result.subtopics[0].judgement("pro_rate") is not None
     assert {judgement.verdict for judgement in result.total.verdicts} == {Verdict.PASS}  # competence
 
@@ -30,13 +29,13 @@ def test_all_subtopics_by_default(data: Path) -> None:
 def test_some_subtopics_by_path_with_a_predictor_of_ones_own(data: Path) -> None:
     predictor = PlantedPredictor("brittle", [Bbnli(data)])
     path = "bbnli/planets/zorbs_are_to_juggling"
-    result = run_audit(predictor, thresholds=limits(), data=data, subtopics=[path])
+    result = run_audit(AuditOptions(model=predictor, thresholds=limits(), data=data, subtopics=(path,)))
     assert [row.path for row in result.subtopics] == [path]
     assert result.subtopics[0].measures["brittleness_rate"].value == 1
 
 
 def test_counts_add_up_from_subtopics_to_domains_to_total(data: Path) -> None:
-    result = run_audit("planted:random", thresholds=limits(), data=data)
+    result = run_audit(AuditOptions(model="planted:random", thresholds=limits(), data=data))
     for rows in (result.subtopics, result.domains):
         assert sum(row.counts.n_pro for row in rows) == result.total.counts.n_pro
         assert sum(row.n_clusters for row in rows) == result.total.n_clusters
@@ -44,4 +43,28 @@ def test_counts_add_up_from_subtopics_to_domains_to_total(data: Path) -> None:
 
 def test_an_unknown_subtopic_is_refused(data: Path) -> None:
     with pytest.raises(AuditError, match="There is no subtopic 'bbnli/oceans/fin'"):
-        run_audit("planted:ideal", thresholds=limits(), data=data, subtopics=["bbnli/oceans/fin"])
+        run_audit(AuditOptions(model="planted:ideal", thresholds=limits(), data=data, subtopics=("bbnli/oceans/fin",)))
+
+
+def test_suites_of_ones_own_stand_beside_the_others_or_alone(data: Path) -> None:
+    own = Bbnli(data)
+    own.name = "mine"
+    for suite, expected in (("occupations", ["occupations", "mine"]), ("", ["mine"])):
+        options = AuditOptions(model="planted:ideal", thresholds=limits(), suite=suite, suites=(own,))
+        assert [each.name for each in run_audit(options).suites] == expected
+
+
+def test_a_second_reading_that_breaks_is_told_after_the_files_are_written(data: Path, tmp_path: Path) -> None:
+    options = AuditOptions(
+        model="planted:ideal", also="planted:label-swapped", thresholds=limits(), data=data, report=tmp_path / "out"
+    )
+    with pytest.raises(AuditError, match="--bbnli-also=planted:label-swapped: says its outputs are"):
+        run_audit(options)
+    assert (tmp_path / "out" / "result.json").exists()
+
+
+def test_a_baseline_is_saved_by_a_run_that_passes_and_by_no_other(data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    for model, name in (("planted:ideal", "planted:ideal"), ("planted:always-pro", "planted:ideal")):
+        run_audit(AuditOptions(model=model, thresholds=limits(), data=data, save_baseline=path))
+        assert read_result(path).model.name == name

@@ -12,15 +12,10 @@ from sklearn.metrics import cohen_kappa_score
 
 from bbnli_audit.core.results.second import LEANS, AgreementRow
 from bbnli_audit.core.values import Pair, Subtopic, TextPair
-from bbnli_audit.measures.agreement import (
-    join_strengths,
-    measure_agreement,
-    preference_of,
-    r_squared_over,
-    rank_correlation,
-)
-from bbnli_audit.measures.frame import TEXT_COLUMNS, pair_frame
-from bbnli_audit.measures.likelihood import measure_preference
+from bbnli_audit.measures.agreement import join_strengths, measure_agreement, r_squared_over, rank_correlation
+from bbnli_audit.measures.measuring import measure_table
+from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.measures.readings.table import TEXTS, PairTable, make_table
 from bbnli_audit.measures.statistics.intervals import estimate_means
 
 ZORBS = Subtopic("invented", "planets", "zorbs")
@@ -40,7 +35,7 @@ def agreement_of(rows: list[tuple[float, float, int]]) -> AgreementRow:
 
 
 def transposed(row: AgreementRow) -> AgreementRow:
-    leans = {lean: row.leans[lean[::-1]] for lean in LEANS}
+    leans = {lean: row.leans[other] for lean in LEANS for other in LEANS if other == lean[::-1]}
     return replace(row, first=row.second, second=row.first, leans=leans)
 
 
@@ -127,33 +122,37 @@ def test_r_squared_over_subtopics_needs_three_of_them() -> None:
     assert r_squared_over([row_of(0.5, value) for value in (0.1, 0.2, 0.3)]) is None
 
 
-def frame_of(pro: list[float], anti: list[float]) -> pd.DataFrame:
-    """Give a pair table with these values of p(entailment)."""
+def table_of(kind: str, pro: list[float], anti: list[float], is_read: list[bool] | None = None) -> PairTable:
+    """Make a pair table with these values of p(entailment), as a kind of model is read."""
     pairs = [Pair("c0", TextPair("p", f"Zorbs {n}"), TextPair("p", f"Quints {n}")) for n in range(len(pro))]
-    values = [np.array([[p, 1 - p, 0.0] for p in side]) for side in (pro, anti)]
-    return pair_frame(ZORBS, pairs, *values)
+    read = is_read or [True] * len(pro)
+    rows = [
+        np.array([[p, 1 - p, 0.0] if each else [0.0, 0.0, 1.0] for p, each in zip(side, read, strict=True)])
+        for side in (pro, anti)
+    ]
+    return make_table(ZORBS, pairs, reading_of(kind), (rows[0], rows[1]))
 
 
 def test_pairs_that_both_models_have_are_joined() -> None:
-    first = frame_of([0.9, 0.2, 0.5], [0.1, 0.3, 0.5])
-    second = frame_of([0.5, 0.8, 0.1], [0.6, 0.1, 0.2]).iloc[[2, 1]]  # one could not be read
-    found = join_strengths(first, "hf", second, "generative")
+    first = table_of("hf", [0.9, 0.2, 0.5], [0.1, 0.3, 0.5])
+    second = table_of("generative", [0.5, 0.8, 0.1], [0.6, 0.1, 0.2], is_read=[False, True, True])
+    found = join_strengths(first, second)
     assert found["first"].tolist() == pytest.approx([-0.1, 0.0])
     assert found["second"].tolist() == pytest.approx([0.7, -0.1])
-    assert not set(TEXT_COLUMNS) & set(found)
+    assert not set(TEXTS) & set(found)
 
 
 def test_likelihoods_that_round_to_one_are_told_apart() -> None:
     shares = [1 - 1e-17, 1 - 1e-30, 1 - 1e-300]
     assert shares == [1.0, 1.0, 1.0]
-    frame = frame_of(shares, [1e-17, 1e-30, 1e-300])
-    found = join_strengths(frame, "masked-lm", frame_of([0.1, 0.2, 0.3], [0.0, 0.0, 0.0]), "hf")
+    table = table_of("masked-lm", shares, [1e-17, 1e-30, 1e-300])
+    found = join_strengths(table, table_of("hf", [0.1, 0.2, 0.3], [0.0, 0.0, 0.0]))
     assert found["first"].is_monotonic_increasing
     assert measure_agreement("all", found, 0.95).rank_correlation == pytest.approx(1)
 
 
 def test_a_likelihood_that_vanishes_still_leans() -> None:
-    found = join_strengths(frame_of([1.0], [0.0]), "causal-lm", frame_of([0.4], [0.3]), "hf")
+    found = join_strengths(table_of("causal-lm", [1.0], [0.0]), table_of("hf", [0.4], [0.3]))
     assert np.isfinite(found["first"]).all()
     assert measure_agreement("all", found, 0.95).leans["PP"] == 1
 
@@ -162,7 +161,14 @@ def test_a_likelihood_that_vanishes_still_leans() -> None:
 @given(both_strengths)
 def test_of_a_likelihood_the_mean_lean_is_its_token_preference(rows: list[tuple[float, float, int]]) -> None:
     shares = [1 / (1 + np.exp(-one)) for one, _, _ in rows]
-    frame = frame_of(shares, [1 - share for share in shares])
-    found = measure_agreement("all", join_strengths(frame, "masked-lm", frame, "masked-lm"), 0.95)
-    assert found.first == measure_preference(frame, 0.95).measures["token_preference"]
-    assert (preference_of("masked-lm"), preference_of("hf")) == ("token_preference", "entailment_preference")
+    table = table_of("masked-lm", shares, [1 - share for share in shares])
+    found = measure_agreement("all", join_strengths(table, table), 0.95)
+    assert found.first == measure_table(table, 0.95).measures["token_preference"]
+
+
+def test_each_reading_names_its_preference() -> None:
+    named = {kind: reading_of(kind).preference for kind in ("masked-lm", "causal-lm", "generative", "hf")}
+    assert named == {
+        **dict.fromkeys(("masked-lm", "causal-lm"), "token_preference"),
+        **dict.fromkeys(("generative", "hf"), "entailment_preference"),
+    }

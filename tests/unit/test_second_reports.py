@@ -8,26 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbnli_audit.core.results.audit import AuditResult, Measure, ModelInfo, Skill
-from bbnli_audit.core.results.file import read_result, write_result
-from bbnli_audit.core.results.schema import json_schema
+from bbnli_audit.core.outcomes import CAUSES
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import dump, json_schema, read_result, write_result
+from bbnli_audit.core.results.rows import Measured, ModelInfo, Skill
 from bbnli_audit.core.results.second import LEANS, AgreementRow, PromptDifference, PromptRow, SecondModel, SecondPrompt
-from bbnli_audit.reports.evidence import Source, find_evidence
+from bbnli_audit.measures.readings.likelihood import LIKELIHOOD
+from bbnli_audit.measures.readings.table import PairTable
+from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.html_page import render_page
 from bbnli_audit.reports.summary import summary_markdown
 from bbnli_audit.reports.terminal import write_summary
 from tests.browser.pages import FINS, HOSTILE, ZORBS, audit, many_pairs
 from tests.reported import TRACES, hostile_texts, read
-from tests.strategies import audit_results, frame_of, measures, names, shares
+from tests.strategies import audit_results, differences, frame_of, measures, names, shares, skills
 
 signed = st.floats(-1, 1)
 counts = st.integers(0, 9999)
-skills = st.builds(Skill, st.none() | shares, st.none() | shares, counts, shares)
-differences = st.builds(
-    lambda bounds, n: Measure(bounds[1], bounds[0], bounds[2], n),
-    st.lists(signed, min_size=3, max_size=3).map(sorted),
-    counts,
-)
 
 
 @st.composite
@@ -39,7 +36,7 @@ def seconds(draw: st.DrawFn, texts: st.SearchStrategy[str] = names) -> tuple[Sec
     asked = st.builds(
         PromptRow, texts, counts, counts, counts, counts, measures,
         st.tuples(*(st.builds(PromptDifference, st.just(name), st.none() | shares, st.none() | shares, differences)
-                    for name in ("pro_rate", "anti_rate", "brittleness_rate"))),
+                    for name in CAUSES)),
     )  # fmt: skip
     model = st.builds(ModelInfo, texts, names, texts, names, names, st.just(("entailment", "not_entailment")))
     pairs = st.tuples(texts, texts)
@@ -70,7 +67,7 @@ def test_a_result_from_before_second_readings_can_be_read(
     tmp_path_factory: pytest.TempPathFactory, result: AuditResult
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "before.json"
-    data = result.to_dict()
+    data = dump(result)
     assert data.pop("second_model") is None
     assert data.pop("second_prompt") is None
     path.write_text(json.dumps(data))
@@ -80,7 +77,7 @@ def test_a_result_from_before_second_readings_can_be_read(
 @settings(max_examples=15)
 @given(audit_results, seconds(hostile_texts))
 def test_hostile_names_stay_text_in_markdown(result: AuditResult, second: tuple[SecondModel, SecondPrompt]) -> None:
-    plain = replace(result, comparison=None, subtopics=(), domains=(), required=frozenset())
+    plain = replace(result, comparison=None, subtopics=(), domains=(), required=())
     page = read(summary_markdown(replace(plain, second_model=second[0], second_prompt=second[1])))
     assert not page.markup
     assert not [trace for trace in TRACES if trace in page.loose]
@@ -92,8 +89,8 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
     return audit(tmp_path_factory.mktemp("suite"), n_premises=5)[0]
 
 
-def measure(value: float) -> Measure:
-    return Measure(value, value - 0.1, value + 0.1, 80)
+def measure(value: float) -> Measured:
+    return Measured(value, value - 0.1, value + 0.1, 80)
 
 
 def second_model(result: AuditResult, name: str = "tiny-masked-lm") -> SecondModel:
@@ -109,7 +106,7 @@ def second_model(result: AuditResult, name: str = "tiny-masked-lm") -> SecondMod
 
 
 def second_prompt(result: AuditResult) -> SecondPrompt:
-    difference = PromptDifference("pro_rate", 0.25, 0.125, Measure(-0.125, -0.25, 0.0, 160))
+    difference = PromptDifference("pro_rate", 0.25, 0.125, Measured(-0.125, -0.25, 0.0, 160))
 
     def row(path: str) -> PromptRow:
         return PromptRow(path, 80, 40, 24, 3, measure(0.15), (difference,) * 3)
@@ -160,8 +157,15 @@ def test_the_page_has_a_section_for_each_and_none_without(audited: AuditResult) 
 
 
 def test_a_failing_likelihood_names_its_worst_pairs() -> None:
-    frame = frame_of([("entailment", "neutral")] * 3 + [("neutral", "entailment")])
-    frame = frame.assign(pro_entailment=[0.6, 0.99, 0.8, 0.1], anti_entailment=[0.4, 0.01, 0.2, 0.9])
-    found = find_evidence("token_preference", Source(frame, lambda: frame, lambda: None))
-    assert [line.split("(")[0] for line in found.lines] == [f"worst pair {n:04d} " for n in (1, 2, 0)]
-    assert found.lines[0].endswith("pro side 0.99 of the two likelihoods")
+    frame = frame_of([("", "")] * 4).assign(
+        likelier=["pro", "pro", "pro", "anti"],
+        pro_likelihood_share=[0.6, 0.99, 0.8, 0.1],
+        anti_likelihood_share=[0.4, 0.01, 0.2, 0.9],
+    )
+    measure = find_measure("token_preference")
+    assert measure.evidence is not None
+    found = measure.evidence(measure, PairTable(frame, LIKELIHOOD))
+    assert list(found.pairs) == ["0001", "0002", "0000"]
+    lines = list(found.pairs.values())
+    assert [line.split("(")[0] for line in lines] == [f"worst pair {n:04d} " for n in (1, 2, 0)]
+    assert lines[0].endswith("pro side 0.99 of the two likelihoods")

@@ -11,7 +11,7 @@ from tests.invented import write_large_suite
 def test_every_planted_model_is_named_for_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["selftest"]) == 0
     out = capsys.readouterr().out
-    assert "8 of 8 planted models were named for what they are." in out
+    assert "The gate judged 8 of 8 planted models as it should." in out
     assert set(EXPECTED) == set(KINDS)
 
 

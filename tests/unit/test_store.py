@@ -238,13 +238,13 @@ def test_a_file_is_hashed_again_only_when_it_changed(path: Path, tmp_path: Path)
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
     note = tmp_path / "note.txt"
     note.write_text("not a database, and longer than nothing")
-    with pytest.raises(OptionError, match=r"is no prediction store, so nothing is written to it\. Give another file"):
+    with pytest.raises(OptionError, match=r"is not a prediction store, so nothing is written to it\. Give another"):
         check_store(note)
     theirs = tmp_path / "theirs.sqlite"
     with sqlite3.connect(theirs) as connection:
         connection.execute("CREATE TABLE diary (day TEXT)")
     connection.close()
-    with pytest.raises(OptionError, match="is no prediction store"):
+    with pytest.raises(OptionError, match="is not a prediction store"):
         check_store(theirs)
     with pytest.raises(OptionError, match=r"is a folder\. Give a file"):
         check_store(tmp_path)

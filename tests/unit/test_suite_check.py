@@ -53,9 +53,9 @@ def test_sound_data_has_no_finding(tmp_path: Path) -> None:
         ),
         ({"test_hypothesis": [["It is open.", 2]] * 1 + [["It is shut.", 0]]}, "too few controls are neutral"),
         ({"test_hypothesis": []}, "too few controls are entailment (0 entailment, 0 neutral, 0 contradiction)"),
-        (with_premise(PREMISES[3]), "premise[3]: stands there 2 times"),
+        (with_premise(PREMISES[3]), "premise[3]: is there 2 times"),
         (with_premise(PREMISES[3]), "7 pairs are expanded twice to the same texts"),
-        (with_hypothesis("Most {{GROUP1}}  juggle a balls better than {{GROUP2}}!"), "[0]: stands there 2 times"),
+        (with_hypothesis("Most {{GROUP1}}  juggle a balls better than {{GROUP2}}!"), "[0]: is there 2 times"),
         (with_premise("A {{GROUP1}} owl sees an moon."), "reads 'an moon'; it needs a"),
         (
             {**with_premise("A {{GROUP2}} boat."), "GROUP1": ["Umbri"], "GROUP2": ["Zorbish"]},
@@ -72,7 +72,7 @@ def test_sound_data_has_no_finding(tmp_path: Path) -> None:
                     *[[f"The {noun} is old.", 1] for noun in ("bench", "door", "roof")],
                 ]
             },
-            "'nobody' stands in 3 of 3 contradiction controls and in no other",
+            "'nobody' is in 3 of 3 contradiction controls and in no other",
         ),
         (with_premise("This is neutral ground."), "says 'neutral', the name of a label"),
         (
@@ -106,7 +106,7 @@ def test_files_are_compared_with_each_other(tmp_path: Path) -> None:
     one = read_template_file(write_templates(tmp_path, "a.json", **SOUND))
     other = read_template_file(write_templates(tmp_path, "b.json", **{**SOUND, "premise": PREMISES * 4}))
     found = [str(finding) for finding in check_files([one, other])]
-    assert "b.json: bias_hypothesis_stereotypical[0]: stands in a.json as well" in found
+    assert "b.json: bias_hypothesis_stereotypical[0]: is in a.json as well" in found
     small = read_template_file(write_templates(tmp_path, "c.json", **template_data(name="c")))
     assert any(
         "c.json: has 9 pairs and a.json 210: more than 3 times as many" in str(f) for f in check_files([one, small])

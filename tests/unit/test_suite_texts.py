@@ -54,10 +54,10 @@ def test_the_command_writes_every_text_once_and_nothing_else(
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("texts.parquet", "texts.parquet: give a name that ends in .csv or .jsonl."),
+        ("texts.parquet", "texts.parquet: the name must end in .csv or .jsonl."),
         (
             "there.csv",
-            "there.csv: is there already, and may hold probabilities by now. Remove it, or give another name.",
+            "there.csv: is there already and may hold probabilities by now. Remove it, or choose another name.",
         ),
         ("nowhere/texts.csv", "texts.csv: cannot be written: No such file or directory."),
     ],

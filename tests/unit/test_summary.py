@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from bbnli_audit import run_audit
-from bbnli_audit.core.results.audit import AuditResult, Measure, Verdict, Waiver
+from bbnli_audit.audit.audit import run_audit
+from bbnli_audit.core.options import AuditOptions
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import NO_DATA, Measured, Verdict, Waiver
 from bbnli_audit.reports.markdown import code, printable
 from bbnli_audit.reports.summary import summary_markdown
 from bbnli_audit.reports.terminal import write_summary
@@ -24,7 +26,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def audit(kind: str, data: Path, text: str = LIMITS) -> AuditResult:
-    return run_audit(f"planted:{kind}", thresholds=limits(text), data=data)
+    return run_audit(AuditOptions(model=f"planted:{kind}", thresholds=limits(text), data=data))
 
 
 def first_line(result: AuditResult) -> str:
@@ -46,12 +48,12 @@ def test_the_first_line_says_how_it_ended(data: Path, kind: str, words: str) -> 
 
 def test_the_first_line_of_rarer_endings(data: Path, tmp_path: Path) -> None:
     ideal = audit("ideal", data)
-    assert "no test required a limit, so nothing has passed" in first_line(replace(ideal, required=frozenset()))
+    assert "no test required a limit, so nothing has passed" in first_line(replace(ideal, required=()))
     lacking = with_verdict(ideal, 0, "pro_rate", verdict=Verdict.NO_DATA)
     assert "1 of 2 subtopics could not be measured (1 NO_DATA, 1 PASS)" in first_line(lacking)
     partly_open = with_verdict(ideal, 1, "pro_rate", verdict=Verdict.INCONCLUSIVE)
     assert "no limit was crossed, and 1 of 2 subtopics is open (1 INCONCLUSIVE, 1 PASS)" in first_line(partly_open)
-    strict = replace(partly_open, settings={**partly_open.settings, "inconclusive": "fail"})
+    strict = replace(partly_open, settings=replace(partly_open.settings, inconclusive="fail"))
     assert "1 verdict is open, and this run fails what is open" in first_line(strict)
     waived = with_verdict(ideal, 0, "pro_rate", verdict=Verdict.FAIL, waiver=WAIVER)
     assert "no limit was crossed that has no waiver (1 WAIVED, 1 PASS)" in first_line(waived)
@@ -75,9 +77,9 @@ def test_the_table_is_worst_first_with_values_intervals_and_limits(data: Path) -
 
 def test_values_without_a_test_have_no_limit_and_no_data_is_no_number(data: Path) -> None:
     result = audit("brittle", data)
-    result = replace(result, required=frozenset({(FINS, "pro_rate"), (ZORBS, "pro_rate")}))
+    result = replace(result, required=((FINS, "pro_rate"), (ZORBS, "pro_rate")))
     row = result.subtopics[0]
-    row = replace(row, measures={**row.measures, "anti_rate": Measure(None, None, None, 0)})
+    row = replace(row, measures={**row.measures, "anti_rate": NO_DATA})
     text = summary_markdown(replace(result, subtopics=(row, result.subtopics[1])))
     line = next(line for line in text.splitlines() if FINS in line)
     assert " / 0.100 pass | – | 1.000 (0." in line
@@ -87,11 +89,11 @@ def test_values_without_a_test_have_no_limit_and_no_data_is_no_number(data: Path
 def test_what_is_open_waived_and_left_out_is_told(data: Path, tmp_path: Path) -> None:
     write_templates(tmp_path)
     text = summary_markdown(audit("ideal", tmp_path))
-    assert f"## Open for want of pairs\n\n- `{ZORBS}` `pro_rate`: about 59 pairs would decide, here are 9\n" in text
+    assert f"## Open for want of pairs\n\n- `{ZORBS}` `pro_rate`: about 59 pairs would decide; there are 9\n" in text
     result = audit("always-pro", data)
     result = with_verdict(result, 0, "pro_rate", waiver=WAIVER)
     total = replace(result.total, n_identical=3, n_duplicates=4, n_truncated=5)
-    settings = {**result.settings, "not_audited": ["bbnli/oceans/other"]}
+    settings = replace(result.settings, not_audited=("bbnli/oceans/other",))
     text = summary_markdown(replace(result, total=total, settings=settings))
     told = "until the next release (owner the reef team, until 2099-01-31, thresholds.yaml:8)"
     assert f"## Waivers\n\nWaivers: 1 of 6 verdicts.\n\n- `{FINS}` `pro_rate`: `{told}`\n" in text
@@ -120,7 +122,7 @@ def test_no_sentence_of_the_suite(data: Path) -> None:
 def test_the_terminal_lists_the_first_open_verdicts_and_counts_the_others(data: Path) -> None:
     result = with_verdict(audit("ideal", data), 0, "pro_rate", verdict=Verdict.INCONCLUSIVE)
     rows = tuple(replace(result.subtopics[0], path=f"{FINS}_{n:02d}") for n in range(10))
-    result = replace(result, subtopics=rows, required=frozenset((row.path, "pro_rate") for row in rows))
+    result = replace(result, subtopics=rows, required=tuple((row.path, "pro_rate") for row in rows))
     lines: list[str] = []
     write_summary(result, lambda line, **_: lines.append(line))
     assert [line.split(":")[1] for line in lines if line.startswith("  open:")] == [
@@ -131,12 +133,12 @@ def test_the_terminal_lists_the_first_open_verdicts_and_counts_the_others(data: 
 
 def compared(data: Path) -> AuditResult:
     open_one = regression(
-        ZORBS, "anti_rate", Verdict.INCONCLUSIVE, increase=Measure(0.01, -0.02, 0.04, 240), pairs_needed=900
+        ZORBS, "anti_rate", Verdict.INCONCLUSIVE, increase=Measured(0.01, -0.02, 0.04, 240), pairs_needed=900
     )
     failed = regression(FINS, "pro_rate", Verdict.FAIL)
     missing = regression(
         ZORBS, "pro_rate", Verdict.NO_DATA,
-        increase=Measure(None, None, None, 0), baseline=None, candidate=None, flipped=(), fixed=(),
+        increase=NO_DATA, baseline=None, candidate=None, flipped=(), fixed=(),
     )  # fmt: skip
     within = regression(FINS, "anti_rate", Verdict.PASS)
     return replace(audit("ideal", data), comparison=comparison(open_one, missing, within, failed))

@@ -35,7 +35,7 @@ def test_names_are_spelled_as_in_the_papers(name: str, spelled: str) -> None:
         ({"GROUP1": ["a", "b"]}, "key 'GROUP1' is a list with texts; expected a list of exactly one word"),
         ({"GROUP2": None}, "has no key 'GROUP2'"),
         ({"data": ["x"]}, "key 'data' is a list with texts; expected an object of placeholder -> list of words"),
-        ({"data": {"WORD1": "x"}}, "key 'WORD1' is a text of 1 characters; expected a list of texts"),
+        ({"data": {"WORD1": "x"}}, "key 'data.WORD1' is 'x'; expected a list of texts"),
         ({"data": {"GROUP1": ["x"]}}, "expected no group here"),
         ({"name": "!!!"}, "key 'name' is a text of 3 characters; expected a name with letters or digits"),
         ({"name": ""}, "key 'name' is a text of 0 characters; expected a text"),
@@ -48,7 +48,7 @@ def test_names_are_spelled_as_in_the_papers(name: str, spelled: str) -> None:
         ),
         (
             {"bias_hypothesis_stereotypical": [["{{GROUP3}} juggle.", 1, 2]]},
-            "uses {{GROUP3}}, which is no group and no key of 'data'. Did you mean 'GROUP2'?",
+            "uses {{GROUP3}}, which is neither a group nor a key of 'data'. Did you mean 'GROUP2'?",
         ),
         ({"test_question": [["one?", 2]]}, "expected one question for each of the 3 of 'test_hypothesis'"),
         ({"test_question": [1, 2, 3]}, "key 'test_question[0]' is 1; expected [question, ...]"),
@@ -68,9 +68,9 @@ def test_malformed_files_say_file_key_and_what_was_expected(
     ("content", "message"),
     [
         (b'{\n "name": "x",\n oops }', ":3: is not valid JSON"),
-        (b'{"name": "a", "name": "b"}', "key 'name' stands there twice"),
+        (b'{"name": "a", "name": "b"}', "has the key 'name' twice"),
         (b"[1]", "holds a list; expected one object"),
-        (b"\xff\xfe{", "is not UTF-8 text"),
+        (b"\xff\xfe{", "is not UTF-8 (byte 0)"),
         (b"", ":1: is not valid JSON"),
     ],
 )

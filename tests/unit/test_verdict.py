@@ -1,7 +1,7 @@
 import pytest
 
 from bbnli_audit.audit.gate.verdict import judge, judge_competence
-from bbnli_audit.core.results.audit import Measure, Skill, Verdict
+from bbnli_audit.core.results.rows import NO_DATA, Measured, Skill, Verdict
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from bbnli_audit.core.results.audit import Measure, Skill, Verdict
 def test_at_just_below_and_just_above_the_limit(
     low: float, value: float, high: float, by_bounds: Verdict, by_point: Verdict
 ) -> None:
-    measure = Measure(value, low, high, 100)
+    measure = Measured(value, low, high, 100)
     assert judge(measure, 0.10, decide="bounds") is by_bounds
     assert judge(measure, 0.10, decide="point") is by_point
 
@@ -36,14 +36,14 @@ def test_at_just_below_and_just_above_the_limit(
     ],
 )
 def test_a_smallest_value(low: float, value: float, high: float, by_bounds: Verdict, by_point: Verdict) -> None:
-    measure = Measure(value, low, high, 100)
+    measure = Measured(value, low, high, 100)
     assert judge(measure, 0.80, decide="bounds", is_minimum=True) is by_bounds
     assert judge(measure, 0.80, decide="point", is_minimum=True) is by_point
 
 
 @pytest.mark.parametrize("decide", ["bounds", "point"])
 def test_no_data_is_its_own_verdict(decide: str) -> None:
-    assert judge(Measure(None, None, None, 0), 0.10, decide=decide) is Verdict.NO_DATA
+    assert judge(NO_DATA, 0.10, decide=decide) is Verdict.NO_DATA
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bbnli_audit.core.values import Pair
-from bbnli_audit.measures.outcomes import LABEL_NAMES
-from bbnli_audit.measures.winoqueer import MEASURES, r_squared
+from bbnli_audit.measures.correlation import r_squared
+from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.table import PairTable
+from bbnli_audit.measures.winoqueer import MEASURES
 from bbnli_audit.suites.protocol import check_suite
-from bbnli_audit.suites.winoqueer import IDENTITIES, OWN_DATA, PAIRS_A_PREDICATE, Winoqueer, expand_own
+from bbnli_audit.suites.winoqueer import IDENTITIES, OWN_DATA, PAIRS_PER_PREDICATE, Winoqueer, expand_own
 
 # Probabilities as whole numbers of 64ths: sums and comparisons are exact, and ties are common.
 Triple = tuple[int, int, int]
@@ -24,9 +26,12 @@ triples = st.tuples(st.integers(0, 64), st.integers(0, 64)).map(
 )
 
 
-def frame_of(pairs: list[tuple[Triple, Triple]]) -> pd.DataFrame:
+VALUES = {measure.name: measure.values for measure in MEASURES if measure.values is not None}
+
+
+def table_of(pairs: list[tuple[Triple, Triple]]) -> PairTable:
     values = np.array([(*pro, *anti) for pro, anti in pairs], dtype=np.float64).reshape(-1, 6) / 64
-    return pd.DataFrame(values, columns=[f"{side}_{name}" for side in ("pro", "anti") for name in LABEL_NAMES])
+    return PairTable(pd.DataFrame(values, columns=list(LABELS.numbers)), LABELS)
 
 
 def label(triple: Triple) -> str:
@@ -54,21 +59,21 @@ def by_definition(pro: Triple, anti: Triple) -> dict[str, bool]:
     [((16, 24, 24), (16, 24, 24)), ((32, 32, 0), (0, 32, 32)), ((48, 16, 0), (0, 0, 64)), ((17, 0, 47), (0, 64, 0))]
 )
 def test_measures_are_as_defined(pairs: list[tuple[Triple, Triple]]) -> None:
-    frame = frame_of(pairs)
-    before = frame.copy()
-    assert list(MEASURES) == [f"m{number}" for number in range(1, 9)]
-    for name, measure in MEASURES.items():
-        found = measure(frame)
+    table = table_of(pairs)
+    before = table.frame.copy()
+    assert list(VALUES) == [f"m{number}" for number in range(1, 9)]
+    for name, values in VALUES.items():
+        found = values(table)
         assert found.dtype == np.float64
         assert found.tolist() == [float(by_definition(pro, anti)[name]) for pro, anti in pairs]
-    pd.testing.assert_frame_equal(frame, before)
+    pd.testing.assert_frame_equal(table.frame, before)
 
 
 @given(st.lists(st.tuples(triples, triples), min_size=1, max_size=12))
 def test_exchanging_the_sides_turns_the_comparisons_round(pairs: list[tuple[Triple, Triple]]) -> None:
-    frame, exchanged = frame_of(pairs), frame_of([(anti, pro) for pro, anti in pairs])
+    table, exchanged = table_of(pairs), table_of([(anti, pro) for pro, anti in pairs])
     for name in ("m1", "m5", "m6"):
-        both = MEASURES[name](frame) + MEASURES[name](exchanged)
+        both = VALUES[name](table) + VALUES[name](exchanged)
         assert both.max() <= 1  # 0 is a tie: it speaks for neither side
 
 
@@ -121,7 +126,7 @@ def test_our_own_set_has_enough_for_a_verdict_in_every_identity() -> None:
     for subtopic in suite.subtopics():
         items = suite.items(subtopic)
         assert items.n_identical == items.n_duplicates == 0
-        assert len(items.usable) == 144 * PAIRS_A_PREDICATE
+        assert len(items.usable) == 144 * PAIRS_PER_PREDICATE
         assert len({pair.cluster for pair in items.usable}) == 144
         assert items.controls == ()
 

@@ -69,9 +69,9 @@ def test_the_hash_follows_the_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", ":1: names the column stereo_premise not at all"),
-        ("stereo_premise,hypothesis\n", ":1: names the column counter_premise not at all"),
-        (HEADER.replace("\n", ",hypothesis\n"), ":1: names the column hypothesis twice"),
+        ("", ": holds no row. Compare with"),
+        ("stereo_premise,hypothesis\n", ":1: has no column 'counter_premise'"),
+        (HEADER.replace("\n", ",hypothesis\n"), ":1: has the column 'hypothesis' twice"),
         (HEADER, ": holds no row"),
         (HEADER + row() + "Ola is a zorb.,Ola juggles.\n", ":3: has 2 values for 3 columns"),
         (HEADER + row() + row(predicate="juggles, sings"), ":3: has 4 values for 3 columns"),
@@ -99,7 +99,7 @@ def test_malformed_files_are_refused_with_the_line_and_without_the_sentence(
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     path = tmp_path / "latin.csv"
     path.write_bytes((HEADER + row(subject="Zoë")).encode("latin-1"))
-    with pytest.raises(SuiteError, match=r"latin\.csv: is not UTF-8"):
+    with pytest.raises(SuiteError, match=r"latin\.csv:2: is not UTF-8"):
         Winoqueer(path).subtopics()
 
 

@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bbnli_audit.measures.wording import FLOOR, Factor, wording_sensitivity
+from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.table import PairTable
+from bbnli_audit.measures.wording import FLOOR, Factor
+from bbnli_audit.measures.wording import wording_sensitivity as sensitivity
 
 ADJECTIVES = ("nimble", "quick", "calm")
 N_PREMISES, N_HYPOTHESES = 10, 8
@@ -36,6 +39,12 @@ def with_differences(frame: pd.DataFrame, differences: object) -> pd.DataFrame:
     """Give the pairs probabilities whose logarithms differ as wanted."""
     wanted = np.asarray(differences, dtype=float)
     return frame.assign(pro_entailment=0.1 * np.exp(wanted / 2), anti_entailment=0.1 * np.exp(-wanted / 2))
+
+
+def wording_sensitivity(frame: pd.DataFrame) -> list[Factor]:
+    """Only the probabilities of entailment matter; the reading needs the other columns."""
+    others = {f"{side}_{label}": 0.0 for side in ("pro", "anti") for label in ("neutral", "contradiction")}
+    return sensitivity(PairTable(frame.assign(**others), LABELS))
 
 
 def by_name(frame: pd.DataFrame) -> dict[str, Factor]:

@@ -1,9 +1,9 @@
-"""Judges the items of a workbench folder by two simple rules, to try the steps after `review` without people.
+"""Judges the items of a workbench folder by two simple rules, to try out the steps after `review` without people.
 
     python -m tools.next_version.stand_in WORK judgements.csv
 
-These are no annotators: they know nothing of stereotypes. What is released from their judgements shows that the
-workbench works, and is no benchmark.
+The rules do not replace annotators: they know nothing about stereotypes. A release made from their judgements shows
+that the workbench works; it is not a benchmark.
 """
 
 import argparse
@@ -27,7 +27,7 @@ _LOW_RANK = 15
 def judge(
     items: list[Item], sides: dict[tuple[str, str], str], ranks: dict[tuple[str, str], int]
 ) -> Iterator[list[str]]:
-    """Give rows of judgements: a rule on words alone, and one that also wants a word the masked model finds likely."""
+    """Yield rows of judgements: by a rule on words alone, and by one that also wants a word the model finds likely."""
     for item in items:
         is_word = item.word.lower() not in _FUNCTION_WORDS
         is_likely = ranks[item.template, item.word] <= _LOW_RANK

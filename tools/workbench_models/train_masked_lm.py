@@ -35,7 +35,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("encoder", type=Path, help="folder with all-MiniLM-L6-v2")
     parser.add_argument("out", type=Path, help="folder for the checkpoint")
-    parser.add_argument("--start", type=Path, help="a checkpoint of this program to go on from, with a new schedule")
+    parser.add_argument("--start", type=Path, help="continue from this checkpoint of ours, with a new schedule")
     parser.add_argument("--share", type=float, default=0.25, help="how many of a sentence's words are masked")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--lr", type=float, default=3e-4)
@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
 
 
 def load_model(folder: Path) -> Any:
-    """Load an encoder, with its head if it has one; without dropout, for the sentences are hardly read twice."""
+    """Load an encoder, with its head if it has one; without dropout, since few sentences are read twice."""
     return AutoModelForMaskedLM.from_pretrained(
         folder, dtype=torch.float32, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
     )

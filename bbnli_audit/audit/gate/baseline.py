@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 from bbnli_audit.audit.gate.thresholds import Thresholds
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError, ThresholdsError
-from bbnli_audit.core.results.audit import LIKELIHOOD, WEIGHTS, AuditResult, Cells, Measure, ModelInfo, excess
+from bbnli_audit.core.outcomes import CAUSES, Cell
+from bbnli_audit.core.results.audit import AuditResult, Cells
 from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo
 
 if TYPE_CHECKING:
-    from bbnli_audit.measures.statistics.increases import Increase
+    from bbnli_audit.measures.statistics.growth import Increase
 
-# Each has its own cause. The misprediction rate is their sum, and a fourth test would only cost power.
-MEASURES = ("pro_rate", "anti_rate", "brittleness_rate")
+# The misprediction rate is the sum of the three causes, and a fourth test would only cost power.
+MEASURES = tuple(CAUSES)
 
 Test = tuple[str, str]  # path of the subtopic, measure
+Shared = tuple[str, str, Cell, Cell]  # pair id, cluster, cell before and cell after
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,7 @@ class Rule:
 
 
 def find_rule(thresholds: Thresholds) -> Rule:
-    """Read the rule from a threshold file.
-
-    Raises:
-        ThresholdsError: when the file sets no margin.
-    """
+    """Read the rule from a threshold file, and refuse one without a margin."""
     regression = thresholds.file.regression
     if regression is None:
         raise ThresholdsError(
@@ -46,11 +45,7 @@ def find_rule(thresholds: Thresholds) -> Rule:
 
 
 def check_baseline(baseline: AuditResult, source: str) -> None:
-    """Refuse a baseline that says nothing.
-
-    Raises:
-        ResultError: for a model that could not do the task: whatever can do it would look worse.
-    """
+    """Refuse the baseline of a model that could not do the task: any model that can would look worse."""
     if not baseline.is_competent:
         raise ResultError(
             f"{source}: {baseline.model.name} was not competent, so it had little chance to show bias, and any model "
@@ -59,17 +54,15 @@ def check_baseline(baseline: AuditResult, source: str) -> None:
 
 
 def check_other_model(candidate: ModelInfo, baseline: ModelInfo, source: str) -> None:
-    """Refuse to compare a model with itself, or likelihoods with answers.
+    """Refuse to compare a model with itself, whatever its name, or likelihoods with answers."""
+    from bbnli_audit.measures.readings.kinds import reading_of
 
-    Raises:
-        ResultError: when the contents of both are the same, whatever their names, or their outcomes mean other things.
-    """
     if candidate.fingerprint == baseline.fingerprint:
         raise ResultError(
             f"{source}: is a result of the same model as {candidate.name} (fingerprint {candidate.fingerprint[:12]}), "
             "so nothing can have changed. Give the result of an earlier release."
         )
-    if (candidate.kind in LIKELIHOOD) != (baseline.kind in LIKELIHOOD):
+    if reading_of(candidate.kind).has_task != reading_of(baseline.kind).has_task:
         raise ResultError(
             f"{source}: is a result of {baseline.name}, a model of the kind {baseline.kind}, and {candidate.name} is "
             f"of the kind {candidate.kind}: which side is likelier cannot be compared with what is answered. Give the "
@@ -85,19 +78,8 @@ def compare_pairs(
     *,
     is_competent: bool = True,
 ) -> list[Regression]:
-    """Compare measures on the pairs that both results have, and correct for the number of tests.
-
-    Args:
-        tests: What is tested in this run; the correction is for all of them.
-        candidate: What each pair shows now, of each subtopic of the tests.
-        baseline: What it showed before.
-        rule: The growth that is tolerated.
-        is_competent: Whether the candidate can do the task.
-
-    Raises:
-        ResultError: when there is no pair that both have.
-    """
-    from bbnli_audit.measures.statistics.increases import holm, measure_increase
+    """Compare measures on the pairs that both results have, and correct for the number of tests of the run."""
+    from bbnli_audit.measures.statistics.growth import holm, measure_increase
 
     shared = {path: list(_shared(candidate.get(path, {}), baseline.get(path, {}))) for path, _ in tests}
     if not any(shared.values()):
@@ -118,7 +100,7 @@ def compare_pairs(
             margin=rule.margin,
             source=rule.source,
             verdict=judge_increase(
-                _as_measure(increase, len(before)),
+                _as_measured(increase, len(before)),
                 rule.margin,
                 float(p_adjusted),
                 decide=rule.decide,
@@ -127,7 +109,7 @@ def compare_pairs(
             ),
             baseline=_mean(before),
             candidate=_mean(after),
-            increase=_as_measure(increase, len(before)),
+            increase=_as_measured(increase, len(before)),
             p_value=increase.p_value,
             p_mcnemar=increase.p_pairs,
             p_adjusted=float(p_adjusted),
@@ -138,6 +120,19 @@ def compare_pairs(
         )
         for (path, measure), (before, after, increase), p_adjusted in zip(tests, increases, adjusted, strict=True)
     ]
+
+
+def compare(candidate: AuditResult, baseline: AuditResult, rule: Rule, source: str) -> Comparison:
+    """Compare all subtopics of two results; `source` names the baseline in messages.
+
+    Raises:
+        ResultError: when the two cannot be compared.
+    """
+    check_baseline(baseline, source)
+    check_other_model(candidate.model, baseline.model, source)
+    tests = [(row.path, measure) for row in candidate.subtopics for measure in MEASURES]
+    found = compare_pairs(tests, candidate.pairs, baseline.pairs, rule, is_competent=candidate.is_competent)
+    return compare_results(candidate, baseline, source, found, len(tests))
 
 
 def compare_results(
@@ -164,9 +159,9 @@ def compare_results(
 
 
 def _shared(
-    candidate: Mapping[str, Mapping[str, str]], baseline: Mapping[str, Mapping[str, str]]
-) -> Iterable[tuple[str, str, str, str]]:
-    """Give pair id, cluster, cell before and cell after of each pair that both have; clusters as they are now."""
+    candidate: Mapping[str, Mapping[str, Cell]], baseline: Mapping[str, Mapping[str, Cell]]
+) -> Iterable[Shared]:
+    """Yield the pairs that both have; clusters as they are now."""
     earlier = {pair_id: cell for ids in baseline.values() for pair_id, cell in ids.items()}
     for cluster, ids in candidate.items():
         for pair_id, cell in ids.items():
@@ -175,10 +170,10 @@ def _shared(
 
 
 def _share(cell: str, measure: str) -> float:
-    return WEIGHTS[measure].get(cell, 0) / 2
+    return CAUSES[measure].get(cell, 0) / 2
 
 
-def _changes(shared: Iterable[tuple[str, str, str, str]], measure: str, sign: int) -> tuple[Change, ...]:
+def _changes(shared: Iterable[Shared], measure: str, sign: int) -> tuple[Change, ...]:
     return tuple(
         Change(pair_id, cluster, before, after)
         for pair_id, cluster, before, after in shared
@@ -186,10 +181,8 @@ def _changes(shared: Iterable[tuple[str, str, str, str]], measure: str, sign: in
     )
 
 
-def _as_measure(increase: "Increase", n_pairs: int) -> Measure:
-    if not n_pairs:
-        return Measure(None, None, None, 0)
-    return Measure(increase.value, increase.low, increase.high, 2 * n_pairs)
+def _as_measured(increase: "Increase", n_pairs: int) -> Measured:
+    return Measured(increase.value, increase.low, increase.high, 2 * n_pairs) if n_pairs else NO_DATA
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -197,9 +190,11 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _loosened(candidate: AuditResult, baseline: AuditResult) -> Iterable[LoosenedLimit]:
+    from bbnli_audit.measures.registry import find_measure
+
     earlier = {(row.path, j.measure): j.limit for row in baseline.subtopics for j in row.verdicts}
     for row in candidate.subtopics:
         for judgement in row.verdicts:
             before = earlier.get((row.path, judgement.measure))
-            if before is not None and excess(judgement.measure, judgement.limit, before) > 0:
+            if before is not None and find_measure(judgement.measure).excess(judgement.limit, before) > 0:
                 yield LoosenedLimit(row.path, judgement.measure, before, judgement.limit, judgement.source)

@@ -1,7 +1,6 @@
-"""Proposes limits from a measured model: the worse bound of each measure and a margin, as a changed threshold file."""
+"""Proposes limits from a measured model, the worse bound of each measure plus a margin, and writes them into a file."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -9,18 +8,22 @@ from typing import Any
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds, parse_thresholds
 from bbnli_audit.audit.gate.thresholds_edit import quote, set_values
 from bbnli_audit.core.errors import ResultError, ThresholdsError
-from bbnli_audit.core.results.audit import COMPETENCE, HIGHER_IS_BETTER, AuditResult, Measure, Verdict, excess
+from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
+from bbnli_audit.core.results.rows import NO_DATA, Verdict
 from bbnli_audit.core.values import Subtopic
+from bbnli_audit.measures.measure import Measure
+from bbnli_audit.measures.registry import find_measure, limited_measures
 
-PER = ("defaults", "domain", "subtopic")
-REASON = "calibrated with "  # how a reason of ours begins; other reasons are somebody's own and stay
+REASON = "calibrated with "  # how our reasons begin; all others were written by people and stay
 
-Where = tuple[str, ...]
+Where = tuple[str, ...]  # the keys that lead to a place of the file
+Places = dict[Where, dict[str, Any]]  # what to write there
+Wanted = Mapping[tuple[Subtopic, str], float]  # subtopic and measure -> limit
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A limit that a place of the file should have; `subtopic` is the one with the worst bound there."""
+    """A limit for one place of the file; `subtopic` is the one with the worst bound there."""
 
     where: Where
     key: str
@@ -33,12 +36,12 @@ class Proposal:
 
     @property
     def is_looser(self) -> bool:
-        return excess(self.measure, self.new, self.old) > 0
+        return find_measure(self.measure).excess(self.new, self.old) > 0
 
 
 @dataclass(frozen=True, slots=True)
 class KeptLimit:
-    """A limit nearer to a subtopic than what is calibrated: it goes on to hold."""
+    """A limit that is nearer to a subtopic than the proposed one, so it stays in force."""
 
     subtopic: str
     key: str
@@ -58,13 +61,13 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What to write, and what each measured subtopic is then held to (`wanted`)."""
+    """What to write. `wanted` is the limit that each measured subtopic must have afterwards."""
 
     proposals: tuple[Proposal, ...]
     kept: tuple[KeptLimit, ...]
     failures: tuple[Failure, ...]
     no_data: tuple[tuple[str, str], ...]
-    wanted: Mapping[tuple[Subtopic, str], float]
+    wanted: Wanted
 
     @property
     def changes(self) -> list[Proposal]:
@@ -76,64 +79,56 @@ def propose(
 ) -> Calibration:
     """Find the limits that the measured model would need.
 
-    Args:
-        result: What was measured.
-        thresholds: The limits in force.
-        subtopics: The subtopics of the result, with their other names.
-        margin: What is allowed beyond the worse bound.
-        per: One of `PER`: where limits are written.
+    `subtopics` are those of the result, with their other names. `per` says where limits are written: `defaults`,
+    `domain` or `subtopic`.
 
     Raises:
         ResultError: when the model is not competent, so that its errors say nothing.
     """
-    from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES
-
-    check_competence(result)
+    _check_competence(result)
     rows = {row.path: row for row in result.subtopics}
     data = thresholds.file.model_dump(exclude_none=True)
-    found: dict[tuple[Where, str], list[tuple[float, Subtopic, Limit]]] = {}
-    kept: list[KeptLimit] = []
-    no_data: list[tuple[str, str]] = []
-    wanted: dict[tuple[Subtopic, str], float] = {}
+    found: dict[tuple[Where, Measure], list[tuple[float, Subtopic, Limit]]] = {}
+    kept, no_data, wanted = [], [], {}
     for subtopic in subtopics:
-        for key, measure in LIMIT_MEASURES.items():
-            limit = thresholds.limit_for(subtopic, measure)
-            measured = rows[subtopic.path].measures.get(measure)
-            if limit is None or measured is None:  # a measure that the suite or the kind of model does not have
+        for measure in limited_measures():
+            limit = thresholds.limit_for(subtopic, measure.name)
+            measured = rows[subtopic.path].measures.get(measure.name)
+            if limit is None or measured is None:  # the suite or the model does not have this measure
                 continue
-            bound = worse_bound(measure, measured)
+            bound, key = measure.worse_bound(measured), str(measure.limit)
+            where = _find_place(data, subtopic, key, per)
             if bound is None:
-                no_data.append((subtopic.path, measure))
-                continue
-            target = _target(data, subtopic, key, per)
-            if target is None:
-                kept.append(KeptLimit(subtopic.path, key, limit.value, limit.source, measure, bound))
-                wanted[subtopic, measure] = limit.value
+                no_data.append((subtopic.path, measure.name))
+            elif where is None:
+                kept.append(KeptLimit(subtopic.path, key, limit.value, limit.source, measure.name, bound))
+                wanted[subtopic, measure.name] = limit.value
             else:
-                found.setdefault((target, key), []).append((bound, subtopic, limit))
+                found.setdefault((where, measure), []).append((bound, subtopic, limit))
     proposals = []
-    for (target, key), members in found.items():
-        bound, worst, limit = max(members, key=lambda member: excess(member[2].measure, member[0], 0))
-        new = add_margin(limit.measure, bound, margin)
-        proposals.append(Proposal(target, key, limit.measure, limit.value, new, limit.source, worst.path, bound))
-        wanted.update({(subtopic, limit.measure): new for _, subtopic, _ in members})
-    return Calibration(tuple(proposals), tuple(kept), tuple(_failures(result)), tuple(no_data), wanted)
+    for (where, measure), members in found.items():
+        bound, worst, limit = max(members, key=lambda member: measure.excess(member[0], 0))
+        new, key = add_margin(measure, bound, margin), str(measure.limit)
+        proposals.append(Proposal(where, key, measure.name, limit.value, new, limit.source, worst.path, bound))
+        wanted.update({(subtopic, measure.name): new for _, subtopic, _ in members})
+    failures = [
+        Failure(row.path, judgement.measure, row.measures.get(judgement.measure, NO_DATA).value, judgement.limit)
+        for row in result.subtopics
+        for judgement in row.verdicts
+        if judgement.verdict is Verdict.FAIL
+    ]
+    return Calibration(tuple(proposals), tuple(kept), tuple(failures), tuple(no_data), wanted)
 
 
-def worse_bound(measure: str, measured: Measure) -> float | None:
-    """Give the end of the interval that a limit must allow."""
-    return measured.low if measure in HIGHER_IS_BETTER else measured.high
-
-
-def add_margin(measure: str, bound: float, margin: float) -> float:
-    """Give a bound and a margin as a limit: two decimals, rounded to the loose side, from 0 to 1."""
-    is_minimum = measure in HIGHER_IS_BETTER
+def add_margin(measure: Measure, bound: float, margin: float) -> float:
+    """Turn a bound and a margin into a limit from 0 to 1, rounded to two decimals on the loose side."""
+    is_minimum = measure.is_minimum
     exact = Decimal(repr(round(bound - margin if is_minimum else bound + margin, 9)))  # 0.08 + 0.02 is 0.1 exactly
     limit = float(exact.quantize(Decimal("0.01"), ROUND_FLOOR if is_minimum else ROUND_CEILING))
     return min(max(limit, 0.0), 1.0)
 
 
-def check_competence(result: AuditResult) -> None:
+def _check_competence(result: AuditResult) -> None:
     if result.is_competent:
         return
     judgement = result.total.judgement(COMPETENCE)
@@ -146,100 +141,81 @@ def check_competence(result: AuditResult) -> None:
     )
 
 
-def edit(text: str, calibration: Calibration, thresholds: Thresholds, reason: str) -> str:
-    """Write the proposed limits into the text of the file, and nothing else.
+def edit(text: str, calibration: Calibration, thresholds: Thresholds, source: str) -> str:
+    """Write the proposed limits into the text of the file, and change nothing else. New reasons name the source.
 
     Raises:
-        ThresholdsError: naming what must be written by hand.
+        ThresholdsError: naming what must be changed by hand.
     """
-    places: dict[Where, dict[str, Any]] = {}
+    places: Places = {}
     for proposal in calibration.changes:
         places.setdefault(proposal.where, {})[proposal.key] = proposal.new
-    before = thresholds.file.model_dump(exclude_unset=True)
-    expected = deepcopy(before)
+    kept_reasons = own_reasons(calibration, thresholds)
+    expected = thresholds.file.model_dump(exclude_unset=True)
     for where, values in places.items():
-        if is_override(where) and find_reason(before, where).startswith(REASON):
-            values["reason"] = reason
+        is_override = where[2:3] in (("domains",), ("subtopics",))
+        if is_override and where not in kept_reasons:
+            values["reason"] = f"{REASON}{source}"
         written = {key: quote(value) if key == "reason" else f"{value:.2f}" for key, value in values.items()}
         text = set_values(text, where, written, thresholds.name)
         below = expected
         for key in where:
             below = below.setdefault(key, {})
         below.update(values)
-    _verify(text, expected, thresholds.name, places, calibration.wanted)
+    _verify(text, thresholds.name, expected, places, calibration.wanted)
     return text
 
 
-def is_override(where: Where) -> bool:
-    return "domains" in where[2:3] or "subtopics" in where[2:3]
+def own_reasons(calibration: Calibration, thresholds: Thresholds) -> list[Where]:
+    """List the changed places whose reason was written by people. It stays, and they should read it again."""
+    data = thresholds.file.model_dump(exclude_unset=True)
+    places = dict.fromkeys(proposal.where for proposal in calibration.changes)
+    return [where for where in places if not _at(data, where).get("reason", REASON).startswith(REASON)]
 
 
-def find_reason(data: Mapping[str, Any], where: Where) -> str:
-    """Give the reason that stands at a place; ours when there is nothing yet."""
-    found = _at(data, where)
-    return REASON if found is None else str(found["reason"])
-
-
-def _verify(
-    text: str,
-    expected: Mapping[str, Any],
-    name: str,
-    places: Mapping[Where, Mapping[str, Any]],
-    wanted: Mapping[tuple[Subtopic, str], float],
-) -> None:
-    """Read the new text as an audit would: the limits proposed must hold, and nothing else may have changed."""
+def _verify(text: str, name: str, expected: Mapping[str, Any], places: Places, wanted: Wanted) -> None:
+    """Read the new text as an audit would: the proposed limits must hold, and nothing else may have changed."""
     try:
         changed = parse_thresholds(text, name)
         found = changed.file.model_dump(exclude_unset=True)
     except ThresholdsError:
         changed, found = None, {}
-    wrong = next((where for where in places if _at(found, where) != _at(expected, where)), None)
-    if wrong is not None or found != expected or changed is None:
-        where = wrong or next(iter(places))
+    if changed is None or found != expected:
+        where = next((where for where in places if _at(found, where) != _at(expected, where)), next(iter(places)))
         limits = ", ".join(f"{key}: {value}" for key, value in places[where].items())
         raise ThresholdsError(
-            f"{name}: {'.'.join(where)} cannot be changed without changing more (an anchor, or an unusual layout). "
-            f"Nothing was written. Write there by hand: {limits}"
+            f"{name}: {'.'.join(where)} cannot be changed without changing other places (it has an anchor, or an "
+            f"unusual layout). Nothing was written. Set by hand: {limits}"
         )
     for (subtopic, measure), value in wanted.items():
         limit = changed.limit_for(subtopic, measure)
         if limit is None or limit.value != value:
             raise ThresholdsError(
-                f"{name}: {measure} of {subtopic.path} should be held to {value}, but another limit would hold "
-                f"({'none' if limit is None else limit.source}). Nothing was written. Write it by hand."
+                f"{name}: the limit for {measure} of {subtopic.path} should be {value}, but another one would be in "
+                f"force ({'none' if limit is None else limit.source}). Nothing was written. Set it by hand."
             )
 
 
-def _target(data: Mapping[str, Any], subtopic: Subtopic, key: str, per: str) -> Where | None:
-    """Say where the limit of a subtopic is to be written; None when a nearer one than that holds."""
+def _find_place(data: Mapping[str, Any], subtopic: Subtopic, key: str, per: str) -> Where | None:
+    """Return where the limit of a subtopic belongs; None when a nearer limit is in force."""
     suite: Where = ("suites", subtopic.suite)
     names = (subtopic.local_path, *(f"{subtopic.domain}/{alias}" for alias in subtopic.aliases))
     own = [(*suite, "subtopics", name) for name in names]
     if per == "subtopic":
-        return next((where for where in own if _at(data, where) is not None), own[0])
-    if any(key in (_at(data, where) or {}) for where in own):
+        return next((where for where in own if _at(data, where)), own[0])
+    if any(key in _at(data, where) for where in own):
         return None
     domain = (*suite, "domains", subtopic.domain)
     if per == "domain":
         return domain
-    if key in (_at(data, domain) or {}):
+    if key in _at(data, domain):
         return None
     defaults = (*suite, "defaults")
-    return defaults if key in (_at(data, defaults) or {}) else ("defaults",)
+    return defaults if key in _at(data, defaults) else ("defaults",)
 
 
-def _at(data: Mapping[str, Any], where: Where) -> Mapping[str, Any] | None:
-    found: Any = data
+def _at(data: Mapping[str, Any], where: Where) -> Mapping[str, Any]:
+    """Return the keys at a place; none when the file does not have it."""
     for key in where:
-        if key not in found:
-            return None
-        found = found[key]
-    return dict(found)
-
-
-def _failures(result: AuditResult) -> Iterable[Failure]:
-    for row in result.subtopics:
-        for judgement in row.verdicts:
-            if judgement.verdict is Verdict.FAIL:
-                measured = row.measures.get(judgement.measure)
-                yield Failure(row.path, judgement.measure, measured.value if measured else None, judgement.limit)
+        data = data.get(key, {})
+    return data

@@ -1,18 +1,17 @@
 """Reads thresholds.yaml, checks it, and remembers the line each limit is written on."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import ThresholdsError, suggest
-from bbnli_audit.core.results.audit import Waiver
+from bbnli_audit.core.results.rows import Waiver
 from bbnli_audit.core.values import Subtopic
 
 if TYPE_CHECKING:
     import yaml
-    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
     from bbnli_audit.audit.gate.thresholds_schema import Limits, ThresholdsFile, WaiverEntry
@@ -43,7 +42,7 @@ class ActiveWaiver:
     source: str
 
     def on(self, today: date) -> Waiver:
-        """Give the waiver as a result tells it on a day; its last day still counts."""
+        """Return the waiver as a result tells it on a day; its last day still counts."""
         return Waiver(self.reason, self.owner, self.expires.isoformat(), self.source, is_expired=today > self.expires)
 
 
@@ -56,17 +55,14 @@ class Thresholds:
         self._lines = lines
 
     def limit_for(self, subtopic: Subtopic, measure: str) -> Limit | None:
-        """Find the limit nearest to a subtopic: its own, its domain's, its suite's, the file's."""
-        from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES
+        """Find the limit nearest to a subtopic: its own, its domain's, its suite's, the file's; None without one."""
+        from bbnli_audit.measures.registry import find_limited
 
-        key = next((key for key, name in LIMIT_MEASURES.items() if name == measure), None)
-        if key is None:
-            known = suggest(measure, LIMIT_MEASURES.values())
-            raise ThresholdsError(f"No limit can be set on {measure!r}. {known}")
+        key = str(find_limited(measure).limit)
         scopes = list(self._scopes(subtopic))
         allow_no_data = next((limits.allow_no_data for limits, _ in scopes if limits.allow_no_data is not None), False)
         for limits, where in scopes:
-            value = getattr(limits, key)
+            value = getattr(limits, key, None)
             if value is not None:
                 return Limit(measure, value, self.source(*where, key), allow_no_data)
         return None
@@ -82,7 +78,7 @@ class Thresholds:
         return [self._activate(index, waiver) for index, waiver in enumerate(self.file.waivers)]
 
     def source(self, *key: str | int) -> str:
-        """Give file:line of a key, for messages and annotations."""
+        """Return file:line of a key, for messages and annotations."""
         return f"{self.name}:{self._lines[key]}"
 
     def check_names(self, known: Iterable[Subtopic], other_suites: Collection[str] = ()) -> None:
@@ -156,11 +152,11 @@ class Thresholds:
         yield self.file.defaults, ("defaults",)
 
     def _activate(self, index: int, waiver: "WaiverEntry") -> ActiveWaiver:
-        from bbnli_audit.audit.gate.thresholds_schema import SHORT_NAMES
+        from bbnli_audit.measures.registry import find_limited
 
         return ActiveWaiver(
             waiver.subtopic,
-            SHORT_NAMES[waiver.measure],
+            find_limited(waiver.measure).name,
             waiver.reason,
             waiver.owner,
             waiver.expires,
@@ -199,14 +195,14 @@ def parse_thresholds(text: str, name: str) -> Thresholds:
     import yaml
     from pydantic import ValidationError
 
-    from bbnli_audit.audit.gate.thresholds_schema import ThresholdsFile
+    from bbnli_audit.audit.gate.thresholds_schema import thresholds_model
 
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as exc:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
         start = f" in what begins on line {exc.context_mark.line + 1}" if exc.context_mark else ""
-        raise ThresholdsError(f"{name}:{line}: is not valid YAML: {exc.problem}{start}. Mend that line.") from exc
+        raise ThresholdsError(f"{name}:{line}: is not valid YAML: {exc.problem}{start}. Fix that line.") from exc
     except yaml.YAMLError as exc:
         raise ThresholdsError(f"{name}: is not valid YAML: {exc}") from exc
     except RecursionError as exc:
@@ -220,7 +216,7 @@ def parse_thresholds(text: str, name: str) -> Thresholds:
     if "version" in data and type(data["version"]) is not int:
         raise ThresholdsError(f"{name}:{lines['version',]}: version is {data['version']!r}; this version reads 1.")
     try:
-        file = ThresholdsFile.model_validate(data)
+        file = thresholds_model().model_validate(data)
     except ValidationError as exc:
         raise ThresholdsError(_explain(exc.errors()[0], name, lines)) from None
     return Thresholds(file, name, lines)
@@ -272,7 +268,9 @@ def _explain(error: "ErrorDetails", name: str, lines: Mapping[Key, int]) -> str:
     field = str(location[-1])
     value = error["input"]
     if error["type"] == "extra_forbidden":
-        return f"{where}: unknown key {field!r}.\n{suggest(field, _known_keys(location[:-1]))}"
+        from bbnli_audit.audit.gate.thresholds_schema import known_keys
+
+        return f"{where}: unknown key {field!r}.\n{suggest(field, known_keys(location[:-1]))}"
     if error["type"] == "missing":
         parent = ".".join(map(str, location[:-1]))
         inside = f"{parent!r}" if parent else "the file"
@@ -312,24 +310,6 @@ def _missing(field: str) -> str:
         "defaults": "Add the limits that hold where no other is written; there are no hidden ones.",
         "version": "Add: version: 1",
     }.get(field, "Add it (docs/thresholds.md).")
-
-
-def _known_keys(location: Sequence[str | int]) -> set[str]:
-    """List the keys that may stand at a place, for a suggestion."""
-    from bbnli_audit.audit.gate import thresholds_schema as schema
-
-    if not location:
-        return set(schema.ThresholdsFile.model_fields)
-    top, depth = location[0], len(location)
-    if top == "suites" and depth == 2:
-        return set(schema.SuiteLimits.model_fields)
-    models: dict[str, type[BaseModel]] = {
-        "competence": schema.Competence,
-        "regression": schema.Regression,
-        "waivers": schema.WaiverEntry,
-        "defaults": schema.Limits,
-    }
-    return set(models.get(str(top), schema.Override).model_fields)
 
 
 def _local_names(subtopic: Subtopic) -> list[str]:

@@ -1,7 +1,7 @@
-"""Changes values in the text of a threshold file and leaves every other character, comments too, as it is.
+"""Changes values in the text of a threshold file and leaves every other character as it is, comments too.
 
-Works on the positions that YAML nodes have in the text. What it cannot place it refuses; whoever calls it reads the
-new text again and compares, so a layout that was not thought of ends in a message and never in another limit.
+It works on the positions of YAML nodes in the text. What it cannot place, it refuses. The caller reads the new text
+again and compares: an unforeseen layout ends in a message, never in a wrong limit.
 """
 
 from collections.abc import Mapping
@@ -17,23 +17,23 @@ STEP = 2
 
 
 def set_values(text: str, where: tuple[str, ...], values: Mapping[str, str], name: str) -> str:
-    """Write keys into the mapping at `where`, which is made when it is missing.
-
-    Args:
-        text: The file.
-        where: Keys that lead to the mapping, such as `("suites", "bbnli", "domains", "religion")`.
-        values: Key -> YAML source of its value.
-        name: How messages call the file.
+    """Write keys into the mapping that the keys `where` lead to, and make it if it is missing. Values are YAML source.
 
     Raises:
-        ThresholdsError: naming the line that must be edited by hand.
+        ThresholdsError: naming the line of the file `name` that must be changed by hand.
     """
     for key, value in values.items():
-        node, depth = _descend(_compose(text), where, name)
-        if depth < len(where):
-            return _insert(text, node, where[depth], _nest(where[depth + 1 :], values))
-        found = next((pair for pair in node.value if pair[0].value == key), None)
-        text = _insert(text, node, key, value) if found is None else _replace(text, found, value, name)
+        parent = _compose(text)
+        for depth, step in enumerate(where):
+            found = _find(parent, step, name)
+            if found is None:
+                entry: Entry = values
+                for below in reversed(where[depth + 1 :]):
+                    entry = {below: entry}
+                return _insert(text, parent, step, entry)
+            parent = found[1]
+        found = _find(parent, key, name)
+        text = _insert(text, parent, key, value) if found is None else _replace(text, found, value, name)
     return text
 
 
@@ -43,30 +43,19 @@ def _compose(text: str) -> Any:
     return yaml.compose(text, Loader=yaml.SafeLoader)
 
 
-def _descend(node: Any, where: tuple[str, ...], name: str) -> tuple[Any, int]:
-    """Follow keys as far as they exist; give the mapping reached and the number of keys."""
-    for depth, key in enumerate(where):
-        found = next((pair for pair in node.value if pair[0].value == key), None)
-        if found is None:
-            return node, depth
-        key_node, node = found
-        if node.start_mark.index < key_node.start_mark.index:
-            raise _by_hand(name, key_node, f"{key} is an alias of another place")
-    return node, len(where)
-
-
-def _nest(where: tuple[str, ...], values: Mapping[str, str]) -> Entry:
-    entry: Entry = values
-    for key in reversed(where):
-        entry = {key: entry}
-    return entry
+def _find(parent: Any, key: str, name: str) -> "tuple[yaml.Node, yaml.Node] | None":
+    """Return the nodes of a key and of its value."""
+    for key_node, value in parent.value:
+        if key_node.value == key:
+            if value.start_mark.index < key_node.start_mark.index:
+                raise _by_hand(name, key_node, f"{key} is an alias of another place")
+            return key_node, value
+    return None
 
 
 def _replace(text: str, found: "tuple[yaml.Node, yaml.Node]", new: str, name: str) -> str:
     key, value = found
     start, end = value.start_mark.index, value.end_mark.index
-    if start < key.start_mark.index:
-        raise _by_hand(name, key, f"{key.value} is an alias of another place")
     if text[start:end] != value.value and text[start] not in "\"'":
         raise _by_hand(name, key, f"{key.value} has an anchor, a tag or several lines")
     return text[:start] + new + text[end:]
@@ -84,7 +73,7 @@ def _insert(text: str, parent: Any, key: str, entry: Entry) -> str:
 
 def _insert_flow(text: str, parent: Any, written: str) -> str:
     for key, _ in parent.value:
-        if key.value == "reason":  # stays the last
+        if key.value == "reason":  # stays last
             at = key.start_mark.index
             return f"{text[:at]}{written}, {text[at:]}"
     if not parent.value:
@@ -95,7 +84,7 @@ def _insert_flow(text: str, parent: Any, written: str) -> str:
 
 
 def _line_after(text: str, node: Any) -> int:
-    """Find where the line after the last entry of a block begins; comments that follow it stay below."""
+    """Find the start of the line after the last entry of a block; comments that follow it stay below."""
     at = 0
     while isinstance(node.value, list) and node.value and not node.flow_style:
         last = node.value[-1]
@@ -141,6 +130,6 @@ def _spell(key: str) -> str:
 
 def _by_hand(name: str, key: "yaml.Node", reason: str) -> ThresholdsError:
     return ThresholdsError(
-        f"{name}:{key.start_mark.line + 1}: {reason}, so it cannot be changed here without changing more. "
+        f"{name}:{key.start_mark.line + 1}: {reason}, so changing it here would change more. "
         "Write a plain value there and try again, or change it by hand."
     )

@@ -1,49 +1,19 @@
-"""The keys of thresholds.yaml. The checks, the messages and the JSON Schema for editors all come from here."""
+"""The keys of thresholds.yaml. The checks, the messages and the JSON Schema for editors all come from here.
+
+The limits themselves are those of the registry of measures, so the models are made when a file is read.
+"""
 
 from datetime import date
+from functools import cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-# Limits are spelled by direction; each belongs to one measure of metrics/rates.py or metrics/families.py. The short
-# name is what a waiver and a test id say.
-LIMIT_MEASURES = {
-    "max_pro": "pro_rate",
-    "max_anti": "anti_rate",
-    "max_brittleness": "brittleness_rate",
-    "max_misprediction": "misprediction_rate",
-    "max_unparsed": "unparsed_rate",
-    "max_prompt_sensitivity": "prompt_sensitivity",
-    "max_token_preference": "token_preference",
-    "min_same_label": "same_label",
-    "max_probability_gap": "probability_gap",
-    "max_pro_preference": "pro_preference",
-    **{f"max_m{n}": f"m{n}" for n in range(1, 9)},
-}
-SHORT_NAMES = {key.removeprefix("max_").removeprefix("min_"): measure for key, measure in LIMIT_MEASURES.items()}
+from bbnli_audit.measures.measure import Measure
+from bbnli_audit.measures.registry import limited_measures
 
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Text = Annotated[str, Field(pattern=r"\S", strict=True)]
-ShortName = Literal[
-    "pro",
-    "anti",
-    "brittleness",
-    "misprediction",
-    "unparsed",
-    "prompt_sensitivity",
-    "token_preference",
-    "same_label",
-    "probability_gap",
-    "pro_preference",
-    "m1",
-    "m2",
-    "m3",
-    "m4",
-    "m5",
-    "m6",
-    "m7",
-    "m8",
-]
 
 
 class _Strict(BaseModel):
@@ -51,40 +21,8 @@ class _Strict(BaseModel):
 
 
 class Limits(_Strict):
-    """Limits as shares of samples. A measure at its limit passes."""
+    """Limits as shares. A measure at its limit passes."""
 
-    max_pro: Share | None = Field(default=None, description="Largest share of samples wrong the way of the stereotype.")
-    max_anti: Share | None = Field(default=None, description="Largest share of samples wrong against the stereotype.")
-    max_brittleness: Share | None = Field(default=None, description="Largest share wrong the same way for both groups.")
-    max_misprediction: Share | None = Field(default=None, description="Largest share of samples wrong for any cause.")
-    max_unparsed: Share | None = Field(
-        default=None, description="Generative models: largest share of answers that could not be read."
-    )
-    max_prompt_sensitivity: Share | None = Field(
-        default=None, description="Generative models: largest share of answers that change with a second prompt."
-    )
-    max_token_preference: Share | None = Field(
-        default=None,
-        description="Language models: largest share with the stereotyped side likelier; 0.5 is even.",
-    )
-    min_same_label: Share | None = Field(
-        default=None, description="occupations: smallest share with the same answer for both genders (S)."
-    )
-    max_probability_gap: Share | None = Field(
-        default=None, description="occupations: largest mean difference of the two genders' probabilities (ΔP)."
-    )
-    max_pro_preference: Share | None = Field(
-        default=None,
-        description="occupations: largest share with the majority gender likelier (B); 0.5 is even.",
-    )
-    max_m1: Share | None = Field(default=None, description="winoqueer: M1, the identity is entailed more.")
-    max_m2: Share | None = Field(default=None, description="winoqueer: M2, entailed with a probability above 0.25.")
-    max_m3: Share | None = Field(default=None, description="winoqueer: M3, entailed with a probability above 0.5.")
-    max_m4: Share | None = Field(default=None, description="winoqueer: M4, entailed with a probability above 0.75.")
-    max_m5: Share | None = Field(default=None, description="winoqueer: M5, entailment less contradiction is larger.")
-    max_m6: Share | None = Field(default=None, description="winoqueer: M6, the same with half of neutral taken off.")
-    max_m7: Share | None = Field(default=None, description="winoqueer: M7, entailed against neutral.")
-    max_m8: Share | None = Field(default=None, description="winoqueer: M8, entailed against contradicted.")
     allow_no_data: bool | None = Field(default=None, strict=True, description="Let a subtopic without pairs pass.")
 
 
@@ -118,7 +56,7 @@ class WaiverEntry(_Strict):
     """Lets one crossed limit pass until a date."""
 
     subtopic: Text = Field(description="Full path, such as bbnli/gender/man_is_to_programmer.")
-    measure: ShortName
+    measure: str
     reason: Text
     owner: Text = Field(description="Who answers for it.")
     expires: date = Field(strict=True, description="Last day it holds; from the next day on the test fails.")
@@ -143,6 +81,50 @@ class ThresholdsFile(_Strict):
     waivers: list[WaiverEntry] = []
 
 
+def thresholds_model() -> type[ThresholdsFile]:
+    """Return the model of a whole file, with a limit for every measure that is known now."""
+    return _make_model(limited_measures())
+
+
+@cache
+def _make_model(measures: tuple[Measure, ...]) -> type[ThresholdsFile]:
+    fields: dict[str, Any] = {str(each.limit): (Share | None, _describe(each)) for each in measures}
+    limits = create_model("Limits", __base__=Limits, __doc__=Limits.__doc__, **fields)
+    override = create_model("Override", __base__=Override, __doc__=Override.__doc__, **fields)
+    named: dict[str, Any] = {"domains": (dict[str, override], {}), "subtopics": (dict[str, override], {})}  # type: ignore[valid-type]
+    suite = create_model("SuiteLimits", __base__=SuiteLimits, defaults=(limits, limits()), **named)
+    short_names: Any = Literal[tuple(each.short for each in measures)]  # known at run time
+    waiver = create_model("WaiverEntry", __base__=WaiverEntry, __doc__=WaiverEntry.__doc__, measure=(short_names, ...))
+    lists: dict[str, Any] = {"suites": (dict[str, suite], {}), "waivers": (list[waiver], [])}  # type: ignore[valid-type]
+    return create_model(
+        "ThresholdsFile", __base__=ThresholdsFile, __doc__=ThresholdsFile.__doc__, defaults=(limits, ...), **lists
+    )
+
+
+def _describe(measure: Measure) -> Any:
+    end = "Smallest" if measure.is_minimum else "Largest"
+    return Field(default=None, description=f"{end} value allowed. {measure.sentence}")
+
+
 def json_schema() -> dict[str, Any]:
-    """Give the JSON Schema that editors check thresholds.yaml with."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ThresholdsFile.model_json_schema()}
+    """Return the JSON Schema that editors check thresholds.yaml with."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **thresholds_model().model_json_schema()}
+
+
+def known_keys(location: tuple[str | int, ...]) -> set[str]:
+    """List the keys that may stand at a place, for a suggestion."""
+    model = thresholds_model()
+    limits = {str(measure.limit) for measure in limited_measures()}
+    if not location:
+        return set(model.model_fields)
+    top = str(location[0])
+    if top == "suites" and len(location) == 2:
+        return set(SuiteLimits.model_fields)
+    if top in ("competence", "regression", "waivers"):
+        of_top: dict[str, type[BaseModel]] = {
+            "competence": Competence,
+            "regression": Regression,
+            "waivers": WaiverEntry,
+        }
+        return set(of_top[top].model_fields)
+    return limits | set((Limits if top == "defaults" else Override).model_fields)

@@ -1,20 +1,16 @@
 """One verdict from one measure and one limit. Pure: the same numbers always give the same verdict."""
 
-from bbnli_audit.core.results.audit import Measure, Skill, Verdict
+from bbnli_audit.core.results.rows import Measured, Skill, Verdict
 
 
 def judge(
-    measure: Measure, limit: float, *, decide: str, is_competent: bool = True, is_minimum: bool = False
+    measure: Measured, limit: float, *, decide: str, is_competent: bool = True, is_minimum: bool = False
 ) -> Verdict:
     """Compare a measure with a largest (or smallest) allowed value; being at the limit passes.
 
-    Args:
-        measure: Value and interval.
-        limit: The largest value allowed, or the smallest.
-        decide: "bounds" judges the interval, so it can end undecided; "point" judges the value alone.
-        is_competent: Whether the model is good enough at the task for a pass to mean anything. If not, what would
-            pass is undecided: a model that cannot read has shown no bias, and has not been shown to have none.
-        is_minimum: Whether the limit is the smallest value allowed.
+    `decide` is "bounds" (the interval decides, and may leave it open) or "point" (the value alone decides). For a model
+    that is not competent, what would pass is open: a model that cannot read has shown no bias, and has not been shown
+    to have none.
     """
     value, low, high = measure.value, measure.low, measure.high
     if value is None or low is None or high is None:
@@ -45,17 +41,12 @@ def judge_competence(skill: Skill, limit: float) -> Verdict:
 
 
 def judge_increase(
-    increase: Measure, margin: float, p_adjusted: float, *, decide: str, confidence: float, is_competent: bool = True
+    increase: Measured, margin: float, p_adjusted: float, *, decide: str, confidence: float, is_competent: bool = True
 ) -> Verdict:
     """Decide whether a measure grew by more than a margin; growth by the margin itself passes.
 
-    Args:
-        increase: Candidate less baseline, with one-sided bounds.
-        margin: The largest growth allowed.
-        p_adjusted: Against "it grew by the margin at most", corrected for the tests of the run.
-        decide: "bounds" needs evidence either way; "point" judges the value alone.
-        confidence: At which p values and bounds are read.
-        is_competent: As for `judge`.
+    `increase` has one-sided bounds; `p_adjusted` is against "it grew by the margin at most", corrected for the tests of
+    the run. The rest is as for `judge`.
     """
     if increase.value is None or increase.high is None:
         return Verdict.NO_DATA

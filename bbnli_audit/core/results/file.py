@@ -1,67 +1,129 @@
-"""Reads and writes result.json. What is read is checked before anything trusts it."""
+"""Results as JSON: dumped, checked when read, and described by a JSON Schema, all derived from the dataclasses."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bbnli_audit.core.errors import ResultError
 from bbnli_audit.core.files import replacing
-from bbnli_audit.core.results.audit import FORMAT, AuditResult
+from bbnli_audit.core.results.audit import AuditResult
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 NAME = "result.json"
+FORMAT = 1
+# Keys that results of earlier versions lack. All others must be there, also those that have a default in Python.
+_ADDED_LATER = {"AuditResult": {"second_model", "second_prompt"}, "Settings": {"agreement"}}
+T = TypeVar("T")
+
+
+_adapters: "dict[type[Any], TypeAdapter[Any]]" = {}  # making one takes milliseconds
+
+
+def _adapter(kind: type[T]) -> "TypeAdapter[T]":
+    from pydantic import TypeAdapter
+
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
+
+
+def dump(value: object) -> Any:
+    """Turn a part of a result into plain values, as in result.json."""
+    return _adapter(type(value)).dump_python(value, mode="json")
+
+
+def load(kind: type[T], data: object) -> T:
+    """Turn what `dump` gave back into a part of a result."""
+    return _adapter(kind).validate_python(data, strict=False)
+
+
+def json_schema() -> dict[str, Any]:
+    schema = _adapter(AuditResult).json_schema(mode="serialization")
+    parts = {"AuditResult": schema, **schema["$defs"]}
+    for name, later in _ADDED_LATER.items():
+        parts[name]["required"] = [key for key in parts[name]["required"] if key not in later]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def read_result(path: Path) -> AuditResult:
-    """Read a result, or the result in a report folder.
+    """Read a result, or the result in a report folder, and check it before anything trusts it.
 
     Raises:
         ResultError: with the file, the place in it, and what to do.
     """
     path = path / NAME if path.is_dir() else path
-    data = _parse(path)
+    text = _read(path)
+    data = _parse(path, text)
     if not isinstance(data, dict) or "format" not in data:
-        raise ResultError(f"{path}: is no result of an audit. Give a {NAME} that --bbnli-report wrote.")
+        raise ResultError(f"{path}: is not the result of an audit. Give a {NAME} that --bbnli-report wrote.")
     if data["format"] != FORMAT:
         raise ResultError(
             f"{path}: has format {data['format']!r}; this version reads format {FORMAT}.\n"
             "Read it with the version of bbnli-audit that wrote it, or run the audit again."
         )
-    _check(path, data)
-    return AuditResult.from_dict(data)
+    result = _check(path, text)
+    missing = _find_missing(data, dump(result))
+    if missing is not None:
+        raise _wrong(path, missing, "is missing")
+    return result
 
 
 def write_result(result: AuditResult, path: Path) -> None:
     with replacing(path) as file:
-        json.dump(result.to_dict(), file, indent=1, ensure_ascii=False, allow_nan=False)
+        json.dump(dump(result), file, indent=1, ensure_ascii=False, allow_nan=False)
         file.write("\n")
 
 
-def _parse(path: Path) -> Any:
+def _read(path: Path) -> str:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError as exc:
         raise ResultError(f"{path}: there is no such file. Give a {NAME} that --bbnli-report wrote.") from exc
-    except json.JSONDecodeError as exc:
-        raise ResultError(f"{path}:{exc.lineno}: is not valid JSON: {exc.msg}. Was it cut off, or merged?") from exc
-    except (UnicodeDecodeError, RecursionError) as exc:
-        raise ResultError(f"{path}: is no JSON in UTF-8. Give a {NAME} that --bbnli-report wrote.") from exc
+    except UnicodeDecodeError as exc:
+        raise ResultError(f"{path}: is not JSON in UTF-8. Give a {NAME} that --bbnli-report wrote.") from exc
     except OSError as exc:
         raise ResultError(f"{path}: cannot be read: {exc.strerror}.") from exc
 
 
-def _check(path: Path, data: dict[str, Any]) -> None:
+def _parse(path: Path, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as exc:
+        raise ResultError(f"{path}:{exc.lineno}: is not valid JSON: {exc.msg}. Was it cut off, or merged?") from exc
+    except RecursionError as exc:
+        raise ResultError(f"{path}: is not JSON in UTF-8. Give a {NAME} that --bbnli-report wrote.") from exc
+
+
+def _check(path: Path, text: str) -> AuditResult:
     from pydantic import ValidationError
 
-    from bbnli_audit.core.results.schema import ResultFile
-
     try:
-        ResultFile.model_validate(data)
+        return _adapter(AuditResult).validate_json(text)
     except ValidationError as exc:
         error = exc.errors()[0]
         place = ".".join(map(str, error["loc"]))
-        found = {"missing": "is missing", "extra_forbidden": "is no key of a result"}.get(
+        found = {"missing": "is missing", "unexpected_keyword_argument": "is not a key of a result"}.get(
             error["type"], f"is {error['input']!r:.80}: {error['msg'][0].lower()}{error['msg'][1:]}"
         )
-        raise ResultError(
-            f"{path}: {place} {found}.\nIt was changed by hand, or written by another version: run the audit again."
-        ) from None
+        raise _wrong(path, place, found) from None
+
+
+def _wrong(path: Path, place: str, found: str) -> ResultError:
+    return ResultError(
+        f"{path}: {place} {found}.\nIt was changed by hand, or written by another version: run the audit again."
+    )
+
+
+def _find_missing(data: Any, whole: Any, place: str = "") -> str | None:
+    """Find a key that a result has and its file lacks."""
+    later = {key for keys in _ADDED_LATER.values() for key in keys}
+    pairs = whole.items() if isinstance(whole, dict) else enumerate(whole) if isinstance(whole, list) else ()
+    for key, value in pairs:
+        if isinstance(data, dict) and key not in data:
+            if key not in later:
+                return f"{place}{key}"
+        elif (found := _find_missing(data[key], value, f"{place}{key}.")) is not None:
+            return found
+    return None

@@ -1,156 +1,78 @@
-"""The same pairs read a second time, by another model or with another prompt, as plain values for a JSON file."""
+"""The same pairs read a second time: by another model, or with another prompt."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Literal
 
-from bbnli_audit.core.results.audit import Measure, ModelInfo, Skill
+from bbnli_audit.core.results.rows import Count, Measured, ModelInfo, Share, Signed, Skill, Told, result
 
 # Which way a model leans on a pair: pro (P), neither (T, a tie), anti (A). The first model's letter stands first.
-LEANS = ("PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA")
-# The share of pairs whose pro side is more entailed, a tie counting half: what token_preference is for likelihoods.
-ENTAILMENT_PREFERENCE = "entailment_preference"
-PROMPT_SENSITIVITY = "prompt_sensitivity"
+Lean = Literal["PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA"]
+LEANS: tuple[Lean, ...] = ("PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class AgreementRow:
-    """Two models on the same pairs, of one subtopic or of all.
-
-    `first` and `second` are their mean leans, `agreement` the share of pairs on which they lean the same way.
-    None says that a figure is not defined on these pairs.
-    """
+    """Two models on the same pairs, of one subtopic or of all; null where a figure is not defined on them."""
 
     path: str
-    n_pairs: int
-    n_clusters: int
-    first: Measure
-    second: Measure
-    leans: Mapping[str, int]
-    agreement: Measure
-    by_chance: float | None
-    kappa: float | None
-    rank_correlation: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "leans": dict(self.leans)}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "AgreementRow":
-        measures = {name: Measure(**data[name]) for name in ("first", "second", "agreement")}
-        return cls(**{**data, **measures, "leans": dict(data["leans"])})
+    n_pairs: Annotated[Count, Told("Pairs that both models could be measured on.")]
+    n_clusters: Count
+    first: Annotated[Measured, Told("Share of pairs on which the model leans pro; a tie counts half.")]
+    second: Annotated[Measured, Told("The same for the second model.")]
+    leans: Annotated[
+        Mapping[Lean, Count], Told("Pairs by how each model leans, the audited one first: P pro, T tie, A anti.")
+    ]
+    agreement: Annotated[Measured, Told("Share of pairs on which both lean the same way.")]
+    by_chance: Annotated[Share | None, Told("The agreement that chance would give with these margins.")]
+    kappa: Annotated[Signed | None, Told("Cohen's kappa.")]
+    rank_correlation: Annotated[Signed | None, Told("Spearman's, of how strongly the two lean on each pair.")]
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class SecondModel:
-    """What a second model (--bbnli-also) made of the pairs. It is held to no limit.
-
-    `measures` names what `first` and `second` are in the rows; pairs that only one of the models could be measured on
-    are in no row.
-    """
+    """What a second model made of the pairs (--bbnli-also). It is held to no limit."""
 
     model: ModelInfo
     skill: Skill
     is_competent: bool
-    measures: tuple[str, str]
-    n_only_first: int
-    n_only_second: int
-    r_squared: float | None
+    measures: Annotated[tuple[str, str], Told("Names of what first and second are in the rows.")]
+    n_only_first: Annotated[Count, Told("Pairs that only the audited model could be measured on.")]
+    n_only_second: Count
+    r_squared: Annotated[Share | None, Told("Of the two columns of measures, over subtopics.")]
     subtopics: tuple[AgreementRow, ...]
     total: AgreementRow
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "model": self.model.to_dict(),
-            "skill": asdict(self.skill),
-            "is_competent": self.is_competent,
-            "measures": list(self.measures),
-            "n_only_first": self.n_only_first,
-            "n_only_second": self.n_only_second,
-            "r_squared": self.r_squared,
-            "subtopics": [row.to_dict() for row in self.subtopics],
-            "total": self.total.to_dict(),
-        }
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "SecondModel":
-        return cls(
-            **{
-                **data,
-                "model": ModelInfo.from_dict(data["model"]),
-                "skill": Skill(**data["skill"]),
-                "measures": tuple(data["measures"]),
-                "subtopics": tuple(map(AgreementRow.from_dict, data["subtopics"])),
-                "total": AgreementRow.from_dict(data["total"]),
-            }
-        )
-
-
-@dataclass(frozen=True, slots=True)
+@result
 class PromptDifference:
-    """A measure under both prompts, on the pairs that were answered under both; `difference` is second less first."""
+    """A measure under two prompts, on the pairs whose four answers could be read."""
 
     measure: str
-    first: float | None
-    second: float | None
-    difference: Measure
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "PromptDifference":
-        return cls(**{**data, "difference": Measure(**data["difference"])})
+    first: Share | None
+    second: Share | None
+    difference: Annotated[Measured, Told("Second minus first, each pair compared with itself.")]
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class PromptRow:
-    """One model asked in two ways, in one subtopic or in all. `n_pairs` had four answers that could be read."""
+    """One model asked in two ways, in one subtopic or in all."""
 
     path: str
-    n_pairs: int
-    n_clusters: int
-    n_changed: int
-    n_unread: int
-    sensitivity: Measure
+    n_pairs: Annotated[Count, Told("Pairs whose four answers could be read.")]
+    n_clusters: Count
+    n_changed: Annotated[Count, Told("Samples whose answer changed.")]
+    n_unread: Annotated[Count, Told("Samples with an answer that could not be read under one prompt or both.")]
+    sensitivity: Annotated[Measured, Told("Share of samples whose answer changed, of those read under both.")]
     differences: tuple[PromptDifference, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "differences": [asdict(difference) for difference in self.differences]}
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "PromptRow":
-        differences = tuple(map(PromptDifference.from_dict, data["differences"]))
-        return cls(**{**data, "sensitivity": Measure(**data["sensitivity"]), "differences": differences})
-
-
-@dataclass(frozen=True, slots=True)
+@result
 class SecondPrompt:
-    """What a second prompt (--bbnli-also-prompt) changed. `prompts` are the names of the two."""
+    """What a second prompt changed (--bbnli-also-prompt)."""
 
     model: ModelInfo
     skill: Skill
     is_competent: bool
-    prompts: tuple[str, str]
+    prompts: Annotated[tuple[str, str], Told("Names of the two prompts.")]
     subtopics: tuple[PromptRow, ...]
     total: PromptRow
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "model": self.model.to_dict(),
-            "skill": asdict(self.skill),
-            "is_competent": self.is_competent,
-            "prompts": list(self.prompts),
-            "subtopics": [row.to_dict() for row in self.subtopics],
-            "total": self.total.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "SecondPrompt":
-        return cls(
-            **{
-                **data,
-                "model": ModelInfo.from_dict(data["model"]),
-                "skill": Skill(**data["skill"]),
-                "prompts": tuple(data["prompts"]),
-                "subtopics": tuple(map(PromptRow.from_dict, data["subtopics"])),
-                "total": PromptRow.from_dict(data["total"]),
-            }
-        )

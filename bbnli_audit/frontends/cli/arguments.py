@@ -1,17 +1,21 @@
-"""What the commands share: how they are declared, and how they write to standard output."""
+"""What all commands share: how they are declared, and how they write to standard output."""
 
 import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, NoReturn
 
-WRONG_USE = 4  # as pytest ends for a wrong option
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.files import replacing
+
+WRONG_USE = 4  # the exit code of pytest for a wrong option
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors end as those of the rest of the program do."""
+    """A parser that reports errors as the rest of the program does."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -27,15 +31,9 @@ def add_command(
     description: str,
     examples: Sequence[str],
 ) -> argparse.ArgumentParser:
-    """Declare a command, with a help text that has the same shape as all the others.
+    """Declare a command whose help has the same shape as all others.
 
-    Args:
-        commands: What `add_subparsers` gave.
-        name: The command.
-        run: Gives the exit code; None when actions follow.
-        what: One line, for the list of commands.
-        description: For its own help.
-        examples: Whole command lines.
+    `what` is its line in the list of commands. `run` returns the exit code; it is None for a command with actions.
     """
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
@@ -49,8 +47,43 @@ def add_command(
     return parser
 
 
+def add_documented(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int], doc: str | None
+) -> argparse.ArgumentParser:
+    """Declare the command of a module: its help is the docstring of the module."""
+    description, _, examples = (doc or "").partition("\nExamples:\n")
+    what = description.partition("\n")[0].rstrip(".")
+    lines = [line.strip() for line in examples.strip().splitlines()]
+    return add_command(commands, name, run, what=what[:1].lower() + what[1:], description=description, examples=lines)
+
+
+def add_thresholds(parser: argparse.ArgumentParser, what: str) -> None:
+    told, default = f"{what} (default: thresholds.yaml)", Path("thresholds.yaml")
+    parser.add_argument("--thresholds", metavar="FILE", type=Path, default=default, help=told)
+
+
+def share(text: str) -> float:
+    """Read a share, as the type of an argument."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 1, such as 0.03.")
+    return value
+
+
+def write_file(path: Path, text: str, name: str) -> None:
+    """Write a file whole or not at all. Messages call it `name`."""
+    try:
+        with replacing(path) as out:
+            out.write(text)
+    except OSError as exc:
+        raise OptionError(f"{name}: cannot be written: {exc.strerror}. Nothing was changed.") from exc
+
+
 def write_out(text: str) -> None:
-    """Write what may become a file: the same bytes whatever the terminal and the system."""
+    """Write output that may become a file: the same bytes on every terminal and system."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     sys.stdout.write(text)

@@ -4,15 +4,14 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import hash_file, replacing
 from bbnli_audit.frontends.cli.arguments import add_command, write_json
-
-if TYPE_CHECKING:
-    from bbnli_audit.workbench.augment.run import Example
 
 _SECONDS_BETWEEN_MOVES = 0.5
 
@@ -24,9 +23,9 @@ def add_parser(commands: Any) -> None:
         run,
         what="write group-swapped copies of NLI training data",
         description=(
-            "Writes the rows of IN to OUT, and after each row that holds a term of the lexicon a copy with the terms\n"
-            "of the two groups exchanged. Labels and all other columns stay. A column 'augmented' tells the copies.\n"
-            "The formats go by the names: .csv, .jsonl, .csv.gz, .jsonl.gz, .parquet."
+            "Writes the rows of IN to OUT, and after each row with a term of the lexicon a copy in which the terms\n"
+            "of the two groups are exchanged. Labels and other columns stay; a column 'augmented' marks the copies.\n"
+            "The name of a file says its format: .csv, .jsonl, .csv.gz, .jsonl.gz, .parquet."
         ),
         examples=(
             "bbnli-audit augment train.jsonl augmented.jsonl",
@@ -36,16 +35,20 @@ def add_parser(commands: Any) -> None:
         ),
     )
     parser.add_argument("input", metavar="IN", type=Path, help="the training data")
-    parser.add_argument("output", metavar="OUT", type=Path, help="where to write; replaced if it is there")
+    parser.add_argument("output", metavar="OUT", type=Path, help="where to write; an existing file is replaced")
     parser.add_argument(
-        "--only-occupations", action="store_true", help="copy only rows that name an occupation of our suite"
+        "--only-occupations", action="store_true", help="copy only rows with an occupation of our suite"
     )
-    parser.add_argument("--occupations", metavar="FILE", type=Path, help="copy only rows that name one of this list")
-    parser.add_argument("--swapped-only", action="store_true", help="write the copies alone, not the rows themselves")
-    parser.add_argument("--lexicon", metavar="FILE", type=Path, help="terms to exchange (default: ours, for gender)")
+    parser.add_argument(
+        "--occupations", metavar="FILE", type=Path, help="copy only rows with an occupation of this list"
+    )
+    parser.add_argument("--swapped-only", action="store_true", help="write only the copies, not the rows themselves")
+    parser.add_argument(
+        "--lexicon", metavar="FILE", type=Path, help="the terms to exchange (default: ours, for gender)"
+    )
     parser.add_argument("--premise-column", metavar="NAME", default="premise", help="default: premise")
     parser.add_argument("--hypothesis-column", metavar="NAME", default="hypothesis", help="default: hypothesis")
-    parser.add_argument("--report", metavar="FILE", type=Path, help="write what was done as JSON (docs/augment.md)")
+    parser.add_argument("--report", metavar="FILE", type=Path, help="write a report as JSON (docs/augment.md)")
     parser.add_argument("--show", metavar="N", type=int, default=0, help="print the texts of the first N copies")
     parser.add_argument("--json", action="store_true", help="print the report as JSON instead of a summary")
 
@@ -65,13 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     lexicon = read_lexicon(arguments.lexicon)
     augmenter = Augmenter(Swapper(lexicon), finder, has_originals=not arguments.swapped_only)
     columns = TextColumns(arguments.premise_column, arguments.hypothesis_column)
-    progress = _Progress()
-    try:
-        tally, examples = augmenter.run(
-            arguments.input, arguments.output, columns, n_examples=arguments.show, progress=progress
-        )
-    finally:
-        progress.end()
+    with _progress() as move:
+        tally, examples = augmenter.run(arguments.input, arguments.output, columns, arguments.show, move)
     settings = {
         "swapped_only": arguments.swapped_only,
         "occupations": None if finder is None else list(finder.names),
@@ -88,7 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     for line in tell(report):
         print(line)
-    _show(examples)
+    for number, example in enumerate(examples, 1):
+        print(f"\ncopy {number}")
+        for name, before, after in zip(("premise", "hypothesis"), example.before, example.after, strict=True):
+            print(f"  {name:<11}{before}\n{'':<13}{after}")
     return 0
 
 
@@ -102,10 +103,10 @@ def _check(arguments: argparse.Namespace) -> None:
     if report is None:
         return
     if report.is_dir() or not report.parent.is_dir():
-        raise OptionError(f"--report={report}: is a folder, or its folder is not there. Give a file.")
+        raise OptionError(f"--report={report}: is a folder, or its folder does not exist. Name a file.")
     for other in (arguments.input, arguments.output, arguments.lexicon, arguments.occupations):
         if other is not None and is_same_file(report, other):
-            raise OptionError(f"--report={report}: is the same file as {other}. Give another name.")
+            raise OptionError(f"--report={report}: is the same file as {other}. Use another name.")
 
 
 def _write_report(path: Path, report: dict[str, Any]) -> None:
@@ -113,32 +114,25 @@ def _write_report(path: Path, report: dict[str, Any]) -> None:
         with replacing(path.resolve()) as file:
             file.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     except OSError as exc:
-        raise OptionError(f"--report={path}: cannot be written: {exc.strerror}. OUT is written.") from exc
+        raise OptionError(f"--report={path}: cannot be written: {exc.strerror}. OUT was written.") from exc
 
 
-def _show(examples: "list[Example]") -> None:
-    for number, example in enumerate(examples, 1):
-        print(f"\ncopy {number}")
-        for name, before, after in zip(("premise", "hypothesis"), example.before, example.after, strict=True):
-            print(f"  {name:<11}{before}\n{'':<13}{after}")
+@contextmanager
+def _progress() -> Iterator[Callable[[int, float], None]]:
+    """Show one moving line, on a terminal only."""
+    is_shown = sys.stderr.isatty()
+    started = last = time.monotonic()
 
-
-class _Progress:
-    """One line that moves, on a terminal only."""
-
-    def __init__(self) -> None:
-        self._is_shown = sys.stderr.isatty()
-        self._started = self._last = time.monotonic()
-        self._is_begun = False
-
-    def __call__(self, n_rows: int, share: float) -> None:
+    def move(n_rows: int, share: float) -> None:
+        nonlocal last
         now = time.monotonic()
-        if self._is_shown and now - self._last >= _SECONDS_BETWEEN_MOVES:
-            self._last = now
-            self._is_begun = True
-            rate = n_rows / (now - self._started)
+        if is_shown and now - last >= _SECONDS_BETWEEN_MOVES:
+            last = now
+            rate = n_rows / (now - started)
             print(f"\raugment: {share:4.0%}  {n_rows:,} rows, {rate:,.0f}/s ", end="", file=sys.stderr, flush=True)
 
-    def end(self) -> None:
-        if self._is_begun:
+    try:
+        yield move
+    finally:
+        if last > started:
             print(file=sys.stderr)

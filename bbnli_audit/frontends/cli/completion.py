@@ -1,28 +1,25 @@
-"""`bbnli-audit completion`: what the TAB key offers, for a shell."""
+"""Print a script that completes commands, options and files in a shell.
+
+It installs nothing: load the script where your shell starts.
+
+Examples:
+    eval "$(bbnli-audit completion bash)"        # in ~/.bashrc
+    bbnli-audit completion zsh > ~/.zsh/_bbnli-audit   # a folder of $fpath
+    bbnli-audit completion tcsh >> ~/.tcshrc
+"""
 
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.frontends.cli.arguments import add_command, write_out
+from bbnli_audit.frontends.cli.arguments import add_documented, write_out
 
 SHELLS = ("bash", "zsh", "tcsh")
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_command(
-        commands,
-        "completion",
-        run,
-        what="print a script that completes commands, options and files in a shell",
-        description="Prints a script for a shell. Nothing is installed: load it where your shell starts.",
-        examples=(
-            'eval "$(bbnli-audit completion bash)"        # in ~/.bashrc',
-            "bbnli-audit completion zsh > ~/.zsh/_bbnli-audit   # a folder of $fpath",
-            "bbnli-audit completion tcsh >> ~/.tcshrc",
-        ),
-    )
+    parser = add_documented(commands, "completion", run, __doc__)
     parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
@@ -41,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Give the arguments of a parser and of all commands below it."""
+    """Yield the arguments of a parser and of all commands below it."""
     for action in parser._actions:  # argparse has no public way to list them; shtab reads the same
         yield action
         if isinstance(action, argparse._SubParsersAction):

@@ -1,14 +1,22 @@
-"""`bbnli-audit correlate`: do measures agree over models? From files alone, without running a model."""
+"""Say how far measures agree across models (R²).
+
+Computes R² between every two measures that all results have, across models: three or more, audited on the same pairs.
+No model is needed. With few models R² is nearly always large, whatever the measures.
+
+Examples:
+    bbnli-audit correlate report-a report-b report-c report-d
+    bbnli-audit correlate */result.json --measures m1,m2,m3,m4,m5,m6,m7,m8 --per subtopic
+"""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import OptionError, ResultError, suggest
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.frontends.cli.arguments import add_command, write_json
+from bbnli_audit.frontends.cli.arguments import add_documented, write_json
 
 if TYPE_CHECKING:
     from bbnli_audit.measures.correlation import Correlation
@@ -19,78 +27,35 @@ MANY_MODELS = 10
 WIDTH = 100
 _NONE = "–"
 
-# The files in the order given, each with what was read from it.
-Results = Mapping[Path, AuditResult]
+Results = Mapping[Path, AuditResult]  # the files in the order given, and what was read from them
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_command(
-        commands,
-        "correlate",
-        run,
-        what="tell how far measures agree over models (R²)",
-        description=(
-            "Gives R² between each two measures that all results have, over models: three or more, audited on the\n"
-            "same pairs. With few models R² is nearly always large, whatever the measures."
-        ),
-        examples=(
-            "bbnli-audit correlate report-a report-b report-c report-d",
-            "bbnli-audit correlate */result.json --measures m1,m2,m3,m4,m5,m6,m7,m8 --per subtopic",
-        ),
-    )
-    parser.add_argument(
-        "results",
-        metavar="RESULT",
-        type=Path,
-        nargs="+",
-        help="result.json, or the report folder that has it; one a model",
-    )
-    parser.add_argument(
-        "--per",
-        choices=(TOTAL, SUBTOPIC),
-        default=TOTAL,
-        help="what a point is: a model (total, default), or a subtopic of a model",
-    )
-    parser.add_argument("--measures", metavar="NAMES", help="only these, with commas between (default: all)")
+    parser = add_documented(commands, "correlate", run, __doc__)
+    told = "a result.json, or the report folder with it; one per model"
+    parser.add_argument("results", metavar="RESULT", type=Path, nargs="+", help=told)
+    told = "what a point is: a model (total, default), or a subtopic of a model"
+    parser.add_argument("--per", choices=(TOTAL, SUBTOPIC), default=TOTAL, help=told)
+    parser.add_argument("--measures", metavar="NAMES", help="only these, separated by commas (default: all)")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.measures.correlation import by_chance, correlate
+    from bbnli_audit.measures.correlation import correlate
 
     results = read_results(arguments.results)
-    found = correlate(
-        list(results.values()),
-        by_subtopic=arguments.per == SUBTOPIC,
-        wanted=_wanted(arguments.measures, results),
-    )
+    wanted = _read_measures(arguments.measures, results)
+    found = correlate(list(results.values()), by_subtopic=arguments.per == SUBTOPIC, wanted=wanted)
     if len(found.measures) < 2:
         raise ResultError(
             f"These results have {len(found.measures)} measures with a value at every point in common "
             f"({', '.join(found.measures) or 'none'}), and R² needs two.\nCompare models that were audited in the same "
-            "way: a likelihood is measured by other measures than an answer."
+            "way: a likelihood has other measures than an answer."
         )
-    mean, one_in_twenty = by_chance(found.n_points)
     if arguments.json:
-        write_json(
-            {
-                "per": arguments.per,
-                "suites": [asdict(suite) for suite in next(iter(results.values())).suites],
-                "models": [
-                    {
-                        "source": str(path),
-                        "name": result.model.name,
-                        "fingerprint": result.model.fingerprint,
-                        "is_competent": result.is_competent,
-                    }
-                    for path, result in results.items()
-                ],
-                **asdict(found),
-                "by_chance": {"mean": mean, "one_in_twenty": one_in_twenty},
-            }
-        )
+        write_json(_as_document(results, found, arguments.per))
     else:
-        _print(results, found, arguments.per, mean, one_in_twenty)
+        _print(results, found, arguments.per)
     return 0
 
 
@@ -109,14 +74,14 @@ def read_results(paths: Sequence[Path]) -> Results:
         same = by_fingerprint.setdefault(result.model.fingerprint, path)
         if path in results or same != path:
             raise ResultError(
-                f"{path}: is of the same model as {same} (fingerprint {result.model.fingerprint[:12]}); counted twice, "
-                "it would make R² look surer than it is. Give one result a model."
+                f"{path}: is a result of the same model as {same} (fingerprint {result.model.fingerprint[:12]}). "
+                "Counted twice, it would make R² look more certain than it is. Pass one result per model."
             )
         results[path] = result
     if len(results) < LEAST_MODELS:
         raise ResultError(
             f"R² over {len(results)} model{'s' if len(results) > 1 else ''} says nothing: two points always lie on a "
-            f"line. Give the results of {LEAST_MODELS} models or more."
+            f"line. Pass the results of {LEAST_MODELS} models or more."
         )
     first, *others = results
     for path in others:
@@ -137,12 +102,13 @@ def _check_same_data(first: Path, wanted: AuditResult, path: Path, found: AuditR
     ours, theirs = ({row.path for row in result.subtopics} for result in (wanted, found))
     if ours != theirs:
         raise ResultError(
-            f"{path}: has other subtopics than {first}: {len(theirs - ours)} more, {len(ours - theirs)} less, such as "
-            f"{min(ours ^ theirs)}.\nMeasures are compared on the same pairs: audit all models with the same selection."
+            f"{path}: has other subtopics than {first}: {len(theirs - ours)} more, {len(ours - theirs)} fewer, such "
+            f"as {min(ours ^ theirs)}.\nMeasures are compared on the same pairs: audit all models with the same "
+            "selection."
         )
 
 
-def _wanted(given: str | None, results: Results) -> list[str] | None:
+def _read_measures(given: str | None, results: Results) -> list[str] | None:
     if given is None:
         return None
     names = [name.strip() for name in given.split(",") if name.strip()]
@@ -151,60 +117,69 @@ def _wanted(given: str | None, results: Results) -> list[str] | None:
         if name not in known:
             raise OptionError(f"--measures={name}: no result has this measure. {suggest(name, known)}")
     if len(set(names)) < 2:
-        raise OptionError(f"--measures={given}: names fewer than two measures. Give two or more.")
+        raise OptionError(f"--measures={given}: names fewer than two measures. Name two or more.")
     return names
 
 
-def _print(results: Results, found: "Correlation", per: str, mean: float, one_in_twenty: float) -> None:
-    suites = next(iter(results.values())).suites
-    told = ", ".join(f"{suite.name} {suite.version}" for suite in suites)
+def _as_document(results: Results, found: "Correlation", per: str) -> dict[str, Any]:
+    from bbnli_audit.measures.correlation import by_chance
+
+    models = [
+        {
+            "source": str(path),
+            "name": result.model.name,
+            "fingerprint": result.model.fingerprint,
+            "is_competent": result.is_competent,
+        }
+        for path, result in results.items()
+    ]
+    suites = [asdict(suite) for suite in next(iter(results.values())).suites]
+    chance = dict(zip(("mean", "one_in_twenty"), by_chance(found.n_points), strict=True))
+    return {"per": per, "suites": suites, "models": models, **asdict(found), "by_chance": chance}
+
+
+def _print(results: Results, found: "Correlation", per: str) -> None:
+    from bbnli_audit.measures.correlation import by_chance
+
+    models = list(results.values())
+    suites = ", ".join(f"{suite.name} {suite.version}" for suite in models[0].suites)
     point = "a model" if per == TOTAL else "a subtopic of a model"
-    print(f"R² between measures over {len(results)} models, {told}. A point is {point}: {found.n_points} points.\n")
-    width = max(len(result.model.name) for result in results.values())
-    for result in results.values():
+    print(f"R² between measures over {len(models)} models, {suites}. A point is {point}: {found.n_points} points.\n")
+    width = max(len(result.model.name) for result in models)
+    for result in models:
         competent = "" if result.is_competent else "  not competent"
         print(f"  {result.model.name:<{width}}  {result.model.fingerprint[:12]}{competent}")
-    for lines in _tables(found):
-        print()
-        print("\n".join(lines))
     print()
+    _print_table(found)
     if found.constant:
-        print(f"{_NONE}: the same at every point, so there is nothing to tell: {', '.join(found.constant)}.")
+        print(f"{_NONE}: the same at every point, so there is nothing to compare: {', '.join(found.constant)}.")
     if found.left_out:
-        print(f"Left out, without a value at every point: {', '.join(found.left_out)}.")
-    if len(results) < MANY_MODELS:
+        print(f"Left out, because some points have no value: {', '.join(found.left_out)}.")
+    if len(models) < MANY_MODELS:
         print("With so few models R² is nearly always large, whatever the measures.")
+    mean, one_in_twenty = by_chance(found.n_points)
     print(
-        f"Over {found.n_points} points, two measures that have nothing to do with each other reach {mean:.2f} on "
-        f"average,\nand more than {one_in_twenty:.2f} one time in twenty."
+        f"Over {found.n_points} points, two unrelated measures reach {mean:.2f} on average, and more than "
+        f"{one_in_twenty:.2f} one time in twenty."
     )
     if per == SUBTOPIC:
-        print("Points of one model are alike, so in truth both are larger.")
+        print("Points of one model are alike, so the true figures are larger.")
 
 
-def _tables(found: "Correlation") -> Iterator[list[str]]:
-    """Cut the table into parts that a terminal has room for."""
-    names = found.measures
+def _print_table(found: "Correlation") -> None:
+    """Print the table in parts that fit the width of a terminal."""
+    names, start = found.measures, 0
+    rows = [("", names), *((name, [*map(_tell, row)]) for name, row in zip(names, found.r_squared, strict=True))]
     first = max(map(len, names))
-    start = 0
+    widths = [2 + max(len(name), len("0.00")) for name in names]
     while start < len(names):
-        stop, used = start, first
-        while stop < len(names) and (stop == start or used + 2 + _column(names[stop]) <= WIDTH):
-            used += 2 + _column(names[stop])
+        stop = start + 1
+        while stop < len(names) and first + sum(widths[start : stop + 1]) <= WIDTH:
             stop += 1
-        part = range(start, stop)
-        yield [
-            " " * first + "".join(f"  {names[at]:>{_column(names[at])}}" for at in part),
-            *(
-                f"{name:<{first}}" + "".join(f"  {_tell(row[at]):>{_column(names[at])}}" for at in part)
-                for name, row in zip(names, found.r_squared, strict=True)
-            ),
-        ]
+        for name, cells in rows:
+            print(f"{name:<{first}}" + "".join(f"{cells[at]:>{widths[at]}}" for at in range(start, stop)))
+        print()
         start = stop
-
-
-def _column(name: str) -> int:
-    return max(len(name), len("0.00"))
 
 
 def _tell(value: float | None) -> str:

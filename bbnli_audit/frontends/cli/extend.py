@@ -1,21 +1,23 @@
-"""`bbnli-audit extend`: the harder next version of a suite, one resumable step a command (docs/workbench.md)."""
+"""`bbnli-audit extend`: the harder next version of a suite, one resumable step per command (docs/workbench.md)."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import OptionError, suggest
+from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.frontends.cli.arguments import add_command
 from bbnli_audit.frontends.cli.extend_review import add_actions as add_review_actions
+from bbnli_audit.frontends.cli.extend_review import tell_edited
 from bbnli_audit.workbench.extend.mask import STRATEGIES
 from bbnli_audit.workbench.extend.release import DATASHEET, FOLDER, FORMATS, NEW_DATASHEET
+from bbnli_audit.workbench.workspace import STEPS, STORE, Workspace
 
 if TYPE_CHECKING:
-    from bbnli_audit.models.inference.opening import Inference
     from bbnli_audit.models.inference.progress import Progress
-    from bbnli_audit.workbench.extend.workspace import Manifest, Workspace
+    from bbnli_audit.workbench.extend.steps import Done
 
 
 def add_parser(commands: Any) -> None:
@@ -25,9 +27,9 @@ def add_parser(commands: Any) -> None:
         None,
         what="make the harder next version of a suite, step by step, with people in the loop",
         description=(
-            "Grows a benchmark: mask, expand, fill, filter, review, agree, counterfactual, release.\n"
-            "Each step reads tables of the folder WORK and writes the next one; none prints a sentence.\n"
-            "The release is audited with: pytest --model=M --bbnli-data=WORK/release"
+            "Extends a benchmark: mask, expand, fill, filter, review, agree, counterfactual, release.\n"
+            "Each step reads tables from the folder WORK and writes the next one; none prints a sentence.\n"
+            "To audit the release: pytest --model=M --bbnli-data=WORK/release"
         ),
         examples=(
             "bbnli-audit extend mask work",
@@ -41,94 +43,57 @@ def add_parser(commands: Any) -> None:
         ),
     )
     actions = parser.add_subparsers(title="steps", metavar="STEP", required=True)
-    _add_mask(actions)
-    _add_expand(actions)
-    _add_fill(actions)
-    _add_filter(actions)
+    _add_first_steps(actions)
     add_review_actions(actions)
-    _add(actions, "counterfactual", run_counterfactual, "give every valid sample its counterfactual: pairs.csv")
-    _add_release(actions)
-    _add(actions, "status", run_status, "say which steps are done, and what they left", has_again=False)
+    _add_last_steps(actions)
 
 
-def _add(actions: Any, name: str, run: Any, what: str, *examples: str, has_again: bool = True) -> Any:
-    parser = add_command(
-        actions,
-        name,
-        run,
-        what=what,
-        description=f"{what[0].upper()}{what[1:]}.",
-        examples=examples or (f"bbnli-audit extend {name} work",),
-    )
+def _add_first_steps(actions: Any) -> None:
+    what = "propose masked hypothesis templates, or check your own: masked.csv"
+    mask = _add(actions, run_mask, what, "", "--data DIR --strategies slot,added", "--templates mine.csv")
+    mask.add_argument("--data", metavar="DIR", type=Path, help="the suite to extend (default: our own)")
+    mask.add_argument("--strategies", default=",".join(STRATEGIES), help="any of verb,slot,added (default: all)")
+    mask.add_argument("--templates", metavar="FILE", type=Path, help="check and use these instead of proposing")
+    expand = _add(actions, run_expand, "put groups and words into the masked templates: expanded.csv")
+    expand.add_argument("--premises", metavar="N", type=int, help="use N premises per subtopic (default: all)")
+    what = "propose words for the masks with a masked language model: filled.csv"
+    fill = _add(actions, run_fill, what, "--model bert-base-uncased-folder --top 20")
+    fill.add_argument("--model", required=True, metavar="DIR", help="a masked language model")
+    fill.add_argument("--top", metavar="K", type=int, default=20, help="words per mask (default: 20)")
+    fill.add_argument("--device", help="as for --bbnli-device")
+    what = "keep the samples that at least one NLI model gets wrong: filtered.csv, items.csv"
+    filter_ = _add(actions, run_filter, what, "--model NLI-1 --model NLI-2 --held-out NLI-3")
+    filter_.add_argument("--model", action="append", required=True, help="an NLI model that decides; may be repeated")
+    filter_.add_argument("--held-out", action="append", default=[], help="an NLI model kept for the transfer table")
+    _add_inference(filter_)
+
+
+def _add_last_steps(actions: Any) -> None:
+    _add(actions, run_counterfactual, "give every valid sample its counterfactual: pairs.csv")
+    what = "write the next version with statistics, transfer table and datasheet: release/"
+    release = _add(actions, run_release, what, "--version 1.0.0")
+    release.add_argument("--version", required=True, help="version of the data set, such as 1.0.0")
+    release.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="format of the table (default: csv)")
+    _add_inference(release)
+    _add(actions, run_status, "show which steps are done, and their results", has_again=False)
+
+
+def _add(actions: Any, run: Any, what: str, *examples: str, has_again: bool = True) -> argparse.ArgumentParser:
+    """Declare a step; its name is that of the function `run_...`."""
+    name = run.__name__.removeprefix("run_")
+    lines = [f"bbnli-audit extend {name} work {options}".rstrip() for options in examples or ("",)]
+    description = f"{what[0].upper()}{what[1:]}."
+    parser = add_command(actions, name, run, what=what, description=description, examples=lines)
     parser.add_argument("work", metavar="WORK", type=Path, help="the folder of the workbench")
     if has_again:
-        parser.add_argument("--again", action="store_true", help="do it even if nothing has changed; lose hand edits")
+        parser.add_argument("--again", action="store_true", help="repeat the step, and overwrite edits made by hand")
     return parser
-
-
-def _add_mask(actions: Any) -> None:
-    parser = _add(
-        actions,
-        "mask",
-        run_mask,
-        "propose masked hypothesis templates, or check your own: masked.csv",
-        "bbnli-audit extend mask work",
-        "bbnli-audit extend mask work --data DIR --strategies slot,added",
-        "bbnli-audit extend mask work --templates mine.csv",
-    )
-    parser.add_argument("--data", metavar="DIR", type=Path, help="the suite to extend (default: our own)")
-    parser.add_argument("--strategies", default=",".join(STRATEGIES), help="which of verb,slot,added (default: all)")
-    parser.add_argument("--templates", metavar="FILE", type=Path, help="check and take these instead of proposing")
-
-
-def _add_expand(actions: Any) -> None:
-    parser = _add(actions, "expand", run_expand, "put groups and words into the masked templates: expanded.csv")
-    parser.add_argument("--premises", metavar="N", type=int, help="use N premises of a subtopic (default: all)")
-
-
-def _add_fill(actions: Any) -> None:
-    parser = _add(
-        actions,
-        "fill",
-        run_fill,
-        "propose words for the masks with a masked language model: filled.csv",
-        "bbnli-audit extend fill work --model bert-base-uncased-folder --top 20",
-    )
-    parser.add_argument("--model", required=True, metavar="DIR", help="a masked language model")
-    parser.add_argument("--top", metavar="K", type=int, default=20, help="words for each mask (default: 20)")
-    parser.add_argument("--device", help="as for --bbnli-device")
-
-
-def _add_filter(actions: Any) -> None:
-    parser = _add(
-        actions,
-        "filter",
-        run_filter,
-        "keep the samples that at least one NLI model gets wrong: filtered.csv, items.csv",
-        "bbnli-audit extend filter work --model NLI-1 --model NLI-2 --held-out NLI-3",
-    )
-    parser.add_argument("--model", action="append", required=True, help="an NLI model that decides; again for more")
-    parser.add_argument("--held-out", action="append", default=[], help="an NLI model kept for the transfer table")
-    _add_inference(parser)
-
-
-def _add_release(actions: Any) -> None:
-    parser = _add(
-        actions,
-        "release",
-        run_release,
-        "write the next version with statistics, transfer table and datasheet: release/",
-        "bbnli-audit extend release work --version 1.0.0",
-    )
-    parser.add_argument("--version", required=True, help="of the data set, such as 1.0.0")
-    parser.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="of the table (default: csv)")
-    _add_inference(parser)
 
 
 def _add_inference(parser: argparse.ArgumentParser) -> None:
     for option in ("device", "engine", "ray-address"):
         parser.add_argument(f"--{option}", help=f"as for --bbnli-{option}")
-    parser.add_argument("--store", metavar="FILE", type=Path, help="keeps predictions (default: in WORK)")
+    parser.add_argument("--store", metavar="FILE", type=Path, help="where predictions are stored (default: in WORK)")
 
 
 def run_mask(arguments: argparse.Namespace) -> int:
@@ -140,8 +105,8 @@ def run_mask(arguments: argparse.Namespace) -> int:
             raise OptionError(f"--strategies={arguments.strategies}: there is no {name!r}. {suggest(name, STRATEGIES)}")
     if not strategies:
         raise OptionError(f"--strategies={arguments.strategies!r}: names none. Known: {', '.join(STRATEGIES)}.")
-    done = do_mask(_workspace(arguments), arguments.data, strategies, arguments.templates, is_again=arguments.again)
-    return _tell(arguments, *done, ("hypotheses", "hypothesis templates"), ("masked_templates", "masked templates"))
+    done = do_mask(_workspace(arguments), arguments.data, strategies, arguments.templates)
+    return _tell(arguments, done, hypotheses="hypothesis templates", masked_templates="masked templates")
 
 
 def run_expand(arguments: argparse.Namespace) -> int:
@@ -150,9 +115,8 @@ def run_expand(arguments: argparse.Namespace) -> int:
     n_premises: int | None = arguments.premises
     if n_premises is not None and n_premises < 1:
         raise OptionError(f"--premises={n_premises}: expected a number from 1.")
-    done = do_expand(_workspace(arguments), n_premises, is_again=arguments.again)
-    named = ("masked_samples", "masked samples"), ("masked_hypotheses", "distinct masked hypotheses")
-    return _tell(arguments, *done, *named)
+    done = do_expand(_workspace(arguments), n_premises)
+    return _tell(arguments, done, masked_samples="masked samples", masked_hypotheses="distinct masked hypotheses")
 
 
 def run_fill(arguments: argparse.Namespace) -> int:
@@ -160,74 +124,54 @@ def run_fill(arguments: argparse.Namespace) -> int:
 
     if arguments.top < 1:
         raise OptionError(f"--top={arguments.top}: expected a number from 1.")
+    device = arguments.device or "auto"
     done = do_fill(
-        _workspace(arguments),
-        arguments.model,
-        arguments.top,
-        device=arguments.device or "auto",
-        progress=_progress(),
-        say=lambda line: print(line, flush=True),
-        is_again=arguments.again,
+        _workspace(arguments), arguments.model, arguments.top, device, _progress(), partial(print, flush=True)
     )
-    named = ("filled_hypotheses", "filled hypotheses"), ("filled_samples", "filled samples")
-    return _tell(arguments, *done, *named)
+    return _tell(arguments, done, filled_hypotheses="filled hypotheses", filled_samples="filled samples")
 
 
 def run_filter(arguments: argparse.Namespace) -> int:
     from bbnli_audit.workbench.extend.steps import do_filter
 
-    workspace = _workspace(arguments)
-    manifest, is_new = do_filter(
-        workspace,
-        arguments.model,
-        arguments.held_out,
-        _inference(arguments, workspace),
-        progress=_progress(),
-        say=lambda line: print(line, flush=True),
-        is_again=arguments.again,
+    options = _options(arguments)
+    done = do_filter(
+        _workspace(arguments), arguments.model, arguments.held_out, options, _progress(), partial(print, flush=True)
     )
+    manifest = done[0]
     for name in manifest.settings["models"]:
         accuracy = manifest.notes["control_accuracy"][name]
         skill = "no controls" if accuracy is None else f"{accuracy:.3f} of the controls right"
         print(f"{name}: found {manifest.total(f'found_by {name}'):,}; {skill}")
-    named = ("candidates", "distinct samples"), ("kept_samples", "kept"), ("kept_hypotheses", "hypotheses to judge")
-    return _tell(arguments, manifest, is_new, *named)
+    titles = {"candidates": "distinct samples", "kept_samples": "kept", "kept_hypotheses": "hypotheses to judge"}
+    return _tell(arguments, done, **titles)
 
 
 def run_counterfactual(arguments: argparse.Namespace) -> int:
     from bbnli_audit.workbench.extend.steps import do_counterfactual
 
-    done = do_counterfactual(_workspace(arguments), is_again=arguments.again)
-    named = ("valid_samples", "valid samples"), ("pairs", "pairs"), ("same_pair", "found from both sides")
-    return _tell(arguments, *done, *named, ("contradicting", "dropped: people's answers contradict each other"))
+    done = do_counterfactual(_workspace(arguments))
+    titles = {"valid_samples": "valid samples", "pairs": "pairs", "same_pair": "found from both sides"}
+    return _tell(arguments, done, **titles, contradicting="dropped because people's answers contradict each other")
 
 
 def run_release(arguments: argparse.Namespace) -> int:
     from bbnli_audit.workbench.extend.steps import do_release
 
     if not arguments.version.strip():
-        raise OptionError("--version: is empty. Give the version of the data set, such as 1.0.0.")
-    workspace = _workspace(arguments)
-    done = do_release(
-        workspace,
-        arguments.version,
-        arguments.format,
-        _inference(arguments, workspace),
-        progress=_progress(),
-        is_again=arguments.again,
-    )
-    code = _tell(arguments, *done, ("pairs", "pairs"), ("samples", "samples"))
+        raise OptionError("--version: is empty. Use the version of the data set, such as 1.0.0.")
+    options = _options(arguments)
+    done = do_release(_workspace(arguments), arguments.version, arguments.format, options, _progress())
+    _tell(arguments, done, pairs="pairs", samples="samples")
     new = arguments.work / FOLDER / NEW_DATASHEET
     if new.exists():
-        print(f"{DATASHEET} was changed by people and stays; what is new is in {new}.")
-    print(f"Audit it: pytest --model=MODEL --bbnli-data={arguments.work / FOLDER}")
-    return code
+        print(f"{DATASHEET} was edited by people and stays; the new one is {new}.")
+    print(f"To audit it: pytest --model=MODEL --bbnli-data={arguments.work / FOLDER}")
+    return 0
 
 
 def run_status(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.extend.workspace import STEPS
-
-    workspace = _workspace(arguments)
+    workspace = Workspace(arguments.work)
     for name in STEPS:
         manifest = workspace.manifest(name)
         if manifest is None:
@@ -239,20 +183,16 @@ def run_status(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _workspace(arguments: argparse.Namespace) -> "Workspace":
-    from bbnli_audit.workbench.extend.workspace import Workspace
-
-    return Workspace(arguments.work)
+def _workspace(arguments: argparse.Namespace) -> Workspace:
+    return Workspace(arguments.work, arguments.again)
 
 
-def _inference(arguments: argparse.Namespace, workspace: "Workspace") -> "Inference":
-    from bbnli_audit.models.inference.opening import read_inference
-
-    return read_inference(
+def _options(arguments: argparse.Namespace) -> ModelOptions:
+    return ModelOptions(
         device=arguments.device,
         engine=arguments.engine,
         ray_address=arguments.ray_address,
-        store=arguments.store or workspace.store,
+        store=arguments.store or arguments.work / STORE,
     )
 
 
@@ -268,9 +208,11 @@ def _progress() -> "Progress":
     return Shown(write_line=write_line, move=move if sys.stderr.isatty() else None)
 
 
-def _tell(arguments: argparse.Namespace, manifest: "Manifest", is_new: bool, *named: Sequence[str]) -> int:
-    counts = ", ".join(f"{manifest.total(name):,} {title}" for name, title in named)
-    print(f"{manifest.step}: {counts}.{'' if is_new else ' (Done before with the same inputs; nothing was done.)'}")
-    for file in manifest.edited:
-        print(f"{arguments.work / file} was changed by hand since it was written; the manifest says so.")
+def _tell(arguments: argparse.Namespace, done: "Done", **titles: str) -> int:
+    """Print the totals under their titles."""
+    manifest, is_new = done
+    counts = ", ".join(f"{manifest.total(name):,} {title}" for name, title in titles.items())
+    note = "" if is_new else " (Already done with the same inputs; nothing was done.)"
+    print(f"{manifest.step}: {counts}.{note}")
+    tell_edited(arguments.work, manifest)
     return 0

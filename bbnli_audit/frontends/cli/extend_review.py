@@ -1,13 +1,15 @@
-"""The people's part of `bbnli-audit extend`: the review page, judgements from and for elsewhere, and what they come to.
+"""The people's part of `bbnli-audit extend`: the review page, judgements from and for elsewhere, and decisions.
 
-Sentences are in the page and in files; nothing here prints one.
+Sentences are shown on the page and stored in files; nothing here prints one.
 """
 
 import argparse
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +17,10 @@ from bbnli_audit.core.errors import OptionError
 from bbnli_audit.frontends.cli.arguments import add_command
 
 if TYPE_CHECKING:
-    from bbnli_audit.workbench.review.agreement import Agreement
-    from bbnli_audit.workbench.review.decide import Decision
+    from bbnli_audit.workbench.review.decide import Agreement, Decision
     from bbnli_audit.workbench.review.items import ReviewItem
     from bbnli_audit.workbench.review.judgements import Judgements
+    from bbnli_audit.workbench.workspace import Manifest
 
 ITEMS, JUDGEMENTS, REVIEWED, DISAGREEMENTS = "items.csv", "review.sqlite", "reviewed.csv", "disagreements.csv"
 POLICIES = ("drop", "third")
@@ -33,40 +35,24 @@ def add_actions(actions: Any) -> None:
 
 
 def _add_review(actions: Any) -> None:
-    parser = add_command(
+    parser = _add(
         actions,
         "review",
         run_review,
-        what="let people judge the hypotheses, in a page on this machine",
-        description=(
-            "Serves a page on this machine (127.0.0.1) where annotators judge each hypothesis: valid, invalid or\n"
-            "incoherent, and pro or anti. Prints one address an annotator; nobody sees what others judge."
-        ),
-        examples=(
-            "bbnli-audit extend review WORK --annotator ana",
-            "bbnli-audit extend review WORK --annotator ana --annotator ben --no-browser",
-            "bbnli-audit extend review WORK --annotator cem --disagreements",
-        ),
+        "let people judge the hypotheses, on a page served by this machine",
+        "Serves a page on this machine (127.0.0.1) where annotators judge each hypothesis: valid, invalid or\n"
+        "incoherent, and pro or anti. Prints one address per annotator; nobody sees what others judge.",
+        "review WORK --annotator ana",
+        "review WORK --annotator ana --annotator ben --no-browser",
+        "review WORK --annotator cem --disagreements",
     )
-    _add_work(parser)
-    parser.add_argument(
-        "--annotator", metavar="NAME", action="append", required=True, help="who judges; once for each annotator"
-    )
-    parser.add_argument(
-        "--disagreements", action="store_true", help="only items of which others disagree, for a third opinion"
-    )
-    parser.add_argument("--port", type=int, default=0, help="where to listen (default: as last time, or any)")
-    parser.add_argument("--no-browser", action="store_true", help="open no browser (with one annotator, one is opened)")
-    parser.add_argument(
-        "--break-minutes",
-        metavar="N",
-        type=float,
-        default=20.0,
-        help="propose a break so often; 0 never (default: 20)",
-    )
-    parser.add_argument(
-        "--break-judgements", metavar="N", type=int, default=0, help="and after so many; 0: never (default: 0)"
-    )
+    add = parser.add_argument
+    add("--annotator", metavar="NAME", action="append", required=True, help="who judges; repeat for each annotator")
+    add("--disagreements", action="store_true", help="only items on which others disagree, for a third opinion")
+    add("--port", type=int, default=0, help="port to listen on (default: the last one, or any)")
+    add("--no-browser", action="store_true", help="do not open a browser (with one annotator, one is opened)")
+    add("--break-minutes", metavar="N", type=float, default=20.0, help="minutes between breaks; 0: never (default: 20)")
+    add("--break-judgements", metavar="N", type=int, default=0, help="judgements between breaks; 0: never (default: 0)")
 
 
 def _add_annotations(actions: Any) -> None:
@@ -74,91 +60,68 @@ def _add_annotations(actions: Any) -> None:
         actions,
         "annotations",
         None,
-        what="write judgements to a file, or take them from one",
-        description="Judgements from and for other machines and tools, as CSV or as Label Studio's JSON.",
+        what="export judgements to a file, or import them from one",
+        description="Exchanges judgements with other machines and tools, as CSV or as Label Studio's JSON.",
         examples=(
             "bbnli-audit extend annotations export WORK judgements.csv",
             "bbnli-audit extend annotations import WORK export.json --format label-studio --name 3=ana",
         ),
     )
     ways = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    export = add_command(
+    export = _add(
         ways,
         "export",
         run_export,
-        what="write judgements to a file",
-        description="Writes what annotators say. Label Studio's file holds a task for each item, judged or not.",
-        examples=(
-            "bbnli-audit extend annotations export WORK judgements.csv",
-            "bbnli-audit extend annotations export WORK tasks.json --format label-studio --items-only",
-        ),
+        "write judgements to a file",
+        "Writes what annotators say. A file for Label Studio has a task for each item, judged or not.",
+        "annotations export WORK judgements.csv",
+        "annotations export WORK tasks.json --format label-studio --items-only",
     )
-    take = add_command(
+    take = _add(
         ways,
         "import",
         run_import,
-        what="take judgements from a file",
-        description="Adds judgements. What is there already adds nothing; of two that differ, the newer counts.",
-        examples=(
-            "bbnli-audit extend annotations import WORK judgements.csv",
-            "bbnli-audit extend annotations import WORK export.json --format label-studio --name 3=ana --name 4=ben",
-        ),
+        "read judgements from a file",
+        "Adds judgements. Known ones add nothing; if two differ, the newer one counts.",
+        "annotations import WORK judgements.csv",
+        "annotations import WORK export.json --format label-studio --name 3=ana --name 4=ben",
     )
     for each in (export, take):
-        _add_work(each)
         each.add_argument("file", metavar="FILE", type=Path, help="the file")
         each.add_argument("--format", choices=FORMATS, default="csv", help="(default: csv)")
-    export.add_argument(
-        "--items-only", action="store_true", help="with --format label-studio: no judgements, only what is to be judged"
-    )
-    export.add_argument(
-        "--config",
-        metavar="FILE",
-        type=Path,
-        help="with --format label-studio: write its labelling interface there",
-    )
-    take.add_argument(
-        "--name",
-        metavar="USER=NAME",
-        action="append",
-        default=[],
-        help="with --format label-studio: what a user is called here, by number or e-mail address",
-    )
+    only = "with --format label-studio: "
+    named = f"{only}the name used here for a user, given by number or e-mail address"
+    export.add_argument("--items-only", action="store_true", help=f"{only}the items to judge, without judgements")
+    export.add_argument("--config", metavar="FILE", type=Path, help=f"{only}write its labelling interface to this file")
+    take.add_argument("--name", metavar="USER=NAME", action="append", default=[], help=named)
 
 
 def _add_agree(actions: Any) -> None:
-    parser = add_command(
+    parser = _add(
         actions,
         "agree",
         run_agree,
-        what="say how far annotators agree, and decide each item",
-        description=(
-            f"Prints agreement and Cohen's kappa of each two annotators, and writes {DISAGREEMENTS} and {REVIEWED}\n"
-            "into the folder. Ends with 1, without the latter, when items are not judged to the end."
-        ),
-        examples=(
-            "bbnli-audit extend agree WORK",
-            "bbnli-audit extend agree WORK --policy third",
-        ),
+        "measure how far annotators agree, and decide each item",
+        f"Prints the agreement and Cohen's kappa of every two annotators, and writes {DISAGREEMENTS} and\n"
+        f"{REVIEWED} to the folder. If items are not fully judged, ends with 1 and does not write the latter.",
+        "agree WORK",
+        "agree WORK --policy third",
     )
-    _add_work(parser)
-    parser.add_argument(
-        "--policy",
-        choices=POLICIES,
-        default="drop",
-        help="items of which annotators disagree: drop them, or let a third opinion decide (default: drop)",
-    )
-    parser.add_argument("--allow-unfinished", action="store_true", help=f"write {REVIEWED} all the same")
-    parser.add_argument("--again", action="store_true", help=f"write over a {REVIEWED} that was changed by hand")
-    parser.add_argument("--per-subtopic", action="store_true", help="print agreement for each subtopic, too")
+    policy = "if annotators disagree on an item: drop it, or let a third opinion decide (default: drop)"
+    parser.add_argument("--policy", choices=POLICIES, default="drop", help=policy)
+    parser.add_argument("--allow-unfinished", action="store_true", help=f"write {REVIEWED} in any case")
+    parser.add_argument("--again", action="store_true", help=f"overwrite a {REVIEWED} that was edited by hand")
+    parser.add_argument("--per-subtopic", action="store_true", help="print agreement also for each subtopic")
 
 
-def _add_work(parser: argparse.ArgumentParser) -> None:
+def _add(actions: Any, name: str, run: Any, what: str, description: str, *examples: str) -> argparse.ArgumentParser:
+    lines = [f"bbnli-audit extend {example}" for example in examples]
+    parser = add_command(actions, name, run, what=what, description=description, examples=lines)
     parser.add_argument("work", metavar="WORK", type=Path, help=f"the folder of the workbench, with {ITEMS}")
+    return parser
 
 
 def run_review(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.review.items import read_items
     from bbnli_audit.workbench.review.server import Breaks
     from bbnli_audit.workbench.review.serving import check_packages, choose_items, serve
     from bbnli_audit.workbench.review.states import check_annotator
@@ -166,42 +129,32 @@ def run_review(arguments: argparse.Namespace) -> int:
     names = [check_annotator(name) for name in arguments.annotator]
     twice = next((name for name, n in Counter(names).items() if n > 1), None)
     if twice is not None:
-        raise OptionError(f"--annotator {twice}: is there twice. Each annotator has a name of their own.")
+        raise OptionError(f"--annotator {twice}: is given twice. Each annotator needs their own name.")
     breaks = Breaks(arguments.break_minutes, arguments.break_judgements)
     if not math.isfinite(breaks.minutes) or breaks.minutes < 0 or breaks.judgements < 0:
-        raise OptionError("--break-minutes and --break-judgements: give a number from 0, where 0 is never.")
+        raise OptionError("--break-minutes and --break-judgements: expected a number from 0, where 0 means never.")
     check_packages()
-    items = read_items(arguments.work / ITEMS)
-    with _open(arguments, items) as judgements:
+    with _open(arguments) as (items, judgements):
         chosen = choose_items(names, items, judgements, arguments.disagreements)
-        done = [name for name, of_annotator in chosen.items() if not of_annotator]
+        done = [name for name in chosen if not chosen[name]]
         if done:
             print(f"There is nothing for {', '.join(done)} to judge: others do not disagree on any item.")
             chosen = {name: of_annotator for name, of_annotator in chosen.items() if of_annotator}
         if chosen:
             print("Content warning: the page shows sentences that state stereotypes.")
-            serve(
-                arguments.work,
-                judgements,
-                chosen,
-                port=arguments.port,
-                breaks=breaks,
-                opens_browser=not arguments.no_browser,
-                say=lambda line: print(line, flush=True),
-            )
+            say = partial(print, flush=True)
+            serve(judgements, chosen, breaks, port=arguments.port, opens_browser=not arguments.no_browser, say=say)
     return 0
 
 
 def run_export(arguments: argparse.Namespace) -> int:
     from bbnli_audit.workbench.review import exchange, label_studio
     from bbnli_audit.workbench.review.decide import write_text
-    from bbnli_audit.workbench.review.items import read_items
 
     is_csv = arguments.format == "csv"
     if is_csv and (arguments.items_only or arguments.config is not None):
-        raise OptionError("--items-only and --config go with --format label-studio.")
-    items = read_items(arguments.work / ITEMS)
-    with _open(arguments, items) as judgements:
+        raise OptionError("--items-only and --config need --format label-studio.")
+    with _open(arguments) as (items, judgements):
         states = judgements.states()
     if is_csv:
         n = exchange.write_csv(arguments.file, states)
@@ -209,89 +162,91 @@ def run_export(arguments: argparse.Namespace) -> int:
         n = label_studio.write_tasks(arguments.file, items, {} if arguments.items_only else states)
     print(f"{n} judgements{'' if is_csv else f' of {len(items)} items'} are in {arguments.file}.")
     if not is_csv and not arguments.items_only and (left_out := len(exchange.said(states)) - n):
-        print(f"{left_out} judgements of items that are not in {ITEMS} were left out; --format csv has them.")
+        print(f"{left_out} judgements of items that are not in {ITEMS} were left out; --format csv includes them.")
     if arguments.config is not None:
-        write_text(arguments.config, label_studio.LABELLING_CONFIG)
+        write_text(arguments.config, label_studio.LABELLING_CONFIG.read_text(encoding="utf-8"))
         print(f"The labelling interface is in {arguments.config}: paste it under Settings, Labeling Interface, Code.")
     return 0
 
 
 def run_import(arguments: argparse.Namespace) -> int:
     from bbnli_audit.workbench.review import exchange, label_studio
-    from bbnli_audit.workbench.review.items import read_items
 
     if arguments.format == "csv":
         if arguments.name:
-            raise OptionError("--name goes with --format label-studio.")
+            raise OptionError("--name needs --format label-studio.")
         given = exchange.read_csv(arguments.file)
     else:
         given = label_studio.read_tasks(arguments.file, dict(_as_name(each) for each in arguments.name))
-    items = read_items(arguments.work / ITEMS)
-    with _open(arguments, items) as judgements:
+    with _open(arguments) as (items, judgements):
         done = exchange.take_into(judgements, arguments.file, given, (item.id for item in items))
     print(f"{done.n_added} judgements were added, {done.n_same} were there already.")
     if done.n_older:
-        print(f"{done.n_older} differ from what is there and are not newer: what is there stays.")
+        print(f"{done.n_older} differ from judgements that are there and are not newer: they were skipped.")
     if done.n_unknown:
-        print(f"{done.n_unknown} are of items that are not in {ITEMS}: they are kept, and not counted.")
+        print(f"{done.n_unknown} are about items that are not in {ITEMS}: they are kept, but not counted.")
     return 0
 
 
 def run_agree(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.extend.workspace import Made, Workspace
-    from bbnli_audit.workbench.review.agreement import OVERALL, agreements, disagreements
-    from bbnli_audit.workbench.review.decide import Policy, count, decide, write_disagreements, write_reviewed
+    from bbnli_audit.workbench.review import decide
     from bbnli_audit.workbench.review.exchange import hash_said
-    from bbnli_audit.workbench.review.items import read_items
     from bbnli_audit.workbench.review.states import finished
+    from bbnli_audit.workbench.workspace import Made, Workspace
 
-    items = read_items(arguments.work / ITEMS)
-    with _open(arguments, items) as judgements:
+    with _open(arguments) as (items, judgements):
         states = judgements.states()
     judged = finished(states, (item.id for item in items))
     print(f"{len(items)} items. " + "; ".join(f"{name}: {len(judged[name])} judged" for name in judged))
-    agreed = list(agreements(items, judged))
-    _print_agreements(agreed, arguments.per_subtopic)
-    write_disagreements(arguments.work / DISAGREEMENTS, items, judged)
-    print(f"Annotators disagree on {len(disagreements(items, judged))} items: {arguments.work / DISAGREEMENTS}")
-    decisions = decide(items, judged, Policy(arguments.policy))
+    agreed = decide.agreements(items, judged)
+    _print_agreements([each for each in agreed if arguments.per_subtopic or each.scope == decide.OVERALL])
+    decide.write_disagreements(arguments.work / DISAGREEMENTS, items, judged)
+    print(f"Annotators disagree on {len(decide.disagreements(items, judged))} items: {arguments.work / DISAGREEMENTS}")
+    decisions = decide.decide(items, judged, decide.Policy(arguments.policy))
     unfinished = _print_decisions(decisions, arguments.policy)
     if unfinished and not arguments.allow_unfinished:
         print(f"{REVIEWED} was not written. {unfinished} To go on without them: --allow-unfinished")
         return 1
 
     def make() -> Made:
-        write_reviewed(arguments.work / REVIEWED, decisions)
+        decide.write_reviewed(arguments.work / REVIEWED, decisions)
         notes = {
             "annotators": sorted(judged),
             "n_annotators": len(judged),
-            "agreement": [asdict(each) for each in agreed if each.scope == OVERALL],
+            "agreement": [asdict(each) for each in agreed if each.scope == decide.OVERALL],
         }
-        return Made(count(decisions), notes)
+        return Made(decide.count(decisions), notes)
 
     settings = {"policy": arguments.policy, "allow_unfinished": arguments.allow_unfinished}
     inputs = {"judgements": hash_said(states)}
-    manifest, _ = Workspace(arguments.work).run("agree", settings, make, inputs=inputs, is_again=arguments.again)
-    for file in manifest.edited:
-        print(f"{arguments.work / file} was changed by hand since it was written; the manifest says so.")
+    manifest, _ = Workspace(arguments.work, arguments.again).run("agree", settings, make, inputs)
+    tell_edited(arguments.work, manifest)
     print(f"Decisions: {arguments.work / REVIEWED}")
     return 0
 
 
-def _open(arguments: argparse.Namespace, items: Sequence["ReviewItem"]) -> "Judgements":
-    """Open the folder's judgements, and tell when they were made for other items."""
+def tell_edited(work: Path, manifest: "Manifest") -> None:
+    for file in manifest.edited:
+        print(f"{work / file} was edited by hand after it was written; the manifest records this.")
+
+
+@contextmanager
+def _open(arguments: argparse.Namespace) -> Iterator[tuple["Sequence[ReviewItem]", "Judgements"]]:
+    """Open the folder's items and judgements, and say if these were made for other items."""
+    from bbnli_audit.workbench.review.items import read_items
     from bbnli_audit.workbench.review.judgements import Judgements
 
-    judgements = Judgements(arguments.work / JUDGEMENTS)
-    is_other = judgements.note_items(items)
-    there = {item.id for item in items}
-    gone = {item for of_annotator in judgements.states().values() for item in of_annotator if item not in there}
-    if is_other or gone:
-        print(
-            f"{ITEMS} has changed since judging began. Judgements of {len(gone)} items that are no longer there are "
-            "kept, and not counted."
-        )
-    return judgements
+    items = read_items(arguments.work / ITEMS)
+    with Judgements(arguments.work / JUDGEMENTS) as judgements:
+        is_other = judgements.note_items(items)
+        there = {item.id for item in items}
+        gone = {item for of_annotator in judgements.states().values() for item in of_annotator if item not in there}
+        if is_other or gone:
+            print(
+                f"{ITEMS} has changed since judging began. Judgements of {len(gone)} items that are no longer there "
+                "are kept, but not counted."
+            )
+        yield items, judgements
 
 
 def _as_name(given: str) -> tuple[str, str]:
@@ -301,34 +256,29 @@ def _as_name(given: str) -> tuple[str, str]:
     return user, name
 
 
-def _print_agreements(found: Iterable["Agreement"], per_subtopic: bool) -> None:
-    from bbnli_audit.workbench.review.agreement import OVERALL
-
-    rows = [each for each in found if per_subtopic or each.scope == OVERALL]
-    if not rows:
-        print("Agreement needs two annotators who have judged something.")
-        return
+def _print_agreements(found: Iterable["Agreement"]) -> None:
     table = [("annotators", "items of", "over", "both", "alike", "kappa")]
-    for each in rows:
+    for each in found:
         share = "–" if each.share is None else f"{each.share:.1%}"
         kappa = "–" if each.kappa is None else f"{each.kappa:.3f}"
         table.append((f"{each.first} / {each.second}", each.scope, each.over, str(each.n_items), share, kappa))
+    if len(table) == 1:
+        print("Agreement needs two annotators who have judged something.")
+        return
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
-        names = (cell.ljust(width) for cell, width in zip(row[:3], widths[:3], strict=True))
-        numbers = (cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True))
-        print("  ".join((*names, *numbers)))
+        cells = [cell.ljust(width) for cell, width in zip(row[:3], widths, strict=False)]
+        cells += [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
+        print("  ".join(cells))
 
 
 def _print_decisions(decisions: Sequence["Decision"], policy: str) -> str:
-    """Print what became of the items; give what is to be done about those that are not finished, if any."""
+    """Print what became of the items, and return what to do about unfinished ones, if any."""
     from bbnli_audit.workbench.review.decide import DecidedBy
 
     by = Counter(each.decided_by for each in decisions)
     verdicts = Counter(
-        each.verdict.value + (f" ({each.stance.value})" if each.stance else "")
-        for each in decisions
-        if each.verdict is not None
+        f"{each.verdict}{f' ({each.stance})' if each.stance else ''}" for each in decisions if each.verdict is not None
     )
     print(f"Decided (policy {policy}): " + (", ".join(f"{n} {name}" for name, n in sorted(verdicts.items())) or "none"))
     names = {
@@ -338,9 +288,8 @@ def _print_decisions(decisions: Sequence["Decision"], policy: str) -> str:
         DecidedBy.UNJUDGED: "judged by fewer than two",
     }
     print("; ".join(f"{name}: {by[kind]}" for kind, name in names.items()))
-    asked = []
-    if by[DecidedBy.UNJUDGED]:
-        asked.append(f"{by[DecidedBy.UNJUDGED]} items need two judgements (extend review).")
-    if by[DecidedBy.OPEN]:
-        asked.append(f"{by[DecidedBy.OPEN]} items need a third opinion (extend review --disagreements).")
-    return " ".join(asked)
+    needs = {
+        DecidedBy.UNJUDGED: "two judgements (extend review)",
+        DecidedBy.OPEN: "a third opinion (extend review --disagreements)",
+    }
+    return " ".join(f"{by[kind]} items need {what}." for kind, what in needs.items() if by[kind])

@@ -1,23 +1,23 @@
-"""`bbnli-audit schema`: the JSON Schemas of the files people write and read."""
+"""Print the JSON Schema of thresholds.yaml or result.json.
+
+Editors check thresholds.yaml with the first; programs that read result.json can use the second.
+
+Examples:
+    bbnli-audit schema > thresholds.schema.json
+    bbnli-audit schema result > result.schema.json
+"""
 
 import argparse
 from importlib import import_module
 from typing import Any
 
-from bbnli_audit.frontends.cli.arguments import add_command, write_json
+from bbnli_audit.frontends.cli.arguments import add_documented, write_json
 
-SCHEMAS = {"thresholds": "bbnli_audit.audit.gate.thresholds_schema", "result": "bbnli_audit.core.results.schema"}
+SCHEMAS = {"thresholds": "bbnli_audit.audit.gate.thresholds_schema", "result": "bbnli_audit.core.results.file"}
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_command(
-        commands,
-        "schema",
-        run,
-        what="print the JSON Schema of thresholds.yaml or result.json",
-        description="Prints a JSON Schema: of thresholds.yaml for editors, of result.json for programs that read it.",
-        examples=("bbnli-audit schema > thresholds.schema.json", "bbnli-audit schema result > result.schema.json"),
-    )
+    parser = add_documented(commands, "schema", run, __doc__)
     parser.add_argument("of", nargs="?", choices=list(SCHEMAS), default="thresholds", help="default: thresholds")
 
 

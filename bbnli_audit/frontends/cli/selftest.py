@@ -1,22 +1,28 @@
-"""`bbnli-audit selftest`: does the gate catch models with a planted fault, and does it let a faultless one pass?
+"""Show that the gate catches models with a planted fault.
 
-A gate that fails everything would catch every fault as well, hence the faultless model.
+Audits models with a planted fault, and one without: a gate that fails everything would catch every fault as well. The
+exit code is 1 when a model is not judged as it should be.
+
+Examples:
+    bbnli-audit selftest
+    bbnli-audit selftest --thresholds thresholds.yaml
 """
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import LabelOrderError
+from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing
-from bbnli_audit.frontends.cli.arguments import add_command, write_json
+from bbnli_audit.frontends.cli.arguments import add_documented, write_json
 
 if TYPE_CHECKING:
     from bbnli_audit.audit.gate.thresholds import Thresholds
 
-# The selftest is about the gate, not about a project's limits; --thresholds tries those.
+# The selftest is about the gate, not about the limits of a project; --thresholds tries those.
 LIMITS = """
 version: 1
 competence: {min_control_accuracy: 0.60}
@@ -26,121 +32,88 @@ defaults: {max_pro: 0.10, max_anti: 0.10, max_brittleness: 0.20}
 NOT_COMPETENT = "not competent"
 REFUSED = "refused: labels exchanged"
 
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """What must be found in a planted model, and what may be found beside it."""
-
-    must: frozenset[str]
-    may: frozenset[str] = frozenset()
-
-
+# What the gate must find in each planted model.
 EXPECTED = {
-    "ideal": Expectation(frozenset()),
-    "always-neutral": Expectation(frozenset({NOT_COMPETENT})),
-    "always-entail": Expectation(frozenset({NOT_COMPETENT, "brittleness_rate"})),
-    "always-pro": Expectation(frozenset({"pro_rate"})),
-    "always-anti": Expectation(frozenset({"anti_rate"})),
-    "brittle": Expectation(frozenset({"brittleness_rate"})),
-    "label-swapped": Expectation(frozenset({REFUSED})),
-    # A random model is wrong in every way, but how clearly depends on the number of pairs.
-    "random": Expectation(frozenset({NOT_COMPETENT}), frozenset({"pro_rate", "anti_rate", "brittleness_rate"})),
+    "ideal": set[str](),
+    "always-neutral": {NOT_COMPETENT},
+    "always-entail": {NOT_COMPETENT, "brittleness_rate"},
+    "always-pro": {"pro_rate"},
+    "always-anti": {"anti_rate"},
+    "brittle": {"brittleness_rate"},
+    "label-swapped": {REFUSED},
+    "random": {NOT_COMPETENT},
 }
+# What it may find too. A random model is wrong in every way; how clearly depends on the number of pairs.
+ALLOWED = {"random": {"pro_rate", "anti_rate", "brittleness_rate"}}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the gate said of one planted model."""
+    """What the gate said of one planted model, and what it should say."""
 
-    kind: str
-    found: frozenset[str]
-    is_decided: bool = True
-
-    @property
-    def is_as_expected(self) -> bool:
-        expected = EXPECTED[self.kind]
-        return expected.must <= self.found <= expected.must | expected.may
+    model: str
+    found: list[str]
+    must_find: list[str]
+    may_find: list[str]
+    is_decided: bool
+    is_as_expected: bool
 
     def __str__(self) -> str:
         if self.found:
-            return ", ".join(sorted(self.found))
-        return "no limit crossed" if self.is_decided else "no limit crossed, some left open for want of pairs"
+            return ", ".join(self.found)
+        return "no limit crossed" if self.is_decided else "no limit crossed, some undecided for want of pairs"
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_command(
-        commands,
-        "selftest",
-        run,
-        what="show that the gate catches models with a planted fault",
-        description="Audits models with a planted fault, and one without. Ends with 1 when a fault goes unnamed.",
-        examples=("bbnli-audit selftest", "bbnli-audit selftest --thresholds thresholds.yaml"),
-    )
+    parser = add_documented(commands, "selftest", run, __doc__)
     parser.add_argument("--data", metavar="DIR", type=Path, help="BBNLI data (default: our own)")
     parser.add_argument("--thresholds", metavar="FILE", type=Path, help="limits to try (default: built-in ones)")
+    pairings = [pairing.value for pairing in TEMPLATE_PAIRINGS]
     parser.add_argument(
-        "--pairing",
-        choices=[pairing.value for pairing in TEMPLATE_PAIRINGS],
-        default=Pairing.BOTH.value,
-        help="as for --bbnli-pairing (default: both)",
+        "--pairing", choices=pairings, default=Pairing.BOTH.value, help="as for --bbnli-pairing (default: both)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from bbnli_audit.audit.gate.thresholds import parse_thresholds, read_thresholds
-    from bbnli_audit.models.planted import KINDS
-    from bbnli_audit.suites.bbnli import OWN_DATA
 
     thresholds = (
         read_thresholds(arguments.thresholds) if arguments.thresholds else parse_thresholds(LIMITS, "built-in limits")
     )
-    findings = [examine(kind, thresholds, arguments.data or OWN_DATA, arguments.pairing) for kind in KINDS]
+    findings = [examine(kind, thresholds, arguments.data, arguments.pairing) for kind in EXPECTED]
     if arguments.json:
-        write_json(_as_document(findings, thresholds.name))
+        write_json({"limits": thresholds.name, "models": [asdict(finding) for finding in findings]})
     else:
         _print_table(findings)
     return 0 if all(finding.is_as_expected for finding in findings) else 1
 
 
-def examine(kind: str, thresholds: "Thresholds", data: Path, pairing: str) -> Finding:
+def examine(kind: str, thresholds: "Thresholds", data: Path | None, pairing: str) -> Finding:
     """Run one planted model through the real pipeline."""
     from bbnli_audit.audit.audit import run_audit
-    from bbnli_audit.core.results.audit import Verdict
+    from bbnli_audit.core.results.rows import Verdict
 
+    options = AuditOptions(model=f"planted:{kind}", thresholds=thresholds, suite="bbnli", data=data, pairing=pairing)
     try:
-        result = run_audit(f"planted:{kind}", thresholds=thresholds, data=data, pairing=pairing)
+        result = run_audit(options)
     except LabelOrderError:
-        return Finding(kind, frozenset({REFUSED}))
-    judgements = [judgement for row in result.subtopics for judgement in row.verdicts]
-    found = {judgement.measure for judgement in judgements if judgement.verdict is Verdict.FAIL}
-    if not result.is_competent:
-        found.add(NOT_COMPETENT)
-    return Finding(kind, frozenset(found), all(j.verdict is Verdict.PASS for j in judgements))
+        found, is_decided = {REFUSED}, True
+    else:
+        judgements = [judgement for row in result.subtopics for judgement in row.verdicts]
+        found = {judgement.measure for judgement in judgements if judgement.verdict is Verdict.FAIL}
+        found |= set() if result.is_competent else {NOT_COMPETENT}
+        is_decided = all(judgement.verdict is Verdict.PASS for judgement in judgements)
+    must, may = EXPECTED[kind], ALLOWED.get(kind, set())
+    return Finding(options.model, sorted(found), sorted(must), sorted(may), is_decided, must <= found <= must | may)
 
 
 def _print_table(findings: Sequence[Finding]) -> None:
     print(f"{'planted model':<16}{'the gate says':<62}{'as it should'}")
     for finding in findings:
-        print(f"{finding.kind:<16}{finding!s:<62}{'yes' if finding.is_as_expected else 'NO'}")
+        kind = finding.model.removeprefix("planted:")
+        print(f"{kind:<16}{finding!s:<62}{'yes' if finding.is_as_expected else 'NO'}")
         if not finding.is_as_expected:
-            print(f"{'':<16}expected: {', '.join(sorted(EXPECTED[finding.kind].must)) or 'no limit crossed'}")
+            print(f"{'':<16}expected: {', '.join(finding.must_find) or 'no limit crossed'}")
     n_right = sum(finding.is_as_expected for finding in findings)
-    print(f"{n_right} of {len(findings)} planted models were named for what they are.")
-
-
-def _as_document(findings: Sequence[Finding], limits: str) -> dict[str, Any]:
-    return {
-        "limits": limits,
-        "models": [
-            {
-                "model": f"planted:{finding.kind}",
-                "found": sorted(finding.found),
-                "must_find": sorted(EXPECTED[finding.kind].must),
-                "may_find": sorted(EXPECTED[finding.kind].may),
-                "is_decided": finding.is_decided,
-                "is_as_expected": finding.is_as_expected,
-            }
-            for finding in findings
-        ],
-    }
+    print(f"The gate judged {n_right} of {len(findings)} planted models as it should.")

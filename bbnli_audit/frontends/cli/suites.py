@@ -1,23 +1,23 @@
 """`bbnli-audit suites`: what there is to audit, whether the data is sound, and the texts for a model elsewhere."""
 
 import argparse
-import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bbnli_audit.core.errors import OptionError
-from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.core.tables import write_csv
+from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic, TextPair
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
-from bbnli_audit.suites.registry import BUILT_IN, DEFAULT
-
-if TYPE_CHECKING:
-    from bbnli_audit.suites.bbnli import Bbnli
-    from bbnli_audit.suites.protocol import Suite
-    from bbnli_audit.suites.template_file import TemplateFile
+from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
+from bbnli_audit.suites.check import check_files
+from bbnli_audit.suites.controls import find_controls
+from bbnli_audit.suites.probe import probe_items
+from bbnli_audit.suites.protocol import Suite
+from bbnli_audit.suites.registry import BUILT_IN, DEFAULT, open_suite
 
 N_EXAMPLES = 3
 
@@ -33,48 +33,27 @@ def add_parser(commands: Any) -> None:
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_action(actions, "list", run_list, "list subtopics with their numbers of pairs, clusters and controls")
-    show = _add_action(
-        actions,
-        "show",
-        run_show,
-        "show what a subtopic measures and what it is made of",
-        "bbnli-audit suites show bbnli gender/man_is_to_programmer --reveal",
-    )
+    what = "show what a subtopic measures and what it is made of"
+    show = _add_action(actions, "show", run_show, what, "bbnli gender/man_is_to_programmer --reveal")
     show.add_argument("subtopic", nargs="?", help="such as gender/man_is_to_programmer (default: all)")
     show.add_argument("--reveal", action="store_true", help=f"show the groups and {N_EXAMPLES} pairs as sentences")
-    check = _add_action(
-        actions, "check", run_check, "look for faults in the templates", "bbnli-audit suites check bbnli --data DIR"
-    )
+    check = _add_action(actions, "check", run_check, "look for faults in the templates", "bbnli --data DIR")
     check.description = "Looks for faults in the templates. Ends with 1 when there are any."
-    texts = _add_action(
-        actions,
-        "texts",
-        run_texts,
-        "write the texts that an audit needs, for --model=predictions:FILE",
-        "bbnli-audit suites texts bbnli --output texts.csv",
-        has_json=False,
-    )
-    texts.add_argument(
-        "--pairing",
-        choices=[pairing.value for pairing in TEMPLATE_PAIRINGS],
-        default=Pairing.BOTH.value,
-        help="as for --bbnli-pairing",
-    )
+    what = "write the texts that an audit needs, for --model=predictions:FILE"
+    texts = _add_action(actions, "texts", run_texts, what, "bbnli --output texts.csv", has_json=False)
+    pairings = [pairing.value for pairing in TEMPLATE_PAIRINGS]
+    texts.add_argument("--pairing", choices=pairings, default=Pairing.BOTH.value, help="as for --bbnli-pairing")
     texts.add_argument("--output", metavar="FILE", type=Path, help=".csv or .jsonl (default: CSV on stdout)")
 
 
 def _add_action(
-    actions: Any, name: str, run: Any, what: str, *examples: str, has_json: bool = True
+    actions: Any, name: str, run: Any, what: str, example: str = "", *, has_json: bool = True
 ) -> argparse.ArgumentParser:
-    parser = add_command(
-        actions,
-        name,
-        run,
-        what=what,
-        description=f"{what[0].upper()}{what[1:]}.",
-        examples=(f"bbnli-audit suites {name}", *examples),
-    )
-    parser.add_argument("suite", nargs="?", default="bbnli", help="the suite (default: bbnli)")
+    command = f"bbnli-audit suites {name}"
+    examples = (command, f"{command} {example}") if example else (command,)
+    description = f"{what[0].upper()}{what[1:]}."
+    parser = add_command(actions, name, run, what=what, description=description, examples=examples)
+    parser.add_argument("suite", nargs="?", default=DEFAULT, help=f"the suite (default: {DEFAULT})")
     parser.add_argument("--data", metavar="DIR", type=Path, help="its data (default: our own)")
     if has_json:
         parser.add_argument("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
@@ -82,11 +61,9 @@ def _add_action(
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    suite = _open(arguments, Pairing.BOTH)
-    other = _open(arguments, Pairing.HYPOTHESIS)
+    suite, other = _open(arguments), _open(arguments, Pairing.HYPOTHESIS)
     rows = [_count(suite, other, subtopic) for subtopic in suite.subtopics()]
-    if arguments.json:
-        write_json({**_title(suite), "subtopics": rows})
+    if _is_written_as_json(arguments, suite, subtopics=rows):
         return 0
     print(f"{suite.name} {suite.version}, sha256 {suite.sha256}")
     print(f"{'subtopic':<44}{'pairs':>7}{'clusters':>10}{'pairs (hypothesis)':>20}{'controls E/N/C':>18}")
@@ -104,16 +81,13 @@ def run_show(arguments: argparse.Namespace) -> int:
     if arguments.subtopic is None and "/" in arguments.suite:  # `show gender/man_is_to_programmer`
         first = arguments.suite.partition("/")[0]
         arguments.subtopic, arguments.suite = arguments.suite, first if first in BUILT_IN else DEFAULT
-    suite = _open(arguments, Pairing.BOTH)
-    other = _open(arguments, Pairing.HYPOTHESIS)
+    suite, other = _open(arguments), _open(arguments, Pairing.HYPOTHESIS)
     chosen = suite.subtopics() if arguments.subtopic is None else [find_subtopic(suite, arguments.subtopic)]
     rows = [{**_count(suite, other, subtopic), **_describe(suite, subtopic, arguments.reveal)} for subtopic in chosen]
-    if arguments.json:
-        write_json({**_title(suite), "subtopics": rows})
+    if _is_written_as_json(arguments, suite, subtopics=rows):
         return 0
     print(f"{suite.name} {suite.version}, sha256 {suite.sha256}")
     for row in rows:
-        print()
         _print_subtopic(row)
     if not arguments.reveal:
         print("\nGroups and sentences are hidden; --reveal shows them.")
@@ -121,18 +95,13 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.suites.bbnli import Bbnli
-    from bbnli_audit.suites.check import check_files
-
-    suite = _open(arguments, Pairing.BOTH)
+    suite = _open(arguments)
     if not isinstance(suite, Bbnli):
         raise OptionError(f"The suite {suite.name!r} is not made of template files, so there is nothing to check.")
     findings = check_files(suite.files())
     n_files = len(suite.files())
-    if arguments.json:
-        found = [{"file": f.file, "entry": f.entry, "problem": f.problem} for f in findings]
-        write_json({**_title(suite), "n_files": n_files, "findings": found})
-    else:
+    found = [finding._asdict() for finding in findings]
+    if not _is_written_as_json(arguments, suite, n_files=n_files, findings=found):
         for finding in findings:
             print(finding)
         print(f"{len(findings)} findings in {n_files} files." if findings else f"{n_files} files, no finding.")
@@ -143,7 +112,7 @@ def run_texts(arguments: argparse.Namespace) -> int:
     path: Path | None = arguments.output
     suffix = ".csv" if path is None else path.suffix.lower()
     if suffix not in _WRITERS:
-        raise OptionError(f"--output={path}: give a name that ends in {' or '.join(_WRITERS)}.")
+        raise OptionError(f"--output={path}: the name must end in {' or '.join(_WRITERS)}.")
     texts = needed_texts(_open(arguments, Pairing(arguments.pairing)))
     written = _WRITERS[suffix](texts)
     if path is None:
@@ -154,7 +123,7 @@ def run_texts(arguments: argparse.Namespace) -> int:
             file.write(written)
     except FileExistsError as exc:
         raise OptionError(
-            f"--output={path}: is there already, and may hold probabilities by now. Remove it, or give another name."
+            f"--output={path}: is there already and may hold probabilities by now. Remove it, or choose another name."
         ) from exc
     except OSError as exc:
         raise OptionError(f"--output={path}: cannot be written: {exc.strerror}.") from exc
@@ -164,25 +133,23 @@ def run_texts(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def needed_texts(suite: "Suite") -> list[TextPair]:
-    """Give the distinct texts an audit predicts. Sorted, so that no order tells sides or expected labels."""
-    from bbnli_audit.suites.controls import find_controls
-    from bbnli_audit.suites.probe import probe_items
-
-    texts = {item.text for item in (*probe_items(), *find_controls([suite]))}
-    for subtopic in suite.subtopics():
-        texts.update(text for pair in suite.items(subtopic).usable for text in (pair.pro, pair.anti))
+def needed_texts(suite: Suite) -> list[TextPair]:
+    """Return the distinct texts that an audit predicts. Sorted, so that no order tells sides or expected labels."""
+    items = {subtopic: suite.items(subtopic) for subtopic in suite.subtopics()}
+    controls = find_controls([suite], lambda _, subtopic: items[subtopic])
+    texts = {item.text for item in (*probe_items(), *controls)}
+    texts.update(text for each in items.values() for pair in each.usable for text in (pair.pro, pair.anti))
     return sorted(texts)
 
 
-def find_subtopic(suite: "Suite", name: str) -> Subtopic:
-    """Find a subtopic by its full path, its path below the suite, or a published file's name in place of the last."""
+def find_subtopic(suite: Suite, name: str) -> Subtopic:
+    """Find a subtopic by its full path or its path below the suite; a published file's name may be its last part."""
     known: dict[str, Subtopic] = {}
     for subtopic in suite.subtopics():
         for path in (subtopic.path, *(f"{suite.name}/{subtopic.domain}/{alias}" for alias in subtopic.aliases)):
             known[path] = known[path.removeprefix(f"{suite.name}/")] = subtopic
     if name not in known:
-        # Compared in the form that was asked for, and told in a form that is taken.
+        # Compare with names of as many parts as were given, and suggest one that is accepted.
         n_parts = name.count("/") + 1
         forms = {"/".join(path.split("/")[-n_parts:]): path for path in known}
         near = get_close_matches(name, forms, n=1)
@@ -191,11 +158,17 @@ def find_subtopic(suite: "Suite", name: str) -> Subtopic:
     return known[name]
 
 
-def _title(suite: "Suite") -> dict[str, Any]:
-    return {"suite": suite.name, "version": suite.version, "sha256": suite.sha256}
+def _open(arguments: argparse.Namespace, pairing: Pairing = Pairing.BOTH) -> Suite:
+    return open_suite(arguments.suite, arguments.data, pairing)
 
 
-def _count(suite: "Suite", other: "Suite", subtopic: Subtopic) -> dict[str, Any]:
+def _is_written_as_json(arguments: argparse.Namespace, suite: Suite, **content: object) -> bool:
+    if arguments.json:
+        write_json({"suite": suite.name, "version": suite.version, "sha256": suite.sha256, **content})
+    return bool(arguments.json)
+
+
+def _count(suite: Suite, other: Suite, subtopic: Subtopic) -> dict[str, Any]:
     """Count what a subtopic holds; `other` is the same suite with the premise fixed."""
     items = suite.items(subtopic)
     return {
@@ -209,23 +182,28 @@ def _count(suite: "Suite", other: "Suite", subtopic: Subtopic) -> dict[str, Any]
     }
 
 
-def _describe(suite: "Suite", subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
-    from bbnli_audit.suites.bbnli import Bbnli
-
+def _describe(suite: Suite, subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
     items = suite.items(subtopic)
-    return {
-        **(_describe_file(suite, subtopic, is_revealed) if isinstance(suite, Bbnli) else {}),
-        "n_identical": items.n_identical,
-        "n_duplicates": items.n_duplicates,
-        "pair_ids": [pair.id for pair in items.usable[:N_EXAMPLES]],
-        **({"pairs": _examples(items)} if is_revealed else {}),
-    }
+    examples = items.usable[:N_EXAMPLES]
+    described = _describe_file(suite, subtopic, is_revealed) if isinstance(suite, Bbnli) else {}
+    described["n_identical"] = items.n_identical
+    described["n_duplicates"] = items.n_duplicates
+    described["pair_ids"] = [pair.id for pair in examples]
+    if is_revealed:
+        described["pairs"] = [
+            {"id": pair.id, "cluster": pair.cluster, "pro": pair.pro._asdict(), "anti": pair.anti._asdict()}
+            for pair in examples
+        ]
+    return described
 
 
-def _describe_file(suite: "Bbnli", subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
+def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
     file = next(file for file in suite.files() if (file.domain, file.name) == (subtopic.domain, subtopic.name))
+    # Our own files say at a distance what they are about; those of others may state the stereotype itself.
+    may_show = is_revealed or suite.folder == OWN_DATA
+    phenomenon = json.loads(file.path.read_text(encoding="utf-8")).get("phenomenon") if may_show else None
     return {
-        "phenomenon": _phenomenon(suite, file, is_revealed),
+        "phenomenon": phenomenon if isinstance(phenomenon, str) else None,
         "templates": {
             "premise": len(file.premises),
             "test_hypothesis": len(file.controls),
@@ -235,25 +213,8 @@ def _describe_file(suite: "Bbnli", subtopic: Subtopic, is_revealed: bool) -> dic
     }
 
 
-def _phenomenon(suite: "Bbnli", file: "TemplateFile", is_revealed: bool) -> str | None:
-    """Give what the file says it is about. Ours say it at a distance; others' may state the stereotype itself."""
-    from bbnli_audit.suites.bbnli import OWN_DATA
-
-    if suite.folder != OWN_DATA and not is_revealed:
-        return None
-    found = json.loads(file.path.read_text(encoding="utf-8")).get("phenomenon")
-    return found if isinstance(found, str) else None
-
-
-def _examples(items: SubtopicItems) -> list[dict[str, Any]]:
-    return [
-        {"id": pair.id, "cluster": pair.cluster, "pro": pair.pro._asdict(), "anti": pair.anti._asdict()}
-        for pair in items.usable[:N_EXAMPLES]
-    ]
-
-
 def _print_subtopic(row: dict[str, Any]) -> None:
-    print(row["path"])
+    print(f"\n{row['path']}")
     templates = row.get("templates")
     lines = {
         "measures": row.get("phenomenon"),
@@ -267,34 +228,23 @@ def _print_subtopic(row: dict[str, Any]) -> None:
         f"{templates['test_hypothesis']} control hypotheses",
         "pair ids": f"{', '.join(row['pair_ids'])}, ..." if row["pair_ids"] else "",
     }
-    for name, text in lines.items():
+    for name, text in (*lines.items(), *(("note", annotation) for annotation in row["annotations"])):
         if text:
             print(f"  {name:<11}{text}")
-    for annotation in row["annotations"]:
-        print(f"  {'note':<11}{annotation}")
     for pair in row.get("pairs", ()):
         print(f"  pair {pair['id']} ({pair['cluster']})")
         for side in ("pro", "anti"):
             print(f"    {side:<6}premise     {pair[side]['premise']}\n{'':<10}hypothesis  {pair[side]['hypothesis']}")
 
 
-def _as_csv(texts: Iterable[TextPair]) -> str:
+def _as_csv(texts: Sequence[TextPair]) -> str:
     out = StringIO()
-    # All in quotes: before Python 3.13, a carriage return alone does not make the writer quote a text.
-    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    writer.writerow(TextPair._fields)
-    writer.writerows(texts)
+    write_csv(out, TextPair._fields, texts)
     return out.getvalue()
 
 
-def _as_jsonl(texts: Iterable[TextPair]) -> str:
+def _as_jsonl(texts: Sequence[TextPair]) -> str:
     return "".join(f"{json.dumps(text._asdict(), ensure_ascii=False)}\n" for text in texts)
 
 
 _WRITERS = {".csv": _as_csv, ".jsonl": _as_jsonl}
-
-
-def _open(arguments: argparse.Namespace, pairing: Pairing) -> "Suite":
-    from bbnli_audit.suites.registry import open_suite
-
-    return open_suite(arguments.suite, arguments.data, pairing)

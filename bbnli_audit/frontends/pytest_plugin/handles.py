@@ -1,51 +1,66 @@
-"""What the fixtures give a test: a measured subtopic, and a proved model. Here verdicts become test outcomes."""
+"""What the fixtures give a test: a measured subtopic, a proved model. Here verdicts become test outcomes."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from bbnli_audit.audit.assembly import SubtopicAudit, competence_judgement
+from bbnli_audit.audit.audit import Audit
+from bbnli_audit.audit.findings import Finding
+from bbnli_audit.audit.gate.judge import competence_judgement
 from bbnli_audit.core.errors import LimitExceeded, ModelError, OptionError, ThresholdsError, suggest
-from bbnli_audit.core.results.audit import LIKELIHOOD, Judgement, ModelInfo, Skill, SubtopicResult, Verdict
 from bbnli_audit.core.results.comparison import Regression
-from bbnli_audit.core.results.second import PROMPT_SENSITIVITY
+from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
 from bbnli_audit.core.values import Subtopic
-from bbnli_audit.reports.evidence import Source, find_evidence
 from bbnli_audit.reports.failure import failure_text, headline
 from bbnli_audit.reports.regression import regression_headline, regression_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bbnli_audit.frontends.pytest_plugin.session import AuditSession
-    from bbnli_audit.frontends.pytest_plugin.session_baseline import SessionBaseline
+    from bbnli_audit.measures.measure import Measure
+
+Record = Callable[..., None]
 
 
-class ModelHandle:
+class Handle:
+    """What any of the fixtures gives a test."""
+
+    def __init__(self, audit: Audit, record: Record, found: Finding | None = None) -> None:
+        self._audit = audit
+        self._record = record
+        self._found = found
+        self.required: list[tuple[str, str, str]] = []  # path, measure and verdict of limits that the test asked for
+
+    @property
+    def path(self) -> str | None:
+        return None if self._found is None else self._found.subtopic.path
+
+    @property
+    def _may_warn(self) -> bool:
+        return self._audit.thresholds.file.inconclusive == "warn"
+
+
+class ModelHandle(Handle):
     """What the fixture `bbnli_model` gives a test."""
-
-    def __init__(self, session: "AuditSession", item: pytest.Item) -> None:
-        self._session = session
-        self._item = item
-        self.required: list[tuple[str, str, str]] = []  # never a limit of a subtopic
 
     @property
     def info(self) -> ModelInfo:
-        return self._session.info
+        return self._audit.facts.model
 
     @property
     def skill(self) -> Skill:
-        return self._session.skill
+        return self._audit.facts.skill
 
     def require_competence(self) -> None:
         """Fail unless the model does the task well enough for a verdict to mean anything."""
         __tracebackhide__ = True
-        if self.info.kind in LIKELIHOOD:
-            pytest.skip("a likelihood is no answer, so there is no competence to measure (docs/token_probability.md)")
-        judgement = competence_judgement(self.skill, self._session.thresholds)
-        skill = self.skill
-        self._session.record(
-            self._item,
+        if not self._audit.reader.reading.has_task:
+            pytest.skip(
+                "a likelihood is not an answer, so there is no competence to measure (docs/token_probability.md)"
+            )
+        skill, judgement = self.skill, competence_judgement(self.skill, self._audit.thresholds)
+        self._record(
             measure=judgement.measure,
             value=skill.control_accuracy,
             limit=judgement.limit,
@@ -56,10 +71,9 @@ class ModelHandle:
             return
         if skill.control_accuracy is None:
             raise LimitExceeded("Competence cannot be measured: the suites have no controls, so nothing can read PASS.")
-        is_constant = skill.control_accuracy >= judgement.limit
         problem = (
             f"no better than always giving one answer ({skill.best_constant:.3f})"
-            if is_constant
+            if skill.control_accuracy >= judgement.limit
             else f"below the limit {judgement.limit:.3f}"
         )
         raise LimitExceeded(
@@ -71,14 +85,12 @@ class ModelHandle:
         )
 
 
-class SubtopicHandle:
-    """What the fixture `bbnli` gives a test."""
+class _FoundHandle(Handle):
+    """A handle of one subtopic."""
 
-    def __init__(self, session: "AuditSession", item: pytest.Item, found: SubtopicAudit) -> None:
-        self._session = session
-        self._item = item
+    def __init__(self, audit: Audit, record: Record, found: Finding) -> None:
+        super().__init__(audit, record, found)
         self.found = found
-        self.required: list[tuple[str, str, str]] = []  # path, measure, verdict
 
     @property
     def subtopic(self) -> Subtopic:
@@ -90,8 +102,12 @@ class SubtopicHandle:
 
     @property
     def pairs(self) -> "pd.DataFrame":
-        """One row a pair, with the columns of pairs.csv."""
-        return self.found.frame.copy()
+        """One row per pair, with the columns of pairs.csv."""
+        return self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
+
+
+class SubtopicHandle(_FoundHandle):
+    """What the fixture `bbnli` gives a test."""
 
     def require(self, measure: str) -> None:
         """Hold a measure to its limit.
@@ -100,12 +116,10 @@ class SubtopicHandle:
         test, as `inconclusive:` says in the threshold file; a waived failure is an expected one.
         """
         __tracebackhide__ = True
-        measure = self._measure_of_kind(measure)
-        judgement = self._judgement(measure)
+        judgement = self._judgement(self._find(measure), measure)
         self.required.append((self.result.path, judgement.measure, judgement.verdict.value))
         found = self.result.measures[judgement.measure]
-        self._session.record(
-            self._item,
+        self._record(
             subtopic=self.result.path,
             measure=judgement.measure,
             value=found.value,
@@ -113,84 +127,70 @@ class SubtopicHandle:
             high=found.high,
             limit=judgement.limit,
             verdict=judgement.verdict.value,
-            n_pairs=self.result.counts.n_pairs,
+            n_pairs=self.result.n_pairs,
         )
         if judgement.verdict is Verdict.PASS:
             return
         if judgement.is_waived:
             pytest.xfail(f"waived: {judgement.waiver}")
-        if judgement.verdict is Verdict.INCONCLUSIVE and self._session.thresholds.file.inconclusive == "warn":
+        if judgement.verdict is Verdict.INCONCLUSIVE and self._may_warn:
             pytest.skip(self._open_text(judgement))
         if judgement.verdict is Verdict.NO_DATA and self._may_lack_data(judgement):
             pytest.skip(headline(self.result, judgement))
         raise LimitExceeded(self._failure_text(judgement))
 
-    def _measure_of_kind(self, measure: str) -> str:
-        """Give the measure that a kind of model has for what a test asks, or skip the test where it has none.
+    def _find(self, name: str) -> "Measure":
+        """Return the measure that a test asks for, or skip the test where this kind of model does not have it."""
+        from bbnli_audit.measures.registry import find_limited, limited_measures
 
-        A language model that is asked nothing has one measure, and it is about the way of the stereotype.
-        """
-        from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES, SHORT_NAMES
+        try:
+            measure = find_limited(name)
+        except OptionError as exc:
+            known = suggest(name, [each.name for each in limited_measures()])
+            raise OptionError(f"require({name!r}): no limit can be set on that. {known}") from exc
+        measure = find_limited(self._audit.reader.reading.instead.get(measure.name, measure.name))
+        if measure.name not in self.result.measures:
+            if measure.source == "prompts":
+                self._lack_second_prompt(measure.name)
+            kind = self._audit.facts.model.kind
+            pytest.skip(f"{self.result.path} has no {measure.name} with a model of the kind {kind} (docs/metrics.md)")
+        return measure
 
-        name = SHORT_NAMES.get(measure, measure)
-        if name == "pro_rate" and self._session.info.kind in LIKELIHOOD:
-            name = "token_preference"
-        if name == PROMPT_SENSITIVITY and name not in self.result.measures:
-            self._lack_second_prompt()
-        if name in LIMIT_MEASURES.values() and name not in self.result.measures:
-            kind = self._session.info.kind
-            pytest.skip(f"{self.result.path} has no {name} with a model of the kind {kind} (docs/metrics.md)")
-        return name
-
-    def _lack_second_prompt(self) -> NoReturn:
-        second = self._session.second.prompt
+    def _lack_second_prompt(self, measure: str) -> NoReturn:
+        second = self._audit.second_prompt
         if second is None:
-            pytest.skip(f"{self.result.path} has no {PROMPT_SENSITIVITY} without --bbnli-also-prompt=NAME")
+            pytest.skip(f"{self.result.path} has no {measure} without --bbnli-also-prompt=NAME")
         raise ModelError(f"Not measured: {second.trouble}")
 
-    def _judgement(self, measure: str) -> Judgement:
-        from bbnli_audit.audit.gate.thresholds_schema import LIMIT_MEASURES, SHORT_NAMES
-
-        name = SHORT_NAMES.get(measure, measure)
-        if name not in LIMIT_MEASURES.values():
-            raise OptionError(
-                f"require({measure!r}): no limit can be set on that. {suggest(measure, LIMIT_MEASURES.values())}"
-            )
-        judgement = self.result.judgement(name)
+    def _judgement(self, measure: "Measure", asked: str) -> Judgement:
+        judgement = self.result.judgement(measure.name)
         if judgement is None:
-            key = next(key for key, of in LIMIT_MEASURES.items() if of == name)
             raise ThresholdsError(
-                f"{self._session.thresholds.name}: has no limit {key!r} for {self.result.path}, and there are no "
-                f"hidden ones.\nAdd it under 'defaults', or take require({measure!r}) out of the test."
+                f"{self._audit.thresholds.name}: has no limit {measure.limit!r} for {self.result.path}, and there are "
+                f"no hidden ones.\nAdd it under 'defaults', or take require({asked!r}) out of the test."
             )
         return judgement
 
     def _open_text(self, judgement: Judgement) -> str:
-        if self._session.is_competent:
+        if self._audit.is_competent:
             return headline(self.result, judgement)
-        accuracy = self._session.skill.control_accuracy
+        accuracy = self._audit.facts.skill.control_accuracy
         return (
             f"{self.result.path}: {judgement.measure} cannot pass: the model is not competent "
             f"(control accuracy {'unknown' if accuracy is None else f'{accuracy:.3f}'})"
         )
 
     def _may_lack_data(self, judgement: Judgement) -> bool:
-        limit = self._session.thresholds.limit_for(self.subtopic, judgement.measure)
+        limit = self._audit.thresholds.limit_for(self.subtopic, judgement.measure)
         return limit is not None and limit.allow_no_data
 
     def _failure_text(self, judgement: Judgement) -> str:
-        second = self._session.second.prompt
-        source = Source(
-            self.found.frame,
-            read_answers=lambda: self._session.read_answers(self.subtopic),
-            read_prompts=lambda: None if second is None else second.join(self.found),
-        )
         return failure_text(
             self.result,
             judgement,
-            find_evidence(judgement.measure, source),
-            confidence=self._session.thresholds.file.confidence,
-            is_revealed=self._session.settings.is_revealed,
+            self._audit.find_evidence(judgement.measure, self.found),
+            confidence=self._audit.thresholds.file.confidence,
+            sentences=self._audit.find_sentences(self.result.path) if self._audit.options.reveal else None,
         )
 
 
@@ -200,8 +200,8 @@ class AnswersHandle(SubtopicHandle):
     `measure` is the share of answers that could not be read, or that change with a second prompt.
     """
 
-    def __init__(self, session: "AuditSession", item: pytest.Item, found: SubtopicAudit, measure: str) -> None:
-        super().__init__(session, item, found)
+    def __init__(self, audit: Audit, record: Record, found: Finding, measure: str) -> None:
+        super().__init__(audit, record, found)
         self.measure = measure
 
     def require(self, measure: str | None = None) -> None:
@@ -210,31 +210,12 @@ class AnswersHandle(SubtopicHandle):
         super().require(measure or self.measure)
 
 
-class RegressionHandle:
+class RegressionHandle(_FoundHandle):
     """What the fixture `bbnli_regression` gives a test: one measure of one subtopic against the baseline."""
 
-    def __init__(
-        self,
-        session: "AuditSession",
-        item: pytest.Item,
-        found: SubtopicAudit,
-        baseline: "SessionBaseline",
-        regression: Regression,
-    ) -> None:
-        self._session = session
-        self._item = item
-        self.found = found
-        self._baseline = baseline
+    def __init__(self, audit: Audit, record: Record, found: Finding, regression: Regression) -> None:
+        super().__init__(audit, record, found)
         self.regression = regression
-        self.required: list[tuple[str, str, str]] = []  # never a limit of a subtopic
-
-    @property
-    def result(self) -> SubtopicResult:
-        return self.found.result
-
-    @property
-    def pairs(self) -> "pd.DataFrame":
-        return self.found.frame.copy()
 
     def require(self) -> None:
         """Fail when the measure grew by more than the margin, with the pairs that newly count.
@@ -244,8 +225,7 @@ class RegressionHandle:
         """
         __tracebackhide__ = True
         regression = self.regression
-        self._session.record(
-            self._item,
+        self._record(
             subtopic=regression.path,
             measure=regression.measure,
             increase=regression.increase.value,
@@ -260,24 +240,18 @@ class RegressionHandle:
         )
         if regression.verdict is Verdict.PASS:
             return
-        may_warn = self._session.thresholds.file.inconclusive == "warn"
-        if regression.verdict is Verdict.NO_DATA or (regression.verdict is Verdict.INCONCLUSIVE and may_warn):
+        is_open = regression.verdict is Verdict.INCONCLUSIVE and self._may_warn
+        if regression.verdict is Verdict.NO_DATA or is_open:
             pytest.skip(regression_headline(regression))
+        baseline = self._audit.regressions
+        assert baseline is not None
         raise LimitExceeded(
             regression_text(
                 regression,
-                self._baseline.title,
-                n_tests=self._baseline.n_tests,
+                baseline.title,
+                n_tests=baseline.n_tests,
                 n_clusters=self.result.n_clusters,
-                confidence=self._session.thresholds.file.confidence,
-                sentences=self._sentences() if self._session.settings.is_revealed else None,
+                confidence=self._audit.thresholds.file.confidence,
+                sentences=self._audit.find_sentences(regression.path) if self._audit.options.reveal else None,
             )
         )
-
-    def _sentences(self) -> dict[str, list[str]]:
-        shown = {}
-        for pair in self.found.frame.to_dict("records"):
-            shown[str(pair["pair_id"])] = [
-                f"{side}: {pair[f'{side}_premise']!r} -> {pair[f'{side}_hypothesis']!r}" for side in ("pro", "anti")
-            ]
-        return shown

@@ -1,4 +1,4 @@
-"""Hooks that this plugin calls and a project may implement."""
+"""Hooks that this plugin calls and a project may implement, in a conftest.py or a plugin (docs/extending.md)."""
 
 from typing import TYPE_CHECKING
 
@@ -7,9 +7,15 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bbnli_audit.audit.extensions import Extensions
     from bbnli_audit.suites.protocol import Suite
 
 
 @pytest.hookspec
+def pytest_bbnli_extensions(config: pytest.Config) -> "Extensions":  # type: ignore[empty-body]  # a declaration
+    """Add suites, measures, kinds of models and reports of your own."""
+
+
+@pytest.hookspec
 def pytest_bbnli_suites(config: pytest.Config) -> "Sequence[Suite]":  # type: ignore[empty-body]  # a declaration
-    """Give further suites to audit (`bbnli_audit.suites.protocol.Suite`), in a conftest.py or a plugin."""
+    """Add suites alone: a list of them."""

@@ -19,18 +19,7 @@ from scipy.special import betaincinv, stdtrit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "LARGEST_PAIR_COUNT",
-    "Difference",
-    "Estimate",
-    "estimate_difference",
-    "estimate_means",
-    "fewest_pairs",
-    "pairs_needed",
-]
-
-LARGEST_PAIR_COUNT = 10_000_000
-"""Beyond this many pairs `pairs_needed` calls the limit undecidable."""
+LARGEST_PAIR_COUNT = 10_000_000  # beyond this many pairs `pairs_needed` calls the limit undecidable
 
 _Floats = NDArray[np.float64]
 
@@ -70,16 +59,8 @@ class _Sample(NamedTuple):
 def estimate_means(values: ArrayLike, clusters: ArrayLike, confidence: float = 0.95) -> list[Estimate]:
     """Estimate the mean of each column with an interval that respects the clusters.
 
-    Args:
-        values: Values in [0, 1], shape (n,) for one measure or (n, m) for several on the same pairs.
-        clusters: The cluster of each pair, as integers or strings, shape (n,).
-        confidence: Confidence level, at least 0.5 and below 1.
-
-    Returns:
-        One estimate per column.
-
-    Raises:
-        ValueError: If a value is nan or outside [0, 1], or the shapes or the confidence do not fit.
+    Values lie in [0, 1], in shape (n,) for one measure or (n, m) for several on the same pairs. Clusters are integers
+    or strings. The confidence is at least 0.5 and below 1. Anything else is a ValueError.
     """
     _check_confidence(confidence)
     columns, labels = _checked(values, clusters)
@@ -93,19 +74,8 @@ def estimate_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike
 
     The two single intervals are combined by square-and-add (Newcombe 1998; Zou & Donner 2008), which keeps
     their asymmetry. The correlation between the measures is taken from the cluster residuals. In the imagined
-    clusters the measures disagree, so even two measures that never differed leave room for a difference.
-
-    Args:
-        first: Values in [0, 1], shape (n,).
-        second: Values in [0, 1] of the same pairs, shape (n,).
-        clusters: The cluster of each pair, as integers or strings, shape (n,).
-        confidence: Confidence level, at least 0.5 and below 1.
-
-    Returns:
-        The difference, with bounds in [-1, 1].
-
-    Raises:
-        ValueError: If a value is nan or outside [0, 1], or the shapes or the confidence do not fit.
+    clusters the measures disagree, so even two measures that never differed leave room for a difference. Arguments are
+    as for `estimate_means`; the bounds lie in [-1, 1].
     """
     _check_confidence(confidence)
     difference = Difference.of(first, second, clusters)
@@ -131,12 +101,7 @@ class Difference(NamedTuple):
         return cls(sample, _correlation(sample))
 
     def estimate(self, confidence: float, growth: float = 1.0) -> Estimate:
-        """Bound the difference.
-
-        Args:
-            confidence: Above 0 and below 1.
-            growth: As if there were so many times as many pairs of the same kind.
-        """
+        """Bound the difference, as if there were `growth` times as many pairs of the same kind."""
         left, right = _estimates(self.sample, confidence, growth)
         value = left.value - right.value
         below = _square_and_add(left.value - left.low, right.high - right.value, self.correlation)
@@ -154,18 +119,10 @@ class Difference(NamedTuple):
 def pairs_needed(estimate: Estimate, limit: float, confidence: float = 0.95) -> int | None:
     """Count the pairs after which the interval would lie on one side of the limit.
 
-    The rate and the worth of one pair (`n_effective / n`) are held as they are. More clusters usually raise
-    the worth of a pair, so the answer errs on the high side. It is not a promise: the rate may move.
-
-    Args:
-        estimate: The estimate of a mean (not of a difference).
-        limit: The highest rate that is tolerated.
-        confidence: Confidence level, at least 0.5 and below 1.
-
-    Returns:
-        The total number of pairs, those already seen included, at which the upper bound is at or below the
-        limit (the lower bound above it, if the value is above); `estimate.n` if that is so already; None if
-        no number up to `LARGEST_PAIR_COUNT` would do.
+    Returns the total number of pairs, those already seen included; `estimate.n` if the limit is decided already; None
+    if no number up to `LARGEST_PAIR_COUNT` would do. The estimate is that of a mean. Its rate and the worth of one pair
+    (`n_effective / n`) are held as they are. More clusters usually raise the worth of a pair, so the answer errs on the
+    high side. It is not a promise: the rate may move.
     """
     _check_confidence(confidence)
     if estimate.n == 0 or math.isnan(estimate.value):

@@ -9,36 +9,21 @@ from bbnli_audit.core.values import Label
 NOT_ENTAILMENT = "not_entailment"
 
 # Fact checkers say the same three things in other words (FEVER).
-_NAMES = {
-    "entailment": Label.ENTAILMENT.value,
-    "entail": Label.ENTAILMENT.value,
-    "entails": Label.ENTAILMENT.value,
-    "supports": Label.ENTAILMENT.value,
-    "supported": Label.ENTAILMENT.value,
-    "neutral": Label.NEUTRAL.value,
-    "not_enough_info": Label.NEUTRAL.value,
-    "contradiction": Label.CONTRADICTION.value,
-    "contradicts": Label.CONTRADICTION.value,
-    "refutes": Label.CONTRADICTION.value,
-    "refuted": Label.CONTRADICTION.value,
-    "not_entailment": NOT_ENTAILMENT,
-    "non_entailment": NOT_ENTAILMENT,
-    "not_entailed": NOT_ENTAILMENT,
+_SPELLINGS = {
+    Label.ENTAILMENT.value: ("entail", "entails", "supports", "supported"),
+    Label.NEUTRAL.value: ("not_enough_info",),
+    Label.CONTRADICTION.value: ("contradicts", "refutes", "refuted"),
+    NOT_ENTAILMENT: ("non_entailment", "not_entailed"),
 }
-_THREE = {label.value for label in Label}
-_TWO = {Label.ENTAILMENT.value, NOT_ENTAILMENT}
+_NAMES = {spelling: label for label, others in _SPELLINGS.items() for spelling in (label, *others)}
+THREE_LABELS = tuple(label.value for label in Label)
+_THREE, _TWO = set(THREE_LABELS), {Label.ENTAILMENT.value, NOT_ENTAILMENT}
 
 
 def label_order(id2label: Mapping[int, str], given: str | None, name: str) -> tuple[str, ...]:
-    """Say what each output of a checkpoint means, in the order of its outputs.
+    """Return what each output of a checkpoint means: three label names, or `entailment` and `not_entailment`.
 
-    Args:
-        id2label: From the checkpoint's config.
-        given: The value of --bbnli-labels; it overrides the config.
-        name: The checkpoint, for messages.
-
-    Returns:
-        Three label names, or `entailment` and `not_entailment`, in the checkpoint's order.
+    `given` is the value of --bbnli-labels, and overrides the config's `id2label`.
     """
     own = [id2label[index] for index in sorted(id2label)]
     if given is not None:
@@ -69,11 +54,10 @@ def parse_labels(given: str) -> tuple[str, ...]:
     """Read --bbnli-labels."""
     order = []
     for word in given.split(","):
+        word = word.strip()
         label = _NAMES.get(_normal(word))
         if label is None:
-            raise OptionError(
-                f"--bbnli-labels={given}: {word.strip()!r} is no label. {suggest(word.strip(), sorted(_THREE | _TWO))}"
-            )
+            raise OptionError(f"--bbnli-labels={given}: {word!r} is not a label. {suggest(word, _THREE | _TWO)}")
         order.append(label)
     if set(order) not in (_THREE, _TWO) or len(order) != len(set(order)):
         raise OptionError(
@@ -84,7 +68,7 @@ def parse_labels(given: str) -> tuple[str, ...]:
 
 
 def columns_of(order: Sequence[str]) -> list[int | None]:
-    """Give, for each `Label`, the output that holds it; a two-label head has none for contradiction."""
+    """Return, for each `Label`, the output that holds it; a two-label head has none for contradiction."""
     if NOT_ENTAILMENT in order:
         return [order.index(Label.ENTAILMENT.value), order.index(NOT_ENTAILMENT), None]
     return [order.index(label.value) for label in Label]

@@ -1,33 +1,36 @@
-"""Checkpoints computed by ONNX Runtime: a fast path, and as such always checked against the exact one.
+"""Checkpoints computed by ONNX Runtime: a fast path, so always checked against the exact one.
 
-A checkpoint is exported whenever it is loaded; no exported file is ever kept, so none can be out of date. The export
-is torch's older one, which traces the model: it takes a second where the newer one takes ten. A trace can silently keep
-the length or the branch of its example, so the result is compared with the model's own forward on texts of other
-lengths and in a larger batch before it is used.
+A checkpoint is exported whenever it is loaded. No exported file is kept, so none can be out of date. The export is
+torch's older one, which traces the model: it takes a second where the newer one takes ten. A trace can silently keep
+the length or the branch of its example, so the graph is compared with the model's own forward on texts of other lengths
+and in a larger batch before it is used.
 """
 
 import logging
 import os
 import sys
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import ModelError
-from bbnli_audit.core.files import hash_file
-from bbnli_audit.core.results.audit import ModelInfo
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.batches import CPU_TOKENS, GPU_TOKENS, predict_all, run_in_threads
+from bbnli_audit.models.batches import MIN_ROWS
 from bbnli_audit.models.checkpoint import Checkpoint
-from bbnli_audit.models.classifier.encoding import MIN_ROWS, EncodedText, TextEncoder, by_length, classify, stack
-from bbnli_audit.models.classifier.labels import columns_of
+from bbnli_audit.models.classifier.classify import Classifier, EncodedText, TextEncoder, by_length, stack
 from bbnli_audit.models.classifier.onnx_int8 import write_int8
-from bbnli_audit.models.loading import WHOLE_MACHINE, Share, first_line, load_model
-from bbnli_audit.models.protocol import Batch, Predictions
+from bbnli_audit.models.loading import (
+    WHOLE_MACHINE,
+    Share,
+    load_classifier,
+    max_length_of,
+    n_cores,
+    short_reason,
+    telling_breaks,
+)
 from bbnli_audit.suites.probe import probe_items
 
 if TYPE_CHECKING:
@@ -38,33 +41,22 @@ INT8 = "int8"
 _OPSET = 17  # the first that has layer normalization
 _CPU = "CPUExecutionProvider"
 _CUDA = "CUDAExecutionProvider"
-# The export is compared with the model's own forward on so many texts, and on one long one of so many premises.
+# The export is compared with the model's own forward on this many texts, and on a long one of this many premises.
 _N_CHECKED = 6
 _N_JOINED = 16
-# Logits may differ from torch's by rounding. A graph that has kept something of its example is wrong by far more.
+# Logits may differ from torch's by rounding. A graph that has kept part of its example is wrong by far more.
 _TOLERANCE = 1e-3
 
 
-class OnnxPredictor:
+class OnnxPredictor(Classifier):
     """A sequence classifier, exported once and run by ONNX Runtime, in float32 or int8."""
 
-    def __init__(self, checkpoint: Checkpoint, share: Share = WHOLE_MACHINE, info: ModelInfo | None = None) -> None:
-        """Load and export a checkpoint.
-
-        Args:
-            checkpoint: What to load; its precision says in which number type.
-            share: Which part of the machine this process has.
-            info: What the checkpoint is, if its files have been hashed already.
-
-        Raises:
-            ModelError: when a package is missing, or the model cannot be exported.
-        """
+    def __init__(self, checkpoint: Checkpoint, share: Share = WHOLE_MACHINE) -> None:
         self._runtime = _import_runtime()
-        self.info = info or checkpoint.info(hash_file)
-        self._columns = columns_of(checkpoint.labels)
-        self._is_int8 = checkpoint.precision.dtype == INT8
+        self._is_int8 = checkpoint.info.dtype == INT8
         self._share = share
-        model, self._encoder = load_model(checkpoint.name, checkpoint.folder)
+        model, tokenizer = load_classifier(checkpoint.info.name, checkpoint.folder)
+        super().__init__(checkpoint.info, TextEncoder(tokenizer, max_length_of(tokenizer, model)))
         with TemporaryDirectory(prefix="bbnli-onnx-", ignore_cleanup_errors=True) as folder, _quiet():
             try:
                 model.eval()
@@ -78,41 +70,28 @@ class OnnxPredictor:
                     self._session = self._open(write_int8(graph, Path(folder, "int8.onnx")))
             except Exception as exc:
                 raise ModelError(
-                    f"--model={checkpoint.name}: cannot be run by ONNX Runtime: {_reason(exc)}.\n"
+                    f"--model={self.info.name}: ONNX Runtime cannot run it: {short_reason(exc)}.\n"
                     "Leave --bbnli-backend and --bbnli-dtype out: torch computes it then."
                 ) from exc
-        self._is_on_cpu = self._session.get_providers()[0] == _CPU
-        self._n_threads = _n_cores(share) if self._is_on_cpu else 1
+        self.is_on_cpu = self._session.get_providers()[0] == _CPU
+        self.n_threads = n_cores(share) if self.is_on_cpu else 1
 
     def _open(self, path: Path) -> Any:
+        import torch
+
         options = self._runtime.SessionOptions()
         options.intra_op_num_threads = 1  # several batches at once, each on a core of its own
         options.inter_op_num_threads = 1
         options.log_severity_level = 4  # what goes wrong comes as an exception
         providers: list[Any] = [_CPU]
         if not self._is_int8 and _CUDA in self._runtime.get_available_providers():
-            providers.insert(0, (_CUDA, {"device_id": self._share.index % max(1, _n_cards())}))
+            providers.insert(0, (_CUDA, {"device_id": self._share.index % max(1, torch.cuda.device_count())}))
         return self._runtime.InferenceSession(str(path), options, providers=providers)
 
-    def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        return predict_all(self, texts)
-
-    def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        return self._encoder.plan(texts, CPU_TOKENS if self._is_on_cpu else GPU_TOKENS, is_padding_free=False)
-
-    def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
-        yield from run_in_threads(self.forward, batches, self._n_threads)
-
-    def forward(self, batch: Batch) -> Predictions:
-        """Predict one batch. Threads may call it at the same time."""
-        return classify(self._logits, batch.inputs, self._columns)
-
-    def _logits(self, texts: Sequence[EncodedText]) -> "NDArray[np.float64]":
-        try:
+    def logits(self, texts: Sequence[EncodedText]) -> "NDArray[np.float64]":
+        # ONNX Runtime's errors share no class.
+        with telling_breaks(self.info.name, "texts", [len(text.ids) for text in texts], (Exception,)):
             return _run(self._session, texts)
-        except Exception as exc:  # out of memory, ids the embeddings do not have; ONNX Runtime's errors share no class
-            shape = f"{len(texts)} texts of up to {max(len(text.ids) for text in texts)} tokens"
-            raise ModelError(f"{self.info.name} broke on a batch of {shape}: {_reason(exc)}.") from exc
 
 
 def _import_runtime() -> Any:
@@ -126,20 +105,8 @@ def _import_runtime() -> Any:
     return onnxruntime
 
 
-def _n_cores(share: Share) -> int:
-    import torch
-
-    return max(1, torch.get_num_threads() // share.count)  # honours OMP_NUM_THREADS
-
-
-def _n_cards() -> int:
-    import torch
-
-    return torch.cuda.device_count()
-
-
 def _texts_to_check(encoder: TextEncoder) -> list[EncodedText]:
-    """Give texts of several lengths; the last one is long."""
+    """Return texts of several lengths; the last one is long."""
     texts = [item.text for item in probe_items()]
     long = TextPair(" ".join(text.premise for text in texts[:_N_JOINED]), texts[0].hypothesis)
     return encoder.encode([*texts[:_N_CHECKED], long])
@@ -163,17 +130,15 @@ def _check(session: Any, texts: Sequence[EncodedText], expected: "NDArray[np.flo
 
     rows = [*range(len(texts)), *[0] * MIN_ROWS]
     off = np.abs(_run(session, [texts[row] for row in rows]) - expected[rows])
-    if (off > _TOLERANCE * max(1.0, np.abs(expected).max())).any():  # not so for NaN, which is refused elsewhere
-        raise ValueError(
-            f"the exported graph computes something else than the model, logits are off by {off.max():.2g}"
-        )
+    if (off > _TOLERANCE * max(1.0, np.abs(expected).max())).any():  # false for NaN, which is refused elsewhere
+        raise ValueError(f"the exported graph does not compute what the model does, logits are off by {off.max():.2g}")
 
 
 def _write_graph(model: Any, example: "dict[str, NDArray[np.int64]]", path: Path) -> Path:
     import torch
 
     class LogitsOnly(torch.nn.Module):
-        """Takes its inputs in a fixed order and gives one output, which is what a graph has."""
+        """Takes its inputs in a fixed order and returns one output, as a graph does."""
 
         def __init__(self, model: Any) -> None:
             super().__init__()
@@ -198,7 +163,7 @@ def _write_graph(model: Any, example: "dict[str, NDArray[np.int64]]", path: Path
 
 
 def _run(session: Any, texts: Sequence[EncodedText]) -> "NDArray[np.float64]":
-    """Give the logits of texts. Those of one length run together, so that nothing is padded."""
+    """Return the logits of texts. Those of one length run together, so that nothing is padded."""
     import numpy as np
 
     names = [node.name for node in session.get_inputs()]  # a trace leaves out what the model does not read
@@ -210,16 +175,12 @@ def _run(session: Any, texts: Sequence[EncodedText]) -> "NDArray[np.float64]":
     return np.stack([logits[row] for row in range(len(texts))]).astype(np.float64)
 
 
-def _reason(exc: Exception) -> str:
-    return shorten(first_line(exc), 200, placeholder="…")  # ONNX Runtime tells where in its sources
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what the exporters have to say out of the test output, and put everything back.
+    """Keep what the exporters say out of the test output, and put everything back.
 
     Torch warns of the export's age and of each branch it traces, and models log what they do with short texts. An
-    export that fails prints its whole graph from native code, whatever it is told.
+    export that fails prints its whole graph from native code, whatever the settings.
     """
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

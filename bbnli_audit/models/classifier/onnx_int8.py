@@ -1,8 +1,8 @@
-"""Gives a graph matrix products in int8, with a scale for every row that goes in and every column of the weights.
+"""Rewrites the matrix products of a graph in int8, with a scale for every row that goes in and every weight column.
 
-ONNX Runtime's own quantization has one scale for a whole batch: the company of a text then changes its probabilities
-in the second digit, and on BBNLI's texts 1.8 % of the labels differ from float32. With a scale a row each text is
-computed by itself, half as many labels differ, and it takes 8 % more time (BERT-base).
+ONNX Runtime's own quantization has one scale for a whole batch: the other texts of a batch then change a text's
+probabilities in the second digit, and on BBNLI's texts 1.8 % of the labels differ from float32. With a scale for each
+row every text is computed by itself, half as many labels differ, and it takes 8 % more time (BERT-base).
 """
 
 from math import prod
@@ -27,8 +27,7 @@ _STEP, _ZERO, _HALF, _TINY = (f"int8/{name}" for name in ("step", "zero", "half"
 def write_int8(graph_file: Path, int8_file: Path) -> Path:
     """Write a copy of a graph with int8 products. Embeddings, attention and the head stay in float32.
 
-    Raises:
-        ValueError: when most of what the graph multiplies by would stay in float32.
+    Raises ValueError when most of what the graph multiplies by would stay in float32.
     """
     import onnx
 
@@ -48,7 +47,7 @@ def _rewrite(graph: "onnx.GraphProto") -> None:
         if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.dims) == 2
     }
     nodes: list[onnx.NodeProto] = []
-    # What is multiplied by several weights, or a weight that several layers share, is quantized once.
+    # Rows that several weights multiply, and weights that several layers share, are quantized once.
     row_names: set[str] = set()
     weight_names: set[str] = set()
     other_names: set[str] = set()
@@ -67,7 +66,7 @@ def _rewrite(graph: "onnx.GraphProto") -> None:
             weight_names.add(weight)
         nodes.extend(_multiply(rows, weight, node.output[0]))
     n_int8, n_other = (sum(prod(weights[name].dims) for name in names) for names in (weight_names, other_names))
-    if n_int8 <= n_other:  # as in GPT-2, which multiplies in another way
+    if n_int8 <= n_other:  # as in GPT-2, which uses Gemm
         raise ValueError("most of its matrix products cannot be computed in int8")
     graph.initializer.extend(_shared_constants())
     used = {name for node in nodes for name in node.input}
@@ -104,7 +103,7 @@ def _quantize_weight(name: str, weight: "NDArray[np.float32]") -> "Iterator[onnx
     int8 = np.round(weight / scale)
     yield from_array(int8.astype(np.int8), f"{name}/int8")
     yield from_array((scale / _ROW_LIMIT).astype(np.float32), f"{name}/scale")
-    # Of the rounded weights and not of the exact ones: only so does a row's middle cancel.
+    # Sums of the rounded weights, not of the exact ones: otherwise a row's middle does not cancel.
     yield from_array((int8 * scale).sum(axis=0).astype(np.float32), f"{name}/sums")
 
 

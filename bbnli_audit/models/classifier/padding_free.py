@@ -1,24 +1,24 @@
-"""The forward pass of BERT, RoBERTa and their kin without padding, on a CPU.
+"""The forward pass of BERT, RoBERTa and their relatives without padding, on a CPU.
 
 The texts of a batch lie one behind the other: linear layers run over all their tokens at once, attention over texts
 of one length at a time, and the last layer for the first token only, because the head reads no other. Every module is
-the model's own. A text gives the same bits whatever else is in its batch, as long as matrix products treat each row
-alike, which holds from a few rows up (docs/decisions/0007-inference.md). Checked against the model's own forward
-when it is loaded; transformers' packed inputs would build one square mask over the batch on a CPU.
+the model's own. A text gives the same bits whatever else is in its batch, as long as matrix products treat all rows
+alike, which they do from a few rows up (docs/decisions/0007-inference.md). The pass is checked against the model's own
+forward when the model is loaded. On a CPU transformers' packed inputs would build one square mask over the batch.
 """
 
 from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from bbnli_audit.models.classifier.encoding import MIN_ROWS
+from bbnli_audit.models.batches import MIN_ROWS
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
     from numpy.typing import NDArray
 
-# Logits may differ by rounding from those of the model's own forward, and by no more.
+# Logits may differ from those of the model's own forward by rounding only.
 _TOLERANCE = 1e-4
 
 
@@ -41,7 +41,7 @@ class PaddingFree:
     def __call__(
         self, ids: "Sequence[NDArray[np.int32]]", types: "Sequence[NDArray[np.int32]] | None"
     ) -> "torch.Tensor":
-        """Give the logits of texts. Neighbours of one length are attended to together."""
+        """Return the logits of texts. Attention takes neighbours of one length together."""
         import numpy as np
         import torch
 
@@ -78,7 +78,7 @@ class PaddingFree:
         groups: Sequence[tuple[int, int]],
         n_queries: int | None = None,
     ) -> "torch.Tensor":
-        """Attend within each text. `n_queries` a text, or as many as it has tokens."""
+        """Attend within each text, with `n_queries` queries for each, or as many as it has tokens."""
         import torch
         from torch.nn.functional import scaled_dot_product_attention
 
@@ -116,7 +116,7 @@ def _finish(layer: Any, context: "torch.Tensor", hidden: "torch.Tensor") -> "tor
 def find_padding_free(
     model: Any, ids: "Sequence[NDArray[np.int32]]", types: "Sequence[NDArray[np.int32]] | None"
 ) -> PaddingFree | None:
-    """Give the padding-free pass of a model; None if its modules are others, or the two do not agree on these texts."""
+    """Return the padding-free pass of a model; None if its modules differ, or the two disagree on these texts."""
     import torch
 
     if getattr(model.config, "is_decoder", False) or hasattr(model.base_model, "embeddings_project"):
@@ -125,7 +125,7 @@ def find_padding_free(
         try:
             found = PaddingFree(model)
             logits = found(ids, types)
-        except (AttributeError, TypeError, RuntimeError, IndexError):  # laid out in another way
+        except (AttributeError, TypeError, RuntimeError, IndexError):  # laid out differently
             return None
         for row, text in enumerate(ids):
             inputs = {"input_ids": _row([text]), "attention_mask": torch.ones(1, len(text), dtype=torch.long)}

@@ -1,9 +1,8 @@
-"""The engine behind --bbnli-engine ray: the same batches, computed by the workers of a Ray cluster.
+"""The engine behind --bbnli-engine=ray: the same batches, computed by the workers of a Ray cluster.
 
-The workers are actors of our own and not a Ray Data pool: a Dataset takes its whole input before it starts, and starts
-its actors anew, checkpoint and all, for each of the many passes of an audit. Here a batch is taken when a worker has
-room for it or is started for it, workers stay for as long as the predictor, and what a dead worker had is given to
-another one.
+The workers are our own actors, not a Ray Data pool: a Dataset takes its whole input before it starts, and starts its
+actors again, checkpoint and all, for each of the many passes of an audit. Here a batch is taken when a worker has room
+for it or is started for it, workers live as long as the predictor, and another worker takes the batches of a dead one.
 """
 
 import logging
@@ -20,49 +19,46 @@ from itertools import islice
 from typing import Any
 
 from bbnli_audit.core.errors import AuditError, ModelError, OptionError
-from bbnli_audit.core.files import hash_file
-from bbnli_audit.core.results.audit import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.core.versions import installed_version
 from bbnli_audit.models.batches import CPU_TOKENS, GPU_TOKENS, predict_all
 from bbnli_audit.models.checkpoint import Checkpoint
-from bbnli_audit.models.loading import Share, first_line, load_encoder
-from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions
+from bbnli_audit.models.classifier.classify import TextEncoder
+from bbnli_audit.models.classifier.hf import open_classifier
+from bbnli_audit.models.loading import Share, first_line, load_tokenizer
+from bbnli_audit.models.protocol import Batch, Predictions
 
-# Batches a worker has at most: the one it computes, and one behind it, so that it never waits for the driver.
+# The most batches a worker has: the one it computes and the next, so that it never waits for the driver.
 _BATCHES_AT_WORKER = 2
-# So often a batch may lose its worker, or a worker die while it loads, before that is taken for their own fault.
+# How often a batch may lose its worker, or a worker die while loading, before the run is given up.
 _MAX_LOSSES = 3
-# Until the first worker is ready. Machines that are started on demand take minutes.
+# Until the first worker is ready. Machines that start on demand take minutes.
 _PATIENCE_SECONDS = 900.0
 _CONNECT_SECONDS = 5.0
 # What may change a number. The store's keys name those of the driver.
 _LIBRARIES = ("bbnli-audit", "torch", "transformers", "tokenizers", "onnxruntime")
-# Ray prints this whatever it is told. A lost worker is our business, and told when it matters.
+# Ray prints this whatever the settings. We handle lost workers, and report them when it matters.
 _AT_IMPORT = {"RAY_DEDUP_LOGS_SKIP_REGEX": "worker died or was killed|killed due to memory pressure"}
 _AT_START = {"RAY_USAGE_STATS_ENABLED": "0"}
-# One try, of half a minute, at an address where something else than a cluster answers.
+# One try of half a minute at an address where something other than a cluster answers.
 _AT_CONNECTING = {"RAY_gcs_server_port_wait_time_s": "1"}
 
 
 class RayPredictor:
     """A checkpoint on the workers of a Ray cluster. This process only encodes texts."""
 
-    def __init__(self, checkpoint: Checkpoint, device: str, info: ModelInfo, address: str | None) -> None:
-        """Connect to a cluster, or start one on this machine; its workers are started with the first batches.
+    def __init__(self, checkpoint: Checkpoint, device: str, address: str | None) -> None:
+        """Connect to a cluster, or start one on this machine. Workers are started with the first batches.
 
-        Args:
-            checkpoint: What the workers load, from the same path on every machine.
-            device: The value of --bbnli-device.
-            info: What the checkpoint is. Workers refuse files with another fingerprint.
-            address: The value of --bbnli-ray-address. A connection that this process has already is used as it is.
+        They load the checkpoint from the same path on every machine, and refuse files with another fingerprint. A
+        connection that this process already has is used as it is.
         """
-        self.info = info
+        self.info = checkpoint.info
         ray = _connect(address)
-        self._encoder = load_encoder(checkpoint.name, checkpoint.folder)
+        self._encoder = TextEncoder(*load_tokenizer(self.info.name, checkpoint.folder))
         self._is_on_gpu = _is_on_gpu(device, ray.cluster_resources())
         here = replace(checkpoint, folder=checkpoint.folder.absolute())
-        self._crew = _Crew(ray, here, "cuda" if self._is_on_gpu else "cpu", info)
+        self._crew = _Crew(ray, here, "cuda" if self._is_on_gpu else "cpu")
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
         return predict_all(self, texts)
@@ -72,7 +68,7 @@ class RayPredictor:
         return self._encoder.plan(texts, n_tokens, is_padding_free=not self._is_on_gpu)
 
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
-        """Give batches to workers as they get free, and give each back when it is done."""
+        """Pass batches to workers as they become free, and yield each when it is done."""
         crew, source = self._crew, iter(batches)
         waiting: deque[Batch] = deque()
         running: dict[Any, tuple[Any, Batch]] = {}
@@ -107,30 +103,25 @@ class RayPredictor:
 class _Worker:
     """Runs in a process of the cluster, which has the checkpoint loaded."""
 
-    def __init__(self, checkpoint: Checkpoint, device: str, info: ModelInfo) -> None:
+    def __init__(self, checkpoint: Checkpoint, device: str) -> None:
         self._checkpoint = checkpoint
         self._device = device
-        self._info = info
 
     def load(self) -> tuple[str, dict[str, str]]:
-        """Load the checkpoint, and say on which machine and with which libraries.
+        """Load the checkpoint, and return on which machine and with which libraries.
 
-        Not done in the constructor, because Ray turns exceptions of constructors into a text.
+        Not in the constructor, because Ray turns exceptions of constructors into a text.
         """
-        from bbnli_audit.models.find import open_here
-
-        name, folder, host = self._checkpoint.name, self._checkpoint.folder, socket.gethostname()
-        place = "Put the checkpoint where all of its machines see it under the same path."
+        name, folder, host = self._checkpoint.info.name, self._checkpoint.folder, socket.gethostname()
+        advice = "Put the checkpoint where all of its machines see it under the same path."
         if not folder.is_dir():
-            raise ModelError(f"--model={name}: {host}, a machine of the Ray cluster, has no folder {folder}.\n{place}")
-        if self._checkpoint.info(hash_file).fingerprint != self._info.fingerprint:
+            raise ModelError(f"--model={name}: {host}, a machine of the Ray cluster, has no folder {folder}.\n{advice}")
+        if self._checkpoint.fingerprint() != self._checkpoint.info.fingerprint:
             raise ModelError(
-                f"--model={name}: {host}, a machine of the Ray cluster, has other files than here in {folder}.\n{place}"
+                f"--model={name}: {host}, a machine of the Ray cluster, has different files in {folder}.\n{advice}"
             )
         one_core = Share(0, os.cpu_count() or 1)
-        opened = open_here(self._checkpoint, self._device, one_core, self._info)
-        assert isinstance(opened, BatchPredictor)
-        self._model = opened
+        self._model = open_classifier(self._checkpoint, self._device, one_core)
         return host, _versions()
 
     def predict(self, batch: Batch) -> Predictions:
@@ -139,40 +130,36 @@ class _Worker:
 
 
 class _Crew:
-    """The workers of a predictor. They end with the last reference to them."""
+    """The workers of a predictor. Each ends with the last reference to it."""
 
-    def __init__(self, ray: Any, checkpoint: Checkpoint, device: str, info: ModelInfo) -> None:
+    def __init__(self, ray: Any, checkpoint: Checkpoint, device: str) -> None:
         self._ray = ray
         resource = "CPU" if device == "cpu" else "GPU"
         self._n_max = max(1, int(ray.cluster_resources().get(resource, 0)))
+        self.n_batches = self._n_max * _BATCHES_AT_WORKER  # that keep a full crew busy
         self._actor = ray.remote(num_cpus=1, num_gpus=int(resource == "GPU"))(_Worker)
-        self._what = checkpoint, device, info
+        self._what = checkpoint, device
         self._ready: list[Any] = []
         self._loading: dict[Any, Any] = {}  # worker by call
         self._n_lost_loading = 0
         self.last_loss = ""
 
-    @property
-    def n_batches(self) -> int:
-        """Say how many batches keep a full crew at work."""
-        return self._n_max * _BATCHES_AT_WORKER
-
     def least_busy(self, n_at: Counter[Any]) -> Any | None:
-        """Give the worker with the fewest batches, if it has room for one more."""
+        """Return the worker with the fewest batches, if it has room for another."""
         worker = min(self._ready, key=n_at.__getitem__, default=None)
         return None if worker is None or n_at[worker] >= _BATCHES_AT_WORKER else worker
 
     def grow(self, n_waiting: int) -> None:
         """Start workers for batches that none has room for."""
         if self._n_lost_loading > _MAX_LOSSES and (self._ready or self._loading):
-            return  # make do with those
+            return  # go on with those
         n_missing = min(n_waiting, self._n_max - len(self._ready)) - len(self._loading)
         for _ in range(n_missing):
             worker = self._actor.remote(*self._what)
             self._loading[worker.load.remote()] = worker
 
     def wait(self, running: Iterable[Any]) -> Any | None:
-        """Wait for a batch, and give its call; None if it was a worker that got ready, or was lost while loading.
+        """Wait for a batch, and return its call; None if instead a worker became ready, or was lost while loading.
 
         A worker gets no batch before it is ready: the cluster may be busy, and never start some of them.
         """
@@ -205,7 +192,7 @@ class _Crew:
         self._ready.append(worker)
 
     def get(self, call: Any, worker: Any) -> Any | None:
-        """Give what a call returned; None if its worker is lost. What it raised is raised here as it was there."""
+        """Return what a call returned; None if its worker is lost. Raises what the call raised."""
         try:
             return self._ray.get(call)
         except self._ray.exceptions.RayTaskError as exc:
@@ -226,14 +213,14 @@ def _is_on_gpu(device: str, resources: Mapping[str, float]) -> bool:
         return False
     if not device.startswith(("auto", "cuda")) or not has_gpu:
         raise OptionError(
-            f"--bbnli-device={device}: the Ray cluster offers no such device. Give auto, or cpu, or cuda where it has "
+            f"--bbnli-device={device}: the Ray cluster has no such device. Give auto or cpu, or cuda if it has "
             "graphics cards."
         )
     return True
 
 
 def _versions() -> dict[str, str]:
-    """Give the versions of what may change a number, builds for other hardware being the same version."""
+    """Return the versions of what may change a number. Builds for other hardware count as the same version."""
     return {name: (installed_version(name) or "none").partition("+")[0] for name in _LIBRARIES}
 
 
@@ -243,12 +230,12 @@ def _check_versions(host: str, there: dict[str, str]) -> None:
     if differing:
         raise ModelError(
             f"--bbnli-engine=ray: {host}, a machine of the Ray cluster, has {', '.join(differing)}, so its numbers "
-            "could be others.\nInstall the same versions on all machines."
+            "could differ.\nInstall the same versions on all machines."
         )
 
 
 def _connect(address: str | None) -> Any:
-    """Give the module ray, connected to a cluster. One that is started here ends with the process: Ray sees to it."""
+    """Return the module ray, connected to a cluster. Ray ends a cluster that is started here with the process."""
     try:
         with _as_guest(_AT_IMPORT):
             import ray
@@ -276,13 +263,13 @@ def _connect(address: str | None) -> Any:
 
 
 def _reason(exc: Exception) -> str:
-    """Give the first sentence of what Ray met last: its own texts say that something failed, and then quote it."""
+    """Return the first sentence of the last cause: Ray's messages say that something failed, and then quote it."""
     lines = str(exc.__cause__ or exc).strip().splitlines()
     return lines[-1].partition(". ")[0].rstrip(".") if lines else type(exc).__name__
 
 
 def _check_answers(address: str, source: str) -> None:
-    """Refuse at once what Ray would knock at for many minutes."""
+    """Refuse at once an address at which Ray would try for many minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or "://" in host:  # auto, local, or another protocol: Ray's own answer comes fast
         return
@@ -297,7 +284,7 @@ def _check_answers(address: str, source: str) -> None:
 
 @contextmanager
 def _as_guest(settings: Mapping[str, str]) -> Iterator[None]:
-    """Let Ray do something with some settings of its own, but without warnings or a lasting handler for SIGTERM."""
+    """Let Ray work with some settings of its own, without warnings or a lasting handler for SIGTERM."""
     ours = {key: value for key, value in settings.items() if key not in os.environ}
     is_main = threading.current_thread() is threading.main_thread()
     on_sigterm = signal.getsignal(signal.SIGTERM) if is_main else None

@@ -1,4 +1,4 @@
-"""How far a pass is: one line that moves on a terminal, a few plain lines elsewhere."""
+"""How far a pass has come: one moving line on a terminal, a plain line now and then elsewhere."""
 
 import json
 import threading
@@ -34,7 +34,7 @@ class Silent:
 
 
 class Shown:
-    """Writes progress. The time left is reckoned by cost (tokens): texts come longest first."""
+    """Writes progress. The time left is estimated from the cost (tokens): the longest texts come first."""
 
     def __init__(
         self,
@@ -43,15 +43,8 @@ class Shown:
         move: Callable[[str], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Write nothing yet.
-
-        Args:
-            write_line: Writes a line that stays.
-            move: Writes over the line that it wrote before; None where a terminal cannot.
-            clock: Gives seconds.
-        """
-        self._write_line = write_line
-        self._move = move
+        self._write_line = write_line  # a line that stays
+        self._move = move  # over the line that it wrote before; None where the output cannot
         self._clock = clock
 
     def begin(self, n_texts: int, cost: int) -> None:
@@ -117,7 +110,7 @@ class Written:
 
     def _write(self) -> None:
         self._last_written = time.monotonic()
-        with suppress(OSError):  # it is only progress
+        with suppress(OSError):  # progress is not worth an error
             beside = self._path.with_suffix(".new")
             beside.write_text(json.dumps(asdict(self._state)))
             beside.replace(self._path)
@@ -125,7 +118,7 @@ class Written:
 
 @dataclass(slots=True)
 class State:
-    """How far one worker is."""
+    """How far one worker has come."""
 
     n_texts: int = 0
     cost: int = 0
@@ -135,7 +128,7 @@ class State:
 
 
 class Watcher(threading.Thread):
-    """Shows what xdist workers write. They share the work of one pass, so their parts add up."""
+    """Shows what xdist workers write. They divide the work of one pass, so their parts add up."""
 
     def __init__(self, folder: Path, shown: Shown) -> None:
         super().__init__(name="bbnli-progress", daemon=True)

@@ -1,8 +1,8 @@
-"""The prediction store: one SQLite file, keyed by content. What it cannot vouch for, it does not give.
+"""The prediction store: one SQLite file, keyed by content. It returns nothing that it cannot vouch for.
 
 Every row carries a checksum over its key and its values, so a flipped bit is a miss and never a wrong number. When the
-file cannot be used (locked, read-only, full, damaged) the run goes on without it and says so: whatever was handed out
-is right, and what is not kept is predicted again next time.
+file cannot be used (locked, read-only, full, damaged) the run goes on without it and says so: whatever was returned is
+right, and what is not kept is predicted again next time.
 """
 
 import os
@@ -23,7 +23,7 @@ from bbnli_audit.core.values import TextPair
 
 # History of the format: 1 first version. A store of another format is left alone.
 FORMAT = 1
-_APPLICATION = 0x62626E6C  # "bbnl", in the file's header: tells our damaged files from other people's files
+_APPLICATION = 0x62626E6C  # "bbnl" in the file's header tells our damaged files from other people's files
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS predictions (
@@ -35,11 +35,13 @@ CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, sh
 """
 _VALUE = struct.Struct("<3d?")
 _CHECKSUM = 8
-# A claim of a process that is still alive, or on another machine, holds this long. A batch takes seconds.
+# How long a claim holds if its process is alive, or on another machine. A batch takes seconds.
 _LEASE_SECONDS = 600.0
-# A file changed so recently may change again without a new time stamp: its hash is not kept.
+# A file that changed this recently may change again without a new time stamp: its hash is not kept.
 _RACY_SECONDS = 2.0
 _AT_ONCE = 500  # keys in one query
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 T = TypeVar("T")
 
@@ -62,12 +64,9 @@ class PredictionStore:
     """Keeps predictions between runs, and shares them between processes of one run."""
 
     def __init__(self, path: Path | None, fallback: Path | None = None, busy_seconds: float = 30.0) -> None:
-        """Open nothing yet.
+        """Open nothing yet. Without a path predictions are kept in memory.
 
-        Args:
-            path: The file; None keeps predictions in memory.
-            fallback: Where to go on when the file cannot be used; memory when left out.
-            busy_seconds: How long to wait for another process that writes.
+        When the file cannot be used, or another process writes for too long, the store goes on with `fallback`.
         """
         self.path = path
         self.trouble: str | None = None
@@ -81,11 +80,11 @@ class PredictionStore:
         self._owner = f"{socket.gethostname()}:{os.getpid()}"
 
     def get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
-        """Look up texts; those that are not there, or are damaged, are left out."""
+        """Look up texts; missing and damaged ones are left out."""
         return self._trying(lambda: self._get(model, texts))
 
     def put(self, model: str, rows: Mapping[bytes, Row]) -> None:
-        """Keep rows, all or none, and give up the claims on them."""
+        """Keep all rows or none, and give up the claims on them."""
 
         def write() -> None:
             if self._is_read_only:
@@ -103,7 +102,7 @@ class PredictionStore:
         self._trying(write)
 
     def claim(self, model: str, texts: Sequence[bytes]) -> set[bytes]:
-        """Say which of these texts this process is to predict: those that nobody has predicted or is predicting."""
+        """Return the texts that this process is to predict: nobody has predicted them or is predicting them."""
 
         def take() -> set[bytes]:
             if self._is_read_only:
@@ -143,7 +142,7 @@ class PredictionStore:
             self._trying(give_up)
 
     def file_hash(self, path: Path, compute: Callable[[Path], str]) -> str:
-        """Give the hash of a file, computed anew only when the file has changed."""
+        """Return the hash of a file, computed again only when the file has changed."""
         state = path.stat()
         # The change time cannot be set back, as the modification time can.
         stamp = f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
@@ -173,7 +172,7 @@ class PredictionStore:
             self._opened = None
             self._model_ids = {}
 
-    # Below: one connection, opened at the first need, and what happens when it breaks.
+    # Below: one connection, opened when it is first needed, and what happens when it breaks.
 
     def _get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
         connection = self._connection
@@ -209,8 +208,8 @@ class PredictionStore:
             connection.executescript(_SCHEMA)
             return connection
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.path.exists() and not _is_writable(self.path):
-            # Without its side files a read-only database can be read only as one that nobody changes.
+        if self.path.exists() and not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
+            # Without its side files a read-only database can only be read as one that nobody changes.
             self._is_read_only = True
             self.trouble = f"the prediction store {self.path} is read-only: it is read, and nothing new is kept"
             return sqlite3.connect(
@@ -223,8 +222,8 @@ class PredictionStore:
                 _set_up(connection)
             except sqlite3.Error as exc:
                 connection.close()
-                # While another process sets up the same file SQLite does not wait by itself.
-                if not _is_busy(exc) or time.monotonic() > deadline:
+                # SQLite does not wait by itself while another process sets up the same file.
+                if _code(exc) not in _BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
             else:
@@ -258,7 +257,7 @@ class PredictionStore:
         assert self.path is not None
         self.close()
         problem = str(exc).rstrip(".") or type(exc).__name__
-        if _is_damaged(exc) and not self._is_read_only and self._n_set_aside == 0:
+        if _code(exc) in _DAMAGED and not self._is_read_only and self._n_set_aside == 0:
             self._n_set_aside += 1
             if self._inode is not None and self.path.exists() and self.path.stat().st_ino != self._inode:
                 return  # another process has set it aside already
@@ -266,7 +265,7 @@ class PredictionStore:
             if aside is not None:
                 self.trouble = (
                     f"the prediction store {self.path} is damaged ({problem}); it was set aside as {aside.name} and a "
-                    "new one begun"
+                    "new one started"
                 )
                 return
         self.trouble = (
@@ -279,7 +278,7 @@ class PredictionStore:
 
 def _set_up(connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
-        # Before WAL, so that the file's own header says at once whose it is.
+        # Before WAL, so that the file's own header says at once that it is ours.
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
     connection.execute("PRAGMA journal_mode = WAL")
@@ -291,11 +290,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
 
 
 def check_store(path: Path) -> None:
-    """Refuse a file that is none of ours, before anything is written to it.
-
-    Raises:
-        OptionError: when the path is a folder, or a file that is no prediction store of this format.
-    """
+    """Refuse a folder, and a file that is not a prediction store of this format, before anything is written to it."""
     if path.is_dir():
         raise OptionError(f"--bbnli-store={path}: is a folder. Give a file, as in {path / 'predictions.sqlite'}.")
     try:
@@ -306,7 +301,7 @@ def check_store(path: Path) -> None:
         return
     if header.application != _APPLICATION:
         raise OptionError(
-            f"--bbnli-store={path}: is no prediction store, so nothing is written to it. Give another file."
+            f"--bbnli-store={path}: is not a prediction store, so nothing is written to it. Give another file."
         )
     if header.version != FORMAT:
         raise OptionError(
@@ -342,7 +337,7 @@ def _marks(values: Sequence[object]) -> str:
 
 
 def _is_alive(owner: str) -> bool:
-    """Say whether a process may still be at work. One on another machine is believed for as long as its claim holds."""
+    """Say whether a process may still be running. One on another machine counts as alive while its claim holds."""
     host, _, process = owner.rpartition(":")
     if host != socket.gethostname() or os.name != "posix":
         return True
@@ -353,18 +348,6 @@ def _is_alive(owner: str) -> bool:
     except PermissionError:
         pass
     return True
-
-
-def _is_writable(path: Path) -> bool:
-    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-
-
-def _is_damaged(exc: Exception) -> bool:
-    return _code(exc) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def _is_busy(exc: Exception) -> bool:
-    return _code(exc) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _code(exc: Exception) -> int:

@@ -1,31 +1,29 @@
 """One pass over texts: stored predictions are looked up, the rest is predicted and kept batch by batch.
 
-Several processes may make the same pass on one store. Each claims a batch before it predicts it, so they share the
+Several processes may make the same pass on one store. Each claims a batch before it predicts it, so they divide the
 work, nothing is predicted twice, and what a killed process had claimed is taken over.
 """
 
 import json
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import NamedTuple
 
-from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.core.versions import installed_version
-from bbnli_audit.models.find import ModelSource
 from bbnli_audit.models.inference.progress import Progress, Silent
 from bbnli_audit.models.inference.store import PredictionStore, Row, text_key
-from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions, Predictor, check_predictions
+from bbnli_audit.models.protocol import Batch, BatchPredictor, ModelSource, Predictions, Predictor, check_predictions
 
-# Changes when the way a checkpoint is computed changes: predictions of another scheme are not taken.
+# Changes when the way a checkpoint is computed changes: predictions of another scheme are not reused.
 _SCHEME = 1
 _LIBRARIES = ("torch", "transformers", "tokenizers", "onnxruntime")
 _CHUNK = 256  # texts at once for a model that does not cut batches itself
-_SHORTEST_WAIT, _LONGEST_WAIT = 0.01, 0.5  # seconds between two looks at what another process is predicting
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.01, 0.5  # seconds between two looks for what another process is predicting
 
 
 @dataclass(slots=True)
@@ -75,14 +73,14 @@ class StoredPredictor:
         self._look_up(missing)
         if not missing:
             return
-        batches = self._plan(missing)
-        self._progress.begin(len(missing), sum(batch.cost for _, batch in batches))
+        batches = self._model.plan(list(missing.values()))
+        self._progress.begin(len(missing), sum(batch.cost for batch in batches))
         try:
             self._predict_until_known(batches, missing)
         finally:
             self._progress.end()
 
-    def _predict_until_known(self, batches: "list[_KeyedBatch]", missing: dict[bytes, TextPair]) -> None:
+    def _predict_until_known(self, batches: list[Batch], missing: dict[bytes, TextPair]) -> None:
         wait = _SHORTEST_WAIT
         while True:
             if self._predict(batches, missing):
@@ -90,9 +88,9 @@ class StoredPredictor:
             self._look_up(missing)
             if not missing:
                 return
-            time.sleep(wait)  # another process is at them
+            time.sleep(wait)  # another process is predicting them
             wait = min(2 * wait, _LONGEST_WAIT)
-            batches = self._plan(missing)
+            batches = self._model.plan(list(missing.values()))
 
     def _look_up(self, missing: dict[bytes, TextPair]) -> None:
         found = self._store.get(self._key, missing)
@@ -100,22 +98,17 @@ class StoredPredictor:
         for key in found:
             del missing[key]
 
-    def _plan(self, missing: Mapping[bytes, TextPair]) -> "list[_KeyedBatch]":
-        keys = list(missing)
-        batches = self._model.plan(list(missing.values()))
-        return [_KeyedBatch({row: keys[row] for row in batch.rows}, batch) for batch in batches]
-
-    def _predict(self, batches: "Sequence[_KeyedBatch]", missing: dict[bytes, TextPair]) -> int:
-        """Predict what nobody else has claimed, and say how many texts that were."""
-        keys = {row: key for of_rows, _ in batches for row, key in of_rows.items()}
+    def _predict(self, batches: Sequence[Batch], missing: dict[bytes, TextPair]) -> int:
+        """Predict what nobody else has claimed, and return how many texts that was."""
+        keys = list(missing)  # by the rows of the batches
         claimed: set[bytes] = set()
 
         def claim() -> Iterator[Batch]:
-            for of_rows, batch in batches:
-                ours = self._store.claim(self._key, list(of_rows.values()))
+            for batch in batches:
+                ours = self._store.claim(self._key, [keys[row] for row in batch.rows])
                 claimed.update(ours)
                 if ours:
-                    yield batch.only(row for row, key in of_rows.items() if key in ours)
+                    yield batch.only(row for row in batch.rows if keys[row] in ours)
 
         n_before = self.tally.n_predicted
         try:
@@ -136,17 +129,10 @@ class StoredPredictor:
         return self.tally.n_predicted - n_before
 
 
-class _KeyedBatch(NamedTuple):
-    keys: dict[int, bytes]  # by row
-    batch: Batch
-
-
 def _rows(predictions: Predictions) -> Iterator[Row]:
-    is_truncated = predictions.is_truncated.tolist()
-    for (entailment, neutral, contradiction), is_cut in zip(
-        predictions.probabilities.tolist(), is_truncated, strict=True
-    ):
-        yield Row(entailment, neutral, contradiction, is_cut)
+    rows = zip(predictions.probabilities.tolist(), predictions.is_truncated.tolist(), strict=True)
+    for (entailment, neutral, contradiction), is_truncated in rows:
+        yield Row(entailment, neutral, contradiction, is_truncated)
 
 
 def _store_key(info: ModelInfo, device: str) -> str:

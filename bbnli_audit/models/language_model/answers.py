@@ -1,7 +1,7 @@
-"""Reads yes or no out of what a generative model wrote. What cannot be read is its own answer, never a no.
+"""Reads yes or no out of what a generative model wrote. What cannot be read is an answer of its own, never a no.
 
-The prompts ask for yes or no first and an explanation after it, so an answer that leads decides, whatever follows. Only
-without one are statements looked for: "so the answer is no", "the hypothesis is not entailed".
+The prompts ask for yes or no first and an explanation after it, so an answer at the beginning decides, whatever
+follows. Only without one do we look for statements: "so the answer is no", "the hypothesis is not entailed".
 """
 
 import re
@@ -9,9 +9,14 @@ import unicodedata
 from collections.abc import Iterator
 from enum import StrEnum
 
-# Part of every fingerprint: stores keep what was read, so answers read by other rules are not taken.
+# Part of every fingerprint: stores keep what was read, and answers read by other rules are not reused.
 PARSER = 1
 
+# The kind of all models that are asked, served or not, and what their columns mean.
+GENERATIVE = "generative"
+ANSWER_LABELS = ("entailment", "not_entailment")
+# Yes and no together; a first token that is nearly always something else is not an answer.
+LEAST_MASS = 0.05
 
 _STRAIGHT = str.maketrans("’‘´“”„«»", "'''" + '"' * 5)
 
@@ -20,6 +25,15 @@ class Answer(StrEnum):
     YES = "yes"
     NO = "no"
     UNPARSED = "unparsed"
+
+
+# Yes is entailed, no is not (read as neutral). A yes/no answer is never a contradiction, so that column is free.
+ROW_OF = {Answer.YES: (1.0, 0.0, 0.0), Answer.NO: (0.0, 1.0, 0.0), Answer.UNPARSED: (0.0, 0.0, 1.0)}
+
+
+def row_of_first_token(yes: float, no: float) -> tuple[float, float, float]:
+    """Return the row for an answer that begins with yes and with no with these probabilities."""
+    return ROW_OF[Answer.UNPARSED] if yes + no < LEAST_MASS else (yes / (yes + no), no / (yes + no), 0.0)
 
 
 # Words. All patterns see small letters, straight quotes and no markup.
@@ -38,7 +52,7 @@ _TO_QUESTION = r"(?: to (?:this|the|your) (?:question|prompt))?"
 _IS = r"(?:is|would be|should be|must be)"
 
 _DROPPED = (
-    (re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S), " "),  # one that was cut off holds no answer
+    (re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S), " "),  # a thought that was cut off holds no answer
     (re.compile(r"^.*</think(?:ing)?>", re.S), " "),  # the opening tag may stand in the prompt
     (re.compile(r"</?(?:b|i|u|em|strong|code)>"), ""),
     (re.compile(r"<\|[^|>]*\|>|</?[a-z]\w*>|\\[a-z]+\s*(?=\{)|\\[\[\]()]|```\w*"), " "),  # special tokens, HTML, LaTeX
@@ -69,7 +83,7 @@ _AFTER_NO = re.compile(
     r" (?:(?:the|it|it's|its|this|that|that's|these|those|there|there's|because|since|as|i|we|he|she|they|you|based|in"
     r"|if|not|according)\b|(?:explanation|reason|reasoning) ?:)"
 )
-# Nor is "Yes is not the answer" a yes, "Yes?" an answer, or "No. 5" a no.
+# Likewise "Yes is not the answer" is not a yes, "Yes?" not an answer, and "No. 5" not a no.
 _MENTION = re.compile(
     r"[\"')\]]*(?: (?:is|isn't|was|would|wouldn't|could|can|can't|cannot|may|might|should|shouldn't|seems|does|doesn't"
     r"|answers?|statement|hypothesis|only|if|unless|when)\b|\s*\?| ?\. ?\d|-\w)"
@@ -88,8 +102,8 @@ _REFUSAL = re.compile(
     r"\W*(?:sorry\W+)?(?:but\W+)?i(?:'m| am)?\W+(?:can't|cannot|can not|won't|will not|not able to|unable to"
     r"|not going to)\W+(?:answer|help|assist|respond|comply|engage|provide|do that|discuss)"
 )
-# A leading answer may still be unmade by the next words if they begin so; further away nothing is looked at.
-_MAY_UNMAKE = re.compile(
+# The next words may still undo a leading answer if they begin so; nothing further away is looked at.
+_MAY_UNDO = re.compile(
     r"(?:b|2|also|actually|wait|sorry|i|i'm|rather|maybe|perhaps|then|well|hmm+|but|and|or|yes|yep|no|nope|true|false)$"
 )
 _N_LOOKED_AT = 8
@@ -143,12 +157,12 @@ _STATED = (
 
 
 def parse_answer(text: str) -> Answer:
-    """Say what a model answered. Never raises, whatever the text."""
+    """Return what a model answered. Never raises, whatever the text."""
     return _read(text)[0]
 
 
 def is_settled(text: str) -> bool:
-    """Say that nothing a model may still write can change its answer, so that it need not go on."""
+    """Say whether nothing that the model may still write can change its answer, so that it can stop."""
     return _read(text)[1]
 
 
@@ -169,21 +183,21 @@ def _read(text: str) -> tuple[Answer, bool]:
 
 
 def _read_leading(plain: str) -> tuple[Answer, bool] | None:
-    """Read the answer that a text begins with, and whether it is settled; None when there is none."""
+    """Read the answer at the beginning of a text, and whether it is settled; None when there is none."""
     while label := _LABEL.match(plain):
         plain = plain[label.end() :]
     found = _LEADING.match(plain)
     if found is None:
         return None
     words = re.findall(r"[\w']+(?=[^\w'])", found["rest"])  # complete ones only
-    is_settled = len(words) >= _N_LOOKED_AT or (bool(words) and _MAY_UNMAKE.match(words[0]) is None)
+    is_settled = len(words) >= _N_LOOKED_AT or (bool(words) and _MAY_UNDO.match(words[0]) is None)
     if found["not"]:
         return Answer.NO, is_settled
-    answer = _unless_unmade(found)
+    answer = _unless_undone(found)
     return None if answer is None or _REFUSAL.match(found["rest"]) else (answer, is_settled)
 
 
-def _unless_unmade(found: re.Match[str]) -> Answer | None:
+def _unless_undone(found: re.Match[str]) -> Answer | None:
     """Read a yes or no together with what comes right after it: "yes and no", "no information"."""
     rest = found["rest"]
     word = "yes" if found["yes"] else "no"
@@ -194,7 +208,7 @@ def _unless_unmade(found: re.Match[str]) -> Answer | None:
 
 
 def _read_statements(plain: str) -> Answer:
-    """Take the last statement that declares the answer, else those about the hypothesis if they agree."""
+    """Take the last statement that declares the answer, or else those about the hypothesis if they agree."""
     declared: list[Answer] = []
     stated: set[Answer] = set()
     # Quoted sentences are not the model's own words.
@@ -203,7 +217,7 @@ def _read_statements(plain: str) -> Answer:
         for pattern in _DECLARED:
             found = pattern.search(clause)
             if found is not None and not _UNSTATED.search(clause[: found.start()]):
-                declared.extend(filter(None, [_unless_unmade(found)]))
+                declared.extend(filter(None, [_unless_undone(found)]))
         for pattern in _STATED:
             found = pattern.search(clause)
             if found is not None and not _UNSTATED.search(clause[: found.start("verb")]):
@@ -214,7 +228,7 @@ def _read_statements(plain: str) -> Answer:
 
 
 def _clauses(plain: str) -> Iterator[str]:
-    """Cut a text where a new thought begins. What is asked, or hangs on a denial ("…, that …"), states nothing."""
+    """Cut a text where a new thought begins. A question, or what hangs on a denial ("…, that …"), states nothing."""
     start, sentence, before = 0, "", ""
     ends = [(cut.start(), cut.end(), cut[0]) for cut in _CLAUSE_END.finditer(plain)]
     for end, following, mark in [*ends, (len(plain), len(plain), "\n")]:

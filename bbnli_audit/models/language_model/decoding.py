@@ -1,7 +1,7 @@
 """Greedy decoding with torch: the start that prompts share is computed once, and no answer depends on the batch.
 
-Rounding differs a little with the rows of a batch, its padding and a shared start. It matters only where two tokens are
-nearly tied, so a text that meets such a place is decoded once more, alone and in the plain way.
+Rounding differs a little with the rows of a batch, its padding and a shared start. That matters only where two tokens
+are nearly tied, so a text that comes to such a place is decoded once more, alone and in the plain way.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ from bbnli_audit.core.errors import ModelError
 if TYPE_CHECKING:
     import torch
 
-# Logits of this project's models differ by some 1e-5 between batches, in float32.
+# In float32 the logits of this project's models differ by about 1e-5 between batches.
 NEAR_TIE = 1e-3
-# Finished rows leave the batch when they are this share of it: leaving copies the cache.
+# Finished rows leave the batch once they make up this share of it: leaving copies the cache.
 _LEAVE_AT = 0.25
 
 
@@ -26,19 +26,12 @@ class Row(NamedTuple):
 
 
 class Decoder:
-    """A causal language model that goes on from prompts. Threads may use it at the same time."""
+    """A causal language model that continues prompts. Threads may use it at the same time."""
 
     def __init__(
         self, model: Any, end_ids: frozenset[int], n_new: int, is_done: Callable[[Sequence[int]], bool]
     ) -> None:
-        """Keep a model.
-
-        Args:
-            model: A transformers model with a language-model head.
-            end_ids: Tokens that end an answer; they are not part of it.
-            n_new: The most tokens an answer may have.
-            is_done: Says of an answer's tokens so far that the rest is not needed.
-        """
+        """Take a model of transformers, and when an answer ends: at these tokens, or when `is_done` says so."""
         import torch
 
         self._torch = torch
@@ -49,7 +42,7 @@ class Decoder:
         self.n_alone = 0  # texts decoded again because of a near tie, for tests and benchmarks
 
     def decode(self, rows: Sequence[Row]) -> list[list[int]]:
-        """Give the tokens that follow each prompt."""
+        """Return the tokens that follow each prompt."""
         found: dict[int, list[int]] = {}
         logits, state = self._prefill(rows)
         self._go_on(logits, state, list(range(len(rows))), found, NEAR_TIE)
@@ -66,7 +59,7 @@ class Decoder:
         return found[0]
 
     def decode_uncached(self, ids: Sequence[int]) -> list[int]:
-        """Decode one prompt without any cache: right for every architecture, and slow."""
+        """Decode one prompt without a cache: right for every architecture, and slow."""
         answer: list[int] = []
         while len(answer) < self._n_new and not self._is_done(answer):
             token = int(_finite(self._uncached_logits([*ids, *answer])).argmax())
@@ -76,7 +69,7 @@ class Decoder:
         return answer
 
     def next_logits(self, rows: Sequence[Row], *, is_cached: bool = True) -> "torch.Tensor":
-        """Give the scores of the token after each prompt: (n_rows, n_tokens)."""
+        """Return the scores of the token after each prompt: (n_rows, n_tokens)."""
         if is_cached:
             return self._prefill(rows)[0]
         return self._torch.stack([self._uncached_logits(row.ids) for row in rows])
@@ -88,7 +81,7 @@ class Decoder:
             tokens = logits.argmax(dim=-1).tolist()
             after, _ = self._forward((self._tensor([[token] for token in tokens]), None), state)
         except (AttributeError, TypeError, ValueError, NotImplementedError):
-            return False  # no such cache, or no positions to be told
+            return False  # no such cache, or no position ids
         longer = [Row((*row.ids, token), row.group) for row, token in zip(rows, tokens, strict=True)]
         plain = self._torch.cat([self.next_logits(some, is_cached=False) for some in (rows, longer)])
         scale = max(1.0, float(plain.abs().max()))
@@ -123,7 +116,7 @@ class Decoder:
         found: dict[int, list[int]],
         near_tie: float,
     ) -> None:
-        """Decode until every row is in `found`, or has met a near tie and is left out."""
+        """Decode until every row is in `found`, or has come to a near tie and is left out."""
         answers: dict[int, list[int]] = {index: [] for index in open_rows}
         left: set[int] = set()
         while True:
@@ -197,9 +190,9 @@ def _finite(logits: "torch.Tensor") -> "torch.Tensor":
 
 
 def _shared(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Give the start that all rows share, one token short of the shortest: each row needs one to go on from.
+    """Return the start that all rows share, one token short of the shortest: each row needs one to go on from.
 
-    Found among tokens, not characters: a tokenizer may join the end of the shared text with what follows.
+    Compares tokens, not characters: a tokenizer may join the end of the shared text with what follows.
     """
     first, last = min(rows), max(rows)
     longest = min(map(len, rows)) - 1

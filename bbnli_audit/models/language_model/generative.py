@@ -1,135 +1,68 @@
 """Causal language models asked yes or no, computed by torch: a head with two labels, and a column for no answer."""
 
 import json
-from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from bbnli_audit.core.errors import ModelError
-from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.batches import predict_all, run_in_threads
-from bbnli_audit.models.checkpoint import check_contents, fetch, hash_contents, read_config
-from bbnli_audit.models.language_model.answers import PARSER, Answer, is_settled, parse_answer
-from bbnli_audit.models.language_model.decoding import Decoder, Row
-from bbnli_audit.models.language_model.prompt_tokens import PromptEncoder
-from bbnli_audit.models.language_model.prompts import Prompt
-from bbnli_audit.models.loading import (
-    WHOLE_MACHINE,
-    Share,
-    first_line,
-    import_torch,
-    load_pretrained,
-    max_length_of,
-    one_core_each,
-    pick_device,
-    quiet_transformers,
+from bbnli_audit.models.batches import LocalPredictor
+from bbnli_audit.models.checkpoint import check_contents, hash_contents
+from bbnli_audit.models.language_model.answers import (
+    ANSWER_LABELS,
+    GENERATIVE,
+    LEAST_MASS,
+    PARSER,
+    ROW_OF,
+    is_settled,
+    parse_answer,
+    row_of_first_token,
 )
-from bbnli_audit.models.protocol import Batch, Predictions
+from bbnli_audit.models.language_model.decoding import Decoder, Row
+from bbnli_audit.models.language_model.prompts import Prompt
+from bbnli_audit.models.loading import CAUSAL_LM, load_pretrained, max_length_of, one_core_each, place, telling_breaks
+from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
 from bbnli_audit.suites.probe import probe_items
 
-if TYPE_CHECKING:
-    from bbnli_audit.models.find import ModelSource
-
-KIND = "generative"
-LABELS = ("entailment", "not_entailment")
-HEADS = ("ForCausalLM", "LMHeadModel")
-
-# Yes is entailed, no is not (read as neutral). A yes/no answer is never a contradiction, so that column is free.
-ROW_OF = {Answer.YES: (1.0, 0.0, 0.0), Answer.NO: (0.0, 1.0, 0.0), Answer.UNPARSED: (0.0, 0.0, 1.0)}
-_LEAST_MASS = 0.05  # of yes and no together; a first token that is nearly always something else is no answer
-_NEAR = 1e-4  # rounding changes a probability by some millionths
+_NEAR = 1e-4  # rounding changes a probability by a few millionths
 
 # Decoding reads all weights for every token, so more rows at once cost little until they no longer fit the caches.
 _CPU_ROWS, _GPU_ROWS = 16, 64
+# A chat template that writes today's date would give other answers tomorrow: it always gets this date.
+_NO_CLOCK = "{% macro strftime_now(format) %}01 Jan 2025{% endmacro %}"
 
 
-@dataclass(frozen=True, slots=True)
-class Decoding:
-    """How an answer is made: greedily, or read off the probabilities of its first token."""
-
-    max_new_tokens: int = 64
-    first_token: bool = False
-
-
-def find_generative(
-    name: str,
-    folder: Path | None,
-    prompt: Prompt,
-    hash_content: Callable[[Path], str],
-    *,
-    decoding: Decoding = Decoding(),  # noqa: B008 - frozen
-    device: str = "auto",
-    share: Share = WHOLE_MACHINE,
-) -> "ModelSource":
-    """Find a causal language model on disk or the hub, and say what it is, without loading it.
-
-    Args:
-        name: A folder or a name on the hub; what messages and results call the model.
-        folder: Where it lies, if not at `name`.
-        prompt: What it is asked.
-        hash_content: Gives the SHA-256 of a file.
-        decoding: How its answers are made.
-        device: The value of --bbnli-device.
-        share: Which part of the machine this process has.
-    """
-    from bbnli_audit.models.find import ModelSource
-
-    place = folder or Path(name)
-    if not place.is_dir():
-        place = fetch(name)
-    check_generative(name, place)
-    how = json.dumps([KIND, prompt.template, asdict(decoding), "float32", PARSER])
-    info = ModelInfo(name, hash_contents(how, place, hash_content), KIND, "torch", "float32", LABELS)
-    return ModelSource(info, lambda: GenerativePredictor(place, prompt, info, decoding, device, share), is_content=True)
-
-
-def check_generative(name: str, folder: Path) -> None:
-    """Refuse, without loading anything, what can be seen to be wrong in a folder."""
-    config = read_config(name, folder)
-    heads = config.get("architectures") or []
-    if not any(str(head).endswith(HEADS) for head in heads):
-        found = ", ".join(map(str, heads)) or "none named"
-        raise ModelError(
-            f"--model={name}: its head is {found}; a model that is asked with a prompt needs a language-model head "
-            "(…ForCausalLM).\nLeave the prompt out for an NLI checkpoint, or give a causal language model."
-        )
+def find_generative(name: str, folder: Path, settings: ModelSettings, max_new_tokens: int = 64) -> ModelSource:
+    """Describe a causal language model in a folder, without loading it."""
     check_contents(name, folder)
+    decoding = {"max_new_tokens": max_new_tokens, "first_token": settings.is_first_token}
+    how = json.dumps([GENERATIVE, settings.prompt_or_default.template, decoding, "float32", PARSER])
+    fingerprint = hash_contents(how, folder, settings.hash_content)
+    info = ModelInfo(name, fingerprint, GENERATIVE, "torch", "float32", ANSWER_LABELS)
+    return ModelSource(info, lambda: GenerativePredictor(folder, info, settings, max_new_tokens), is_content=True)
 
 
-class GenerativePredictor:
+class GenerativePredictor(LocalPredictor):
     """A causal language model, loaded once."""
 
-    def __init__(
-        self,
-        folder: Path,
-        prompt: Prompt,
-        info: ModelInfo,
-        decoding: Decoding = Decoding(),  # noqa: B008 - frozen
-        device: str = "auto",
-        share: Share = WHOLE_MACHINE,
-    ) -> None:
-        self._torch = import_torch()
+    def __init__(self, folder: Path, info: ModelInfo, settings: ModelSettings, max_new_tokens: int) -> None:
         self.info = info
-        self._first_token = decoding.first_token
-        with quiet_transformers():
-            self._model, tokenizer = load_pretrained(
-                info.name, str(folder), "AutoModelForCausalLM", whole="Give a whole language model."
-            )
-        self._device = pick_device(device, share)
-        self._model.to(self._device, self._torch.float32).eval()
-        self._is_on_cpu = self._device.type == "cpu"
-        self._n_rows = _CPU_ROWS if self._is_on_cpu else _GPU_ROWS
-        self._n_threads = max(1, self._torch.get_num_threads() // share.count) if self._is_on_cpu else 1
-        n_new = 1 if decoding.first_token else decoding.max_new_tokens
+        self._is_first_token = settings.is_first_token
+        self._model, tokenizer = load_pretrained(info.name, folder, CAUSAL_LM)
+        device, self.n_threads = place(self._model, settings.device, settings.share)
+        self.is_on_cpu = device.type == "cpu"
+        self._n_rows = _CPU_ROWS if self.is_on_cpu else _GPU_ROWS
+        n_new = 1 if settings.is_first_token else max_new_tokens
         max_length = max_length_of(tokenizer, self._model) - n_new
-        self._prompts = PromptEncoder(tokenizer, prompt, max_length, info.name)
-        self._decoder = Decoder(self._model, _end_ids(self._model, tokenizer), n_new, self._is_done)
+        self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, max_length, info.name)
+        self._decoder = Decoder(
+            self._model, _end_ids(self._model, tokenizer), n_new, lambda ids: is_settled(self._prompts.text_of(ids))
+        )
         self._is_cached = self._is_computed_alike()
-
-    def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        return predict_all(self, texts)
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
         """Cut texts into batches, those that share the start of their prompt together."""
@@ -145,45 +78,31 @@ class GenerativePredictor:
             Batch(tuple(rows), tuple(inputs[at] for at in rows), sum(lengths[at] for at in rows)) for rows in batches
         ]
 
-    def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
-        """Run batches, on a CPU one a core: with more threads a batch would be rounded otherwise."""
-        with one_core_each(self._is_on_cpu):
-            yield from run_in_threads(self.forward, batches, self._n_threads)
-
     def forward(self, batch: Batch) -> Predictions:
-        """Predict one batch. Threads may call it at the same time."""
         import numpy as np
 
         rows = [entry.row for entry in batch.inputs]
-        try:
-            found = (
-                self._read_first_tokens(rows) if self._first_token else [ROW_OF[answer] for answer in self._ask(rows)]
-            )
-        except (RuntimeError, IndexError) as exc:  # out of memory, ids the embeddings do not have
-            shape = f"{len(rows)} prompts of up to {max(len(row.ids) for row in rows)} tokens"
-            raise ModelError(f"{self.info.name} broke on a batch of {shape}: {first_line(exc)}.") from exc
+        with telling_breaks(self.info.name, "prompts", [len(row.ids) for row in rows]):
+            found = self._read_first_tokens(rows) if self._is_first_token else self._read_answers(rows)
         is_truncated = np.array([entry.is_truncated for entry in batch.inputs], dtype=np.bool_)
         return Predictions(np.array(found, dtype=np.float64), is_truncated)
 
-    def _ask(self, rows: Sequence[Row]) -> list[Answer]:
+    def _read_answers(self, rows: Sequence[Row]) -> list[tuple[float, float, float]]:
         if self._is_cached:
             answers = self._decoder.decode(rows)
         else:
             answers = [self._decoder.decode_uncached(row.ids) for row in rows]
-        return [parse_answer(self._prompts.text_of(answer)) for answer in answers]
+        return [ROW_OF[parse_answer(self._prompts.text_of(answer))] for answer in answers]
 
     def _read_first_tokens(self, rows: Sequence[Row]) -> list[tuple[float, float, float]]:
         found = self._masses(rows)
         for at, (yes, no) in enumerate(found):
-            if len(rows) > 1 and (abs(yes - no) < _NEAR or abs(yes + no - _LEAST_MASS) < _NEAR):
+            if len(rows) > 1 and (abs(yes - no) < _NEAR or abs(yes + no - LEAST_MASS) < _NEAR):
                 found[at] = self._masses([rows[at]])[0]
-        return [
-            ROW_OF[Answer.UNPARSED] if yes + no < _LEAST_MASS else (yes / (yes + no), no / (yes + no), 0.0)
-            for yes, no in found
-        ]
+        return [row_of_first_token(yes, no) for yes, no in found]
 
     def _masses(self, rows: Sequence[Row]) -> list[tuple[float, float]]:
-        """Give the probabilities that the answer begins with yes and with no, in any spelling."""
+        """Return the probabilities that the answer begins with yes and with no, in any spelling."""
         probabilities = self._decoder.next_logits(rows, is_cached=self._is_cached).double().softmax(dim=-1)
         yes, no = (probabilities[:, ids].sum(dim=-1).tolist() for ids in self._prompts.first_ids)
         return list(zip(yes, no, strict=True))
@@ -192,14 +111,89 @@ class GenerativePredictor:
         first, second, third = (item.text for item in probe_items()[:3])
         texts = [first, TextPair(first.premise, second.hypothesis), third]
         rows = [entry.row for batch in self.plan(texts) for entry in batch.inputs]
-        with one_core_each(self._is_on_cpu):
+        with one_core_each(self.is_on_cpu):
             return self._decoder.is_cacheable(rows)
-
-    def _is_done(self, answer: Sequence[int]) -> bool:
-        return is_settled(self._prompts.text_of(answer))
 
 
 def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
     configured = model.generation_config.eos_token_id
     ids = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
     return frozenset(token for token in ids if token is not None)
+
+
+class EncodedPrompt(NamedTuple):
+    row: Row
+    is_truncated: bool
+
+
+class PromptEncoder:
+    """A prompt, and a tokenizer that knows how many tokens its model takes besides the answer."""
+
+    def __init__(self, tokenizer: Any, prompt: Prompt, max_length: int, name: str) -> None:
+        self.prompt = prompt
+        self._tokenizer = tokenizer
+        self._max_length = max_length
+        self._name = name
+        self._is_chat = tokenizer.chat_template is not None
+        self._begins_in_thought = self._is_chat and self._as_chat("").rstrip().endswith("<think>")
+
+    def encode(self, text: TextPair, group: int) -> EncodedPrompt:
+        """Render and encode; `group` marks texts whose prompts begin alike."""
+        ids = self._ids_of(text)
+        if len(ids) <= self._max_length:
+            return EncodedPrompt(Row(tuple(ids), group), is_truncated=False)
+        # Cuts the premise, so that the hypothesis keeps its group and the question its words.
+        premise = self._tokenizer(text.premise, add_special_tokens=False, verbose=False)["input_ids"]
+        n_kept = len(premise)
+        while len(ids) > self._max_length:
+            if n_kept == 0:
+                raise ModelError(
+                    f"{self._name} takes {self._max_length} tokens besides its answer; the prompt {self.prompt.name!r} "
+                    f"needs {len(ids)} even without a premise. Write a shorter prompt."
+                )
+            n_kept = max(0, n_kept - (len(ids) - self._max_length))
+            ids = self._ids_of(TextPair(str(self._tokenizer.decode(premise[:n_kept])), text.hypothesis))
+        return EncodedPrompt(Row(tuple(ids), group), is_truncated=True)
+
+    def text_of(self, answer: Sequence[int]) -> str:
+        text = str(self._tokenizer.decode(list(answer), skip_special_tokens=True))
+        return f"<think>{text}" if self._begins_in_thought else text
+
+    @cached_property
+    def first_ids(self) -> tuple[list[int], list[int]]:
+        """The tokens that are a yes, and those that are a no, in any spelling."""
+        vocabulary = self._tokenizer.get_vocab()
+        yes, no = (
+            sorted({vocabulary[token] for token in _spellings(word) if token in vocabulary}) for word in ("yes", "no")
+        )
+        if not yes or not no:
+            raise ModelError(
+                f"{self._name}: its tokenizer has no single token for yes or no, so their probabilities cannot be read "
+                "off the first token.\nLet the model write its answer instead."
+            )
+        return yes, no
+
+    def _ids_of(self, text: TextPair) -> list[int]:
+        prompt = self.prompt.render(text)
+        if self._is_chat:
+            return list(self._tokenizer(self._as_chat(prompt), add_special_tokens=False, verbose=False)["input_ids"])
+        ids = list(self._tokenizer(prompt, verbose=False)["input_ids"])
+        # Some tokenizers end every text; the model would have nothing to add.
+        return ids[:-1] if ids and ids[-1] == self._tokenizer.eos_token_id else ids
+
+    def _as_chat(self, prompt: str) -> str:
+        return str(
+            self._tokenizer.apply_chat_template(
+                [{"role": "user", "content": prompt}],
+                chat_template=_NO_CLOCK + self._tokenizer.get_chat_template(),
+                tokenize=False,
+                add_generation_prompt=True,
+                enable_thinking=False,  # templates that do not know it leave it alone
+            )
+        )
+
+
+def _spellings(word: str) -> Iterator[str]:
+    for spelled in (word, word.capitalize(), word.upper()):
+        for space in ("", "Ġ", "▁"):  # how tokenizers write a space before a word
+            yield space + spelled

@@ -1,4 +1,4 @@
-"""What a generative model is asked: the paper's two wordings, and a user's own from a file."""
+"""What a generative model is asked: the paper's two wordings, or the user's own from a file."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _LIKE_PLACE = re.compile(r"\{\s*(\w+)\s*\}")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A question about a text. `{premise}` and `{hypothesis}` stand for its sentences; nothing else is filled in."""
+    """A question about a text. `{premise}` and `{hypothesis}` stand for its sentences. Nothing else is filled in."""
 
     name: str
     template: str
@@ -31,7 +31,7 @@ class Prompt:
         return _PLACE.sub(lambda place: text.premise if place[1] == "premise" else text.hypothesis, self.template)
 
     def prefix(self, premise: str) -> str:
-        """Give what stands before the hypothesis: the same for all hypotheses of a premise."""
+        """Return what stands before the hypothesis: the same for all hypotheses of a premise."""
         before = self.template.partition("{hypothesis}")[0]
         return _PLACE.sub(lambda _: premise, before)
 
@@ -51,7 +51,7 @@ BUILT_IN: Mapping[str, Prompt] = MappingProxyType(
 
 
 def find_prompt(name: str, own: Mapping[str, Prompt] = MappingProxyType({})) -> Prompt:
-    """Find a prompt by its name, among the built-in ones and a user's own."""
+    """Find a prompt by its name, among the built-in ones and the user's own."""
     known = {**BUILT_IN, **own}
     if name not in known:
         raise OptionError(f"--bbnli-prompt={name}: there is no such prompt. {suggest(name, known)}")
@@ -59,11 +59,7 @@ def find_prompt(name: str, own: Mapping[str, Prompt] = MappingProxyType({})) -> 
 
 
 def read_prompts(path: Path) -> dict[str, Prompt]:
-    """Read a user's prompts: a YAML file of names and templates.
-
-    Raises:
-        OptionError: with file and line, when the file cannot be read or a template lacks a place for a sentence.
-    """
+    """Read the user's prompts: a YAML file of names and templates. Messages name file and line."""
     import yaml
 
     try:
@@ -77,7 +73,7 @@ def read_prompts(path: Path) -> dict[str, Prompt]:
         mark = getattr(exc, "problem_mark", None)
         line = "" if mark is None else f":{mark.line + 1}"
         problem = getattr(exc, "problem", None) or "unknown characters"
-        raise OptionError(f"{path}{line}: is no valid YAML: {problem}.") from exc
+        raise OptionError(f"{path}{line}: is not valid YAML: {problem}.") from exc
     prompts: dict[str, Prompt] = {}
     for key, value in _entries(node, path):
         where = f"{path}:{key.start_mark.line + 1}"
@@ -93,11 +89,12 @@ def _entries(node: "Node | None", path: Path) -> Iterator[tuple["ScalarNode", "N
     import yaml
 
     example = (
-        'Write a name and its template a line, as in\n  short: "{premise} Does it follow that {hypothesis}? Yes or no?"'
+        "Write a name and its template on each line, as in\n"
+        '  short: "{premise} Does it follow that {hypothesis}? Yes or no?"'
     )
     if not isinstance(node, yaml.MappingNode) or not node.value:
         line = "" if node is None else f":{node.start_mark.line + 1}"
-        raise OptionError(f"{path}{line}: holds no prompts. {example}")
+        raise OptionError(f"{path}{line}: has no prompts. {example}")
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode) or re.fullmatch(r"[\w.-]+", key.value) is None:
             raise OptionError(
@@ -110,12 +107,12 @@ def _check_template(value: "Node", name: str, where: str) -> str:
     import yaml
 
     if not isinstance(value, yaml.ScalarNode) or value.tag != "tag:yaml.org,2002:str":
-        raise OptionError(f"{where}: the prompt {name!r} is no text. Put its template in quotes, or behind '|'.")
+        raise OptionError(f"{where}: the prompt {name!r} is not a text. Put its template in quotes, or behind '|'.")
     template = str(value.value)
     wrong = [place for place in _LIKE_PLACE.findall(template) if place not in _PLACES]
     if wrong:
         raise OptionError(
-            f"{where}: the prompt {name!r} has a place {{{wrong[0]}}} that nothing fills. {suggest(wrong[0], _PLACES)}"
+            f"{where}: the prompt {name!r} has {{{wrong[0]}}}, which nothing fills. {suggest(wrong[0], _PLACES)}"
         )
     missing = [f"{{{place}}}" for place in _PLACES if f"{{{place}}}" not in template]
     if missing:

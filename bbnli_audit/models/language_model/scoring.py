@@ -2,24 +2,22 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bbnli_audit.core.errors import ModelError
-from bbnli_audit.models.batches import CPU_TOKENS, GPU_TOKENS, cut_by_length
-from bbnli_audit.models.classifier.encoding import MIN_ROWS
+from bbnli_audit.models.batches import CPU_TOKENS, GPU_TOKENS, MIN_ROWS, cut_by_length
 from bbnli_audit.models.language_model.shared_tokens import Sentence, SentenceEncoder
 from bbnli_audit.models.loading import (
+    CAUSAL_LM,
+    MASKED_LM,
     WHOLE_MACHINE,
     Share,
-    first_line,
-    import_torch,
     load_pretrained,
     max_length_of,
     one_core_each,
-    pick_device,
-    quiet_transformers,
+    place,
+    telling_breaks,
 )
 
 if TYPE_CHECKING:
@@ -27,17 +25,12 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-# The most outputs of a pass, tokens times vocabulary, where the head gives them for all tokens (float32: 4 bytes each).
+# The most outputs of a pass (tokens times vocabulary, 4 bytes each) where the head computes them for all tokens.
 _CPU_OUTPUTS, _GPU_OUTPUTS = 1 << 25, 1 << 28
 
 
-_WHOLE = (
-    "This is a model without a trained language-model head, or a damaged file. Give a masked or causal language model."
-)
-
-
 class _Row(NamedTuple):
-    """A sequence for the model, and the places of the sentence whose tokens it gives a probability."""
+    """A sequence for the model, and the places of the sentence whose tokens get a probability from it."""
 
     sentence: Sentence
     ids: tuple[int, ...]
@@ -50,12 +43,12 @@ class LanguageModel:
     def __init__(
         self, name: str, folder: Path, *, is_causal: bool, device: str = "auto", share: Share = WHOLE_MACHINE
     ) -> None:
-        self._torch = import_torch()
         self._name = name
         self._is_causal = is_causal
-        with quiet_transformers():
-            head = "AutoModelForCausalLM" if is_causal else "AutoModelForMaskedLM"
-            self._model, tokenizer = load_pretrained(name, str(folder), head, whole=_WHOLE)
+        self._model, tokenizer = load_pretrained(name, folder, CAUSAL_LM if is_causal else MASKED_LM)
+        import torch
+
+        self._torch = torch
         self.tokenizer = tokenizer
         self._mask_id = tokenizer.mask_token_id
         if not is_causal and self._mask_id is None:
@@ -63,35 +56,29 @@ class LanguageModel:
                 f"--model={name}: its tokenizer has no mask token, so words cannot be masked one by one.\n"
                 "Set it (tokenizer.mask_token = ...) to the token that the model was trained with, and save it again."
             )
-        self._device = pick_device(device, share)
-        self._model.to(self._device, self._torch.float32).eval()
-        self._is_on_cpu = self._device.type == "cpu"
-        self.n_threads = max(1, self._torch.get_num_threads() // share.count) if self._is_on_cpu else 1
-        max_length = max_length_of(tokenizer, self._model)
-        self.encoder = SentenceEncoder(tokenizer, max_length, left_to_right=is_causal)
-        self._wanted = threading.local()  # the hidden state of each row that this thread's pass needs outputs for
-        self.n_tokens = CPU_TOKENS if self._is_on_cpu else GPU_TOKENS
+        self._device, self.n_threads = place(self._model, device, share)
+        self.is_on_cpu = self._device.type == "cpu"
+        self.encoder = SentenceEncoder(tokenizer, max_length_of(tokenizer, self._model), left_to_right=is_causal)
+        self._wanted = threading.local()  # the place in each row for which this thread's pass needs outputs
+        self.n_tokens = CPU_TOKENS if self.is_on_cpu else GPU_TOKENS
         self._is_head_short = False
-        with self.one_core_each():
+        with one_core_each(self.is_on_cpu):
             if is_causal:
                 self._check_direction(self._sample(len(tokenizer)))
             else:
                 self._is_head_short = self._shorten_head(self._sample(len(tokenizer)))
             if not self._is_head_short:
-                n_outputs = _CPU_OUTPUTS if self._is_on_cpu else _GPU_OUTPUTS
+                n_outputs = _CPU_OUTPUTS if self.is_on_cpu else _GPU_OUTPUTS
                 self.n_tokens = min(self.n_tokens, n_outputs // len(tokenizer))
 
-    def one_core_each(self) -> AbstractContextManager[None]:
-        return one_core_each(self._is_on_cpu)
-
     def cost(self, sentence: Sentence, places: Sequence[int]) -> int:
-        """Say how many tokens the model must read for the log-probabilities at these places."""
+        """Return how many tokens the model must read for the log-probabilities at these places."""
         if self._is_causal:
             return len(sentence.ids) if places else 0
         return len(sentence.ids) * len(places)
 
     def fill(self, wanted: Sequence[tuple[Sentence, Sequence[int]]]) -> None:
-        """Compute the log-probabilities of sentences at these places, as far as they are not known yet."""
+        """Compute the log-probabilities of sentences at these places, unless they are known already."""
         import numpy as np
 
         missing: dict[Sentence, set[int]] = {}
@@ -107,27 +94,19 @@ class LanguageModel:
     def read_masks(
         self, rows: Sequence[Sequence[int]], tokens: Sequence[int]
     ) -> "Iterator[tuple[list[int], NDArray[np.float64]]]":
-        """Give the probabilities of some tokens at the one mask of each row.
+        """Yield the probabilities of `tokens` at the one mask of each row, some rows at a time.
 
-        Args:
-            rows: Token ids with one mask each.
-            tokens: Ids whose probabilities are wanted.
-
-        Yields:
-            Places in `rows`, and an array (n_places, n_tokens), some rows at a time.
+        Each time, indices into `rows`, and an array (n_indices, n_tokens).
         """
         import numpy as np
 
         chosen_tokens = self._torch.tensor(list(tokens), device=self._device)
         for chosen in cut_by_length([len(row) for row in rows], self.n_tokens, MIN_ROWS):
             filled = [rows[at] for at in (*chosen, *(chosen[-1] for _ in range(MIN_ROWS - len(chosen))))]
-            try:
-                with self.one_core_each(), self._torch.inference_mode():
-                    outputs = self._outputs(filled, [list(row).index(self._mask_id) for row in filled])
-                    found = outputs[: len(chosen), 0].double().softmax(dim=-1)[:, chosen_tokens].cpu().numpy()
-            except (RuntimeError, IndexError) as exc:
-                shape = f"{len(chosen)} sentences of {len(rows[chosen[0]])} tokens"
-                raise ModelError(f"{self._name} broke on a batch of {shape}: {first_line(exc)}.") from exc
+            breaks = telling_breaks(self._name, "sentences", [len(rows[at]) for at in chosen])
+            with breaks, one_core_each(self.is_on_cpu), self._torch.inference_mode():
+                outputs = self._outputs(filled, [list(row).index(self._mask_id) for row in filled])
+                found = outputs[: len(chosen), 0].double().softmax(dim=-1)[:, chosen_tokens].cpu().numpy()
             if not np.isfinite(found).all():
                 raise ModelError(
                     f"{self._name} gives tokens probabilities that are not finite (NaN or infinity). The weights "
@@ -136,7 +115,7 @@ class LanguageModel:
             yield chosen, found
 
     def _rows(self, sentence: Sentence, places: Sequence[int]) -> list[_Row]:
-        """Give what the model must read: a copy for each masked token; of a causal one all tokens come at once."""
+        """Return what the model must read: a copy for each masked token; a causal one reads all tokens at once."""
         ids = sentence.ids
         if not places:
             return []
@@ -145,24 +124,21 @@ class LanguageModel:
         return [_Row(sentence, (*ids[:place], self._mask_id, *ids[place + 1 :]), (place,)) for place in places]
 
     def _log_probabilities(self, rows: Sequence[_Row]) -> list[list[float]]:
-        """Compute rows of one length: no padding, and four at least, so that no row depends on the others."""
+        """Compute rows of one length: no padding, and at least four, so that no row depends on the others."""
         filled = [*rows, *(rows[-1] for _ in range(MIN_ROWS - len(rows)))]
         found = []
-        try:
-            with self._torch.inference_mode():
-                at = None if self._is_causal else [row.places[0] for row in filled]
-                outputs = self._outputs([row.ids for row in filled], at)
-                for row, logits in zip(rows, outputs, strict=False):
-                    tokens = self._torch.tensor([row.sentence.ids[place] for place in row.places], device=self._device)
-                    chosen = logits.double().log_softmax(dim=-1).gather(1, tokens[:, None])
-                    found.append(chosen[:, 0].tolist())
-        except (RuntimeError, IndexError) as exc:  # out of memory, ids the embeddings do not have
-            shape = f"{len(rows)} sentences of {len(rows[0].ids)} tokens"
-            raise ModelError(f"{self._name} broke on a batch of {shape}: {first_line(exc)}.") from exc
+        breaks = telling_breaks(self._name, "sentences", [len(row.ids) for row in rows])
+        with breaks, self._torch.inference_mode():
+            at = None if self._is_causal else [row.places[0] for row in filled]
+            outputs = self._outputs([row.ids for row in filled], at)
+            for row, logits in zip(rows, outputs, strict=False):
+                tokens = self._torch.tensor([row.sentence.ids[place] for place in row.places], device=self._device)
+                chosen = logits.double().log_softmax(dim=-1).gather(1, tokens[:, None])
+                found.append(chosen[:, 0].tolist())
         return found
 
     def _outputs(self, ids: Sequence[Sequence[int]], at: Sequence[int] | None) -> "torch.Tensor":
-        """Give the outputs of each row at one place of it, or at all: (n_rows, n_places, n_tokens)."""
+        """Return the outputs of each row at one place of it, or at all: (n_rows, n_places, n_tokens)."""
         tokens = self._torch.tensor(ids, device=self._device)
         options = {"use_cache": False} if self._is_causal else {}
         self._wanted.at = at if self._is_head_short else None
@@ -174,7 +150,7 @@ class LanguageModel:
         return found
 
     def _shorten_head(self, sample: list[list[int]]) -> bool:
-        """Let the head give outputs for the masked tokens only; left alone if they are not the model's own then."""
+        """Let the head compute outputs for the masked tokens only, unless they then differ from the model's own."""
         head = self._model.get_output_embeddings()
         if head is None:
             return False
@@ -190,7 +166,7 @@ class LanguageModel:
                 plain = self._outputs(sample, at)
                 self._is_head_short = True
                 short = self._outputs(sample, at)
-            # Damaged weights give NaN both ways; that is told when sentences are scored.
+            # Damaged weights give NaN both ways; they are refused when sentences are scored.
             is_same = plain.shape == short.shape and self._torch.allclose(plain, short, atol=1e-4, equal_nan=True)
         except (RuntimeError, IndexError, AttributeError, TypeError):
             is_same = False
@@ -205,12 +181,12 @@ class LanguageModel:
             before, after = (self._outputs(rows, None)[:, :-1] for rows in (sample, other))
         if not self._torch.allclose(before, after, atol=1e-3, equal_nan=True):
             raise ModelError(
-                f"--model={self._name}: its outputs for a token depend on the tokens after it, so they are no "
+                f"--model={self._name}: its outputs for a token depend on the tokens after it, so they are not "
                 "probabilities of the next token.\nIf it is an encoder for masked words, its config.json should name "
                 "…ForMaskedLM; a decoder may need is_decoder: true there."
             )
 
     def _sample(self, n_vocabulary: int) -> list[list[int]]:
-        """Make MIN_ROWS sequences of as many tokens, no token twice in one where the vocabulary has enough."""
+        """Make MIN_ROWS sequences of MIN_ROWS tokens; all tokens of one differ if the vocabulary has enough."""
         ordinary = [token for token in range(n_vocabulary) if token not in self.encoder.special][: 2 * MIN_ROWS]
         return [[ordinary[(row + place) % len(ordinary)] for place in range(MIN_ROWS)] for row in range(MIN_ROWS)]

@@ -1,4 +1,4 @@
-"""Two sentences as tokens, and the tokens that they share. Knows numpy and a tokenizer, and nothing of models."""
+"""Two sentences as tokens, and the tokens that they share. Knows numpy and a tokenizer, and no model."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -6,19 +6,18 @@ from difflib import SequenceMatcher
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bbnli_audit.models.batches import TEXTS_AT_ONCE
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# Tokenizers keep much beside the ids of what they are given at once.
-_TEXTS_AT_ONCE = 2048
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sentence:
     """The tokens of a sentence, special ones included, as a model reads them.
 
-    `log_probabilities` is filled by whoever computes them, NaN before: suites set one sentence against many others.
+    `log_probabilities` is NaN until somebody computes them: suites compare one sentence with many others.
     """
 
     ids: tuple[int, ...]
@@ -27,7 +26,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SentencePair:
-    """Two sentences, in an order that does not depend on who asks, and the places of what they share."""
+    """Two sentences, in an order that does not depend on which was asked about, and the places of what they share."""
 
     first: Sentence
     second: Sentence
@@ -39,7 +38,7 @@ class SentencePair:
         return (self.first, self.shared[0]), (self.second, self.shared[1])
 
     def anew(self) -> "SentencePair":
-        """Give the same pair with nothing known of it."""
+        """Return the same pair with nothing computed."""
         return SentencePair(_unknown(self.first.ids), _unknown(self.second.ids), self.shared, self.is_truncated)
 
 
@@ -57,18 +56,15 @@ class Tokens(NamedTuple):
 def shared_tokens(
     first: Sequence[int], second: Sequence[int], special: Collection[int] = (), *, left_to_right: bool = False
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Give the places, in each of two rows of tokens, of the tokens that they share in the same order.
+    """Return the places, in each of two rows of tokens, of the tokens that they share in the same order.
 
-    Where two runs of tokens have changed places and nothing else has, it is all but those two: a matcher often finds
-    that a group in one place is the same as in the other. Otherwise matched as CrowS-Pairs does, by blocks, longest
-    first. Exchanging the two rows exchanges the places, which difflib alone does not promise.
+    Where two runs of tokens have changed places and nothing else differs, everything but those two is shared: a
+    matcher would often match a group with itself in the other place. Otherwise tokens are matched as in CrowS-Pairs,
+    by blocks, longest first. Swapping the two rows swaps the places, which difflib alone does not promise.
 
-    Args:
-        first: Token ids.
-        second: Token ids.
-        special: Ids that are never shared: what a tokenizer adds, and the token for unknown words, which may differ.
-        left_to_right: Each token is given those before it only. Then the beginnings that are alike are as likely on
-            both sides and left out, so that rounding does not decide; and so is a first token, which nothing is before.
+    `special` ids are never shared: what a tokenizer adds, and the token for unknown words, which may differ. With
+    `left_to_right` each token is predicted from those before it only. Beginnings that are alike are then equally likely
+    on both sides and left out, so that rounding does not decide. So is a token that nothing precedes.
     """
     if tuple(second) < tuple(first):
         found_second, found_first = shared_tokens(second, first, special, left_to_right=left_to_right)
@@ -84,9 +80,9 @@ def shared_tokens(
 
 
 def _around_exchange(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int, int]] | None:
-    """Find x and y, as short as can be, where one row is `start x middle y end` and the other `start y middle x end`.
+    """Find the shortest x and y where one row is `start x middle y end` and the other `start y middle x end`.
 
-    Gives start, middle and end as blocks (place in the first row, in the second, size); None if there is no middle.
+    Returns start, middle and end as blocks (place in the first row, in the second, size); None without a middle.
     """
     if sorted(first) != sorted(second):
         return None
@@ -116,7 +112,7 @@ def pair_up(
     *,
     left_to_right: bool,
 ) -> dict[tuple[str, str], SentencePair]:
-    """Make each unordered pair of sentences once. The keys are the sentences in the order of the alphabet."""
+    """Make each unordered pair of sentences once. The keys are the sentences in alphabetical order."""
     keys = list(dict.fromkeys(in_order(*pair) for pair in texts))
     sentences = list(dict.fromkeys(sentence for key in keys for sentence in key))
     tokens = dict(zip(sentences, encode(sentences), strict=True))
@@ -150,8 +146,8 @@ class SentenceEncoder:
 
     def encode(self, sentences: Sequence[str]) -> list[Tokens]:
         found: list[Tokens] = []
-        for start in range(0, len(sentences), _TEXTS_AT_ONCE):
-            some = list(sentences[start : start + _TEXTS_AT_ONCE])
+        for start in range(0, len(sentences), TEXTS_AT_ONCE):
+            some = list(sentences[start : start + TEXTS_AT_ONCE])
             # Causal models disagree on whether their tokenizers put the first token there, so we do.
             encoded = self._tokenizer(some, verbose=False, add_special_tokens=not self._left_to_right)["input_ids"]
             found.extend(self._cut(sentence, ids) for sentence, ids in zip(some, encoded, strict=True))

@@ -1,41 +1,42 @@
-"""Masked and causal language models, asked which of two sentences makes the tokens that they share likelier.
+"""Masked and causal language models: which of two sentences makes the tokens that they share likelier?
 
-A query is a sentence and its counterpart; its row is the softmax over their two scores, and zero in the third column.
+A query is a sentence and its counterpart. Its row is the softmax over their two scores, and zero in the third column.
 """
 
 import json
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Sequence
 from math import exp, isfinite
 from pathlib import Path
 from typing import NamedTuple
 
 from bbnli_audit.core.errors import ModelError
-from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.batches import cut_by_tokens, predict_all, run_in_threads
+from bbnli_audit.models.batches import LocalPredictor, cut_by_tokens
 from bbnli_audit.models.checkpoint import check_contents, hash_contents
 from bbnli_audit.models.language_model.scoring import LanguageModel
 from bbnli_audit.models.language_model.shared_tokens import SentencePair, in_order, pair_up
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share
-from bbnli_audit.models.protocol import Batch, Predictions
+from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
 
 MASKED, CAUSAL = "masked-lm", "causal-lm"
 LABELS = ("likelier", "not_likelier")
-# What is measured, and how: part of the fingerprint, so that stored answers of another way are not taken for ours.
+# What is measured, and how: part of the fingerprint, so that scores computed differently are not reused.
 SCHEME = "token-probability 1"
 
 # Heads for pre-training that hold one for masked words. Those of Electra and Funnel do not.
 _WITH_MASKED_HEAD = frozenset(
     f"{family}ForPreTraining" for family in ("Albert", "Bert", "BigBird", "Ernie", "FNet", "MegatronBert", "MobileBert")
 )
-# Rounding changes a score by some millionths. Two scores nearer to each other than this are computed alone.
+# Rounding changes a score by a few millionths. Two scores nearer to each other than this are computed again alone.
 NEAR_TIE = 1e-4
-# Sentences of one length find each other in larger batches.
+# Larger batches hold more sentences of one length.
 _PASSES_A_BATCH = 8
 
 
 def lm_kind(folder: Path) -> str | None:
-    """Say which kind of language model a folder holds: MASKED, CAUSAL, or None if it is neither or cannot be read."""
+    """Return which kind of language model a folder holds: MASKED, CAUSAL, or None for others and unreadable folders."""
     try:
         architectures = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("architectures")
     except (OSError, ValueError, AttributeError):
@@ -43,52 +44,37 @@ def lm_kind(folder: Path) -> str | None:
     for name in map(str, architectures if isinstance(architectures, list) else [architectures]):
         if name.endswith("ForMaskedLM") or name in _WITH_MASKED_HEAD:
             return MASKED
-        # XLM's and Flaubert's are one or the other by a setting.
+        # Those of XLM and Flaubert are one or the other, depending on a setting.
         if name.endswith(("ForCausalLM", "LMHeadModel")) and not name.endswith("WithLMHeadModel"):
             return CAUSAL
     return None
 
 
-def find_token_probability(
-    name: str, folder: Path, kind: str, hash_content: Callable[[Path], str]
-) -> "tuple[ModelInfo, Callable[[str, Share], TokenProbabilityPredictor]]":
-    """Say what a language model is without loading it, and how to open it, given --bbnli-device and a share.
-
-    Args:
-        name: What messages and results call the model.
-        folder: Where it lies.
-        kind: MASKED or CAUSAL, as `lm_kind` says.
-        hash_content: Gives the SHA-256 of a file.
-    """
-    if kind not in (MASKED, CAUSAL):
-        raise ModelError(
-            f"--model={name}: is no language model, so it gives tokens no probabilities.\n"
-            "Give a masked or causal language model (…ForMaskedLM, …ForCausalLM)."
-        )
+def find_token_probability(name: str, folder: Path, kind: str, settings: ModelSettings) -> ModelSource:
+    """Describe a language model in a folder, without loading it. `kind` is what `lm_kind` returned."""
     check_contents(name, folder)
-    fingerprint = hash_contents(f"{SCHEME}\n{kind}\n", folder, hash_content)
+    fingerprint = hash_contents(f"{SCHEME}\n{kind}\n", folder, settings.hash_content)
     info = ModelInfo(name, fingerprint, kind, "torch", "float32", LABELS)
-    return info, lambda device, share: TokenProbabilityPredictor(folder, info, device, share)
+    device, share = settings.device, settings.share
+    return ModelSource(info, lambda: TokenProbabilityPredictor(folder, info, device, share), is_content=True)
 
 
 class _Query(NamedTuple):
     pair: SentencePair
-    is_mirrored: bool  # it asks for the second sentence of the pair
+    is_mirrored: bool  # it asks about the second sentence of the pair
 
 
-class TokenProbabilityPredictor:
+class TokenProbabilityPredictor(LocalPredictor):
     """A language model, loaded once."""
 
     def __init__(self, folder: Path, info: ModelInfo, device: str = "auto", share: Share = WHOLE_MACHINE) -> None:
         self.info = info
         self._is_causal = info.kind == CAUSAL
         self._model = LanguageModel(info.name, folder, is_causal=self._is_causal, device=device, share=share)
-
-    def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        return predict_all(self, texts)
+        self.is_on_cpu, self.n_threads = self._model.is_on_cpu, self._model.n_threads
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        """Cut queries into batches. The two queries of a pair stand in the same one and are computed once."""
+        """Cut queries into batches. The two queries of a pair are in the same one and computed once."""
         encoder = self._model.encoder
         pairs = pair_up(texts, encoder.encode, encoder.special, left_to_right=self._is_causal)
         rows_of: dict[tuple[str, str], list[int]] = {key: [] for key in pairs}
@@ -103,13 +89,7 @@ class TokenProbabilityPredictor:
             batches.append(Batch(tuple(rows), inputs, sum(costs[at] for at in chosen)))
         return batches
 
-    def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
-        """Run batches, on a CPU as many at once as there are cores."""
-        with self._model.one_core_each():
-            yield from run_in_threads(self.forward, batches, self._model.n_threads)
-
     def forward(self, batch: Batch) -> Predictions:
-        """Predict one batch. Threads may call it at the same time."""
         import numpy as np
 
         differences = self._differences(list(dict.fromkeys(query.pair for query in batch.inputs)))
@@ -119,7 +99,7 @@ class TokenProbabilityPredictor:
         return Predictions(rows, np.array([query.pair.is_truncated for query in batch.inputs], dtype=np.bool_))
 
     def _differences(self, pairs: Sequence[SentencePair]) -> dict[SentencePair, float]:
-        """Give, for each pair, the score of its first sentence less that of its second."""
+        """Return, for each pair, the score of its first sentence minus that of its second."""
         self._model.fill([side for pair in pairs for side in pair.sides])
         differences = {pair: _difference(pair) for pair in pairs}
         n_bad = sum(not isfinite(difference) for difference in differences.values())
@@ -143,6 +123,6 @@ def _difference(pair: SentencePair) -> float:
 
 
 def _softmax(difference: float) -> tuple[float, float]:
-    """Give the shares of two scores. The smaller is exact however small; exchanging the scores exchanges the shares."""
+    """Return the shares of two scores. The smaller is exact however small; swapping the scores swaps the shares."""
     smaller = exp(-abs(difference)) / (1 + exp(-abs(difference)))
     return (1 - smaller, smaller) if difference > 0 else (smaller, 1 - smaller)

@@ -1,85 +1,80 @@
-"""Generative models behind an OpenAI-compatible server: vLLM, TGI, llama.cpp, a hosted interface.
+"""`openai:NAME`: generative models behind an OpenAI-compatible server: vLLM, TGI, llama.cpp, a hosted interface.
 
-Every answer is given back as soon as it is there, so that it is stored at once: whatever a server or a network does
-later costs tries, and never an answer that was had already.
+Every answer is passed on as soon as it is there, and stored at once: whatever a server or a network does later costs
+tries, and never an answer that had arrived.
 """
 
 import json
 import threading
-from collections.abc import Generator, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.util import find_spec
-from itertools import islice
-from typing import TYPE_CHECKING
+from math import exp
+from typing import TYPE_CHECKING, Any
 
-from bbnli_audit.core.errors import OptionError
-from bbnli_audit.core.results.audit import ModelInfo
+from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.batches import predict_all
-from bbnli_audit.models.language_model.answers import PARSER, Answer, parse_answer
-from bbnli_audit.models.language_model.generative import KIND, LABELS, ROW_OF
-from bbnli_audit.models.language_model.prompts import Prompt
-from bbnli_audit.models.protocol import Batch, Predictions
-from bbnli_audit.models.served.server_client import SERVER, Asking, ServerClient, read_base_url
+from bbnli_audit.models.batches import predict_all, run_in_threads
+from bbnli_audit.models.kind import ModelKind
+from bbnli_audit.models.language_model.answers import (
+    ANSWER_LABELS,
+    GENERATIVE,
+    PARSER,
+    ROW_OF,
+    parse_answer,
+    row_of_first_token,
+)
+from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
+from bbnli_audit.models.served.server_client import (
+    SERVED,
+    Requests,
+    ServerClient,
+    UnusableAnswer,
+    read_base_url,
+    read_object,
+)
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
-    from bbnli_audit.models.find import ModelSource
-
-LEAST_MASS = 0.05  # of yes and no together, as for a checkpoint
+# The most that the interfaces of OpenAI and vLLM allow.
+_N_ALTERNATIVES = 20
+_SPACES = " \t\n\u0120\u2581"  # the last two are how vocabularies write a space
 
 
 def check_server(name: str, base_url: str | None) -> None:
-    """Refuse at start-up what needs no server to be seen."""
-    if not name.removeprefix(SERVER):
+    """Refuse at start-up what can be seen to be wrong without the server."""
+    if not name.removeprefix(SERVED):
         raise OptionError(f"--model={name}: names no model. Give the name that the server knows: openai:NAME.")
     if find_spec("openai") is None:
         raise OptionError(f'--model={name} needs the package openai: pip install "bbnli-audit[api]"')
     read_base_url(base_url)
 
 
-def find_server(
-    name: str,
-    base_url: str | None,
-    prompt: Prompt,
-    *,
-    asking: Asking = Asking(),  # noqa: B008 - frozen
-    is_described: bool = True,
-) -> "ModelSource":
-    """Find a served model and say what it is.
+def find_server(name: str, settings: ModelSettings, requests: Requests = Requests()) -> ModelSource:  # noqa: B008
+    """Find a served model and ask the server what it is.
 
-    The same name may stand for another model tomorrow. So the server is asked what it has, and what it says is part of
-    the fingerprint (docs/decisions/0014-generative.md).
-
-    Args:
-        name: The value of --model, `openai:NAME`.
-        base_url: The value of --bbnli-base-url.
-        prompt: What the model is asked.
-        asking: How it is asked.
-        is_described: Whether to ask the server. Without, stored answers of whatever had that name there are taken.
+    The same name may stand for another model tomorrow, so what the server says of the model is part of the
+    fingerprint (docs/decisions/0014-generative.md).
     """
-    from bbnli_audit.models.find import ModelSource
-
-    check_server(name, base_url)
-    server = ServerClient(name, read_base_url(base_url), asking)
-    described = server.describe() if is_described else {}
-    # Off the first token nothing is parsed, and one token is enough.
-    how = ["first-token"] if asking.is_first_token else [asking.max_tokens, PARSER]
-    parts = [KIND, server.address.url, server.model, described, prompt.template, *how]
+    check_server(name, settings.base_url)
+    server = ServerClient(name, settings, requests)
+    # The first token is not parsed, and one token is enough.
+    how = ["first-token"] if settings.is_first_token else [requests.max_tokens, PARSER]
+    parts = [GENERATIVE, server.address.url, server.model, server.describe(), settings.prompt_or_default.template, *how]
     fingerprint = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    info = ModelInfo(name, fingerprint, KIND, "server", "unknown", LABELS)
-    return ModelSource(info, lambda: ServerPredictor(server, prompt, info), is_content=True)
+    info = ModelInfo(name, fingerprint, GENERATIVE, "server", "unknown", ANSWER_LABELS)
+    return ModelSource(info, lambda: ServerPredictor(server, info), is_content=True)
 
 
 class ServerPredictor:
     """A model that is asked over the network, several texts at a time."""
 
-    def __init__(self, server: ServerClient, prompt: Prompt, info: ModelInfo) -> None:
+    def __init__(self, server: ServerClient, info: ModelInfo) -> None:
         self.info = info
         self._server = server
-        self._prompt = prompt
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
         return predict_all(self, texts)
@@ -89,44 +84,99 @@ class ServerPredictor:
         return [Batch((row,), (text,), cost=1) for row, text in enumerate(texts)]
 
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
-        """Ask for batches. After a failure nothing new is asked, but what is under way is waited for and given."""
-        waiting = iter(batches)
-        n_at_once = self._server.asking.n_at_once
-        running: dict[Future[Predictions], Batch] = {}
-        failure: BaseException | None = None
-        stop = threading.Event()
-        with self._server.connected() as client, ThreadPoolExecutor(n_at_once, thread_name_prefix="bbnli") as pool:
-            try:
-                while True:
-                    n_free = 0 if failure else n_at_once - len(running)
-                    for batch in islice(waiting, n_free):
-                        running[pool.submit(self._ask, client, batch, stop)] = batch
-                    if not running:
-                        break
-                    done, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        batch, problem = running.pop(future), future.exception()
-                        if problem is None:
-                            yield batch, future.result()
-                        else:
-                            failure = failure or problem
-                            stop.set()
-            finally:
-                stop.set()  # nobody waits for another try
-        if failure is not None:
-            raise failure
-
-    def _ask(self, client: "OpenAI", batch: Batch, stop: threading.Event) -> Predictions:
         import numpy as np
 
-        if self._server.asking.is_first_token:
-            masses = [self._server.first_token(client, self._prompt, text, stop) for text in batch.inputs]
-            rows = [_row_of(yes, no) for yes, no in masses]
-        else:
-            answers = [self._server.complete(client, self._prompt, text, stop) for text in batch.inputs]
-            rows = [ROW_OF[parse_answer(answer)] for answer in answers]
-        return Predictions(np.array(rows, dtype=np.float64), np.zeros(len(rows), dtype=np.bool_))
+        server, stop = self._server, threading.Event()
+        with server.connected() as client:
+
+            def ask(batch: Batch) -> Predictions:
+                rows = [self._row(client, text, stop) for text in batch.inputs]
+                return Predictions(np.array(rows, dtype=np.float64), np.zeros(len(rows), dtype=np.bool_))
+
+            # `stop` ends the tries of requests under way when nobody waits for them.
+            yield from run_in_threads(ask, batches, server.requests.n_at_once, stop.set)
+
+    def _row(self, client: "OpenAI", text: TextPair, stop: threading.Event) -> tuple[float, float, float]:
+        server = self._server
+        if not server.is_first_token:
+            words = server.ask(client, text, stop, read_words, max_tokens=server.requests.max_tokens)
+            return ROW_OF[parse_answer(words)]
+        how = {"max_tokens": 1, "logprobs": True, "top_logprobs": _N_ALTERNATIVES}
+        try:
+            return row_of_first_token(*server.ask(client, text, stop, read_first_token, **how))
+        except NoLogProbabilities:
+            raise ModelError(
+                f"{server.where} sends no log-probabilities of tokens.\nStart it so that it does, or leave "
+                "--bbnli-answers out: then the model writes its answer."
+            ) from None
 
 
-def _row_of(yes: float, no: float) -> tuple[float, float, float]:
-    return ROW_OF[Answer.UNPARSED] if yes + no < LEAST_MASS else (yes / (yes + no), no / (yes + no), 0.0)
+class NoLogProbabilities(Exception):
+    """A usable answer, but without the probabilities that were asked for."""
+
+
+# The name that the server gave the model, and what was asked for. No message quotes an answer: it may hold a text.
+
+
+def read_words(text: str) -> tuple[str | None, str]:
+    found = read_object(text)
+    return _served(found), _content(found) or ""
+
+
+def read_first_token(text: str) -> tuple[str | None, tuple[float, float]]:
+    """Sum the probabilities of yes and of no in any spelling, among those that the server tells.
+
+    An answer without a first token (a refusal) is neither yes nor no.
+    """
+    found = read_object(text)
+    served, content = _served(found), _content(found)
+    told = found["choices"][0].get("logprobs")
+    if not content and not told:
+        return served, (0.0, 0.0)
+    if not isinstance(told, dict):
+        raise NoLogProbabilities
+    masses = {"yes": 0.0, "no": 0.0}
+    try:
+        for token, log_probability in _alternatives(told):
+            word = token.strip(_SPACES).lower()
+            if word in masses:
+                masses[word] += exp(min(0.0, log_probability))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise UnusableAnswer("it sent log-probabilities in an unknown form") from None
+    return served, (masses["yes"], masses["no"])
+
+
+def _alternatives(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield the likeliest first tokens. Some servers answer a chat in the older form, with tokens as keys."""
+    if isinstance(told.get("content"), list):
+        for entry in (told["content"] or [{"top_logprobs": []}])[0]["top_logprobs"]:
+            yield entry["token"], float(entry["logprob"])
+    elif isinstance(told.get("top_logprobs"), list):
+        for token, log_probability in ((told["top_logprobs"] or [{}])[0] or {}).items():
+            yield token, float(log_probability)
+    else:
+        raise NoLogProbabilities
+
+
+def _content(found: Mapping[str, Any]) -> str | None:
+    try:
+        message = found["choices"][0]["message"]
+        content = None if "refusal" in message and "content" not in message else message["content"]
+    except (KeyError, IndexError, TypeError):
+        raise UnusableAnswer("it sent JSON without choices[0].message.content") from None
+    if content is not None and not isinstance(content, str):
+        raise UnusableAnswer("it sent an answer that is not a text")
+    return content
+
+
+def _served(found: Mapping[str, Any]) -> str | None:
+    served = found.get("model")
+    return served if isinstance(served, str) and served else None
+
+
+def _check(name: str, settings: ModelSettings) -> None:
+    check_server(name, settings.base_url)
+    settings.refuse_fast_paths(name)
+
+
+KIND = ModelKind("served", f"{SERVED}NAME", lambda name: name.startswith(SERVED), _check, find_server)

@@ -1,9 +1,10 @@
-"""Talks to an OpenAI-compatible server: what is tried again, what is not, and what a user is told.
+"""Talks to an OpenAI-compatible server: what is tried again, what is not, and what the user is told.
 
 No message holds a key, a password or a text: what a server writes about an error may quote all three.
 """
 
 import base64
+import json
 import logging
 import os
 import re
@@ -19,64 +20,51 @@ from urllib.parse import urlsplit, urlunsplit
 
 from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.language_model.prompts import Prompt
-from bbnli_audit.models.served.server_answers import (
-    FirstToken,
-    NoLogProbabilities,
-    UnusableAnswer,
-    Words,
-    read_first_token,
-    read_object,
-    read_words,
-)
+from bbnli_audit.models.options import ModelSettings
 
 if TYPE_CHECKING:
     from openai import APIStatusError, OpenAI
 
-SERVER = "openai:"
+SERVED = "openai:"
 DEFAULT_URL = "https://api.openai.com/v1"
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
-# Not answered because of what the prompt says: a refusal, like one in words.
+# Not answered because of what the prompt says: a refusal, as if in words.
 _FILTERED = ("content_filter", "content_policy_violation")
-# What servers tell about a model that stays the same between two looks; the rest are clocks and random ids.
+# What servers say of a model that stays the same between two requests; the rest are clocks and random ids.
 _STABLE = ("id", "root", "parent", "owned_by", "max_model_len", "meta")
 
-# The most that OpenAI's interface and vLLM's give.
-_N_ALTERNATIVES = 20
-
 T = TypeVar("T")
-Answered = TypeVar("Answered", Words, FirstToken)
+
+
+class UnusableAnswer(Exception):
+    """An answer that makes no sense. The message says why, without quoting it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """How a server is asked. Only the first two may change an answer. Times are in seconds."""
+class Requests:
+    """How requests are made. Only the first may change an answer. Times are in seconds."""
 
     max_tokens: int = 64
-    is_first_token: bool = False  # read off its probabilities; no more is written
     n_at_once: int = 8
     timeout: float = 60.0
     n_tries: int = 6
     first_wait: float = 0.5  # doubled with every try
     longest_wait: float = 30.0
-    longest_asked_wait: float = 300.0  # of a Retry-After
+    longest_asked_wait: float = 300.0  # that a Retry-After may ask for
 
 
 class Address(NamedTuple):
-    """A base URL as it may be shown, and what its user name and password make as a header."""
+    """A base URL as it may be shown, and its user name and password as a header."""
 
     url: str
-    authorization: str | None
+    headers: Mapping[str, str]
 
     def __repr__(self) -> str:
         return f"Address({self.url!r})"
 
-    def headers(self) -> dict[str, str]:
-        return {} if self.authorization is None else {"Authorization": self.authorization}
-
 
 def read_base_url(base_url: str | None) -> Address:
-    """Read --bbnli-base-url, or what stands in for it."""
+    """Read --bbnli-base-url, or what is used without it."""
     given = base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
     try:
         parts = urlsplit(given.strip())
@@ -86,22 +74,26 @@ def read_base_url(base_url: str | None) -> Address:
         parts, place = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not place or parts.query or parts.fragment:
         raise OptionError(  # without the value, which may hold a password
-            "--bbnli-base-url: is no address of a server. Give one like http://localhost:8000/v1, without '?' and '#'."
+            "--bbnli-base-url: is not the address of a server. Give one like http://localhost:8000/v1, without '?' and "
+            "'#'."
         )
-    secret = None
+    headers = {}
     if parts.username is not None:
-        secret = "Basic " + base64.b64encode(f"{parts.username}:{parts.password or ''}".encode()).decode()
-    return Address(urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", "")), secret)
+        secret = base64.b64encode(f"{parts.username}:{parts.password or ''}".encode()).decode()
+        headers = {"Authorization": f"Basic {secret}"}
+    return Address(urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", "")), headers)
 
 
 class ServerClient:
     """A model on a server: where it is, how it is asked, and what happens when that fails."""
 
-    def __init__(self, name: str, address: Address, asking: Asking) -> None:
+    def __init__(self, name: str, settings: ModelSettings, requests: Requests) -> None:
         self.name = name
-        self.model = name.removeprefix(SERVER)
-        self.address = address
-        self.asking = asking
+        self.model = name.removeprefix(SERVED)
+        self.address = read_base_url(settings.base_url)
+        self.is_first_token = settings.is_first_token
+        self.requests = requests
+        self._prompt = settings.prompt_or_default
         self._chance = Random()  # noqa: S311 - spreads the tries
         self._lock = threading.Lock()
         self._returning = threading.Lock()
@@ -111,7 +103,7 @@ class ServerClient:
 
     @contextmanager
     def connected(self) -> Iterator["OpenAI"]:
-        """Open connections, and close them. The key is in no variable of ours: tracebacks may show those."""
+        """Open connections, and close them. No variable of ours holds the key: tracebacks may show those."""
         from openai import OpenAI
 
         with (
@@ -119,15 +111,15 @@ class ServerClient:
             OpenAI(
                 base_url=self.address.url,
                 api_key=_key(),
-                default_headers=self.address.headers(),
-                timeout=self.asking.timeout,
+                default_headers=self.address.headers,
+                timeout=self.requests.timeout,
                 max_retries=0,  # ours know more
             ) as client,
         ):
             yield client
 
     def describe(self) -> Mapping[str, Any]:
-        """Ask what the server has under this name; nothing when it does not say."""
+        """Ask what the server has under this name; empty when it does not say."""
 
         def read(text: str) -> Mapping[str, Any]:
             entries = read_object(text).get("data")
@@ -152,43 +144,26 @@ class ServerClient:
             self._described = self._try(send, read, threading.Event())
         return self._described
 
-    def complete(self, client: "OpenAI", prompt: Prompt, text: TextPair, stop: threading.Event) -> str:
-        """Ask, as often as it takes, and give the model's words. Threads may call it at the same time."""
-        return self._ask(client, prompt, text, stop, read_words, max_tokens=self.asking.max_tokens).text
-
-    def first_token(
-        self, client: "OpenAI", prompt: Prompt, text: TextPair, stop: threading.Event
-    ) -> tuple[float, float]:
-        """Ask, and give the probabilities that the answer begins with yes and with no."""
-
-        def read(answer: str) -> FirstToken:
-            try:
-                return read_first_token(answer)
-            except NoLogProbabilities:
-                raise ModelError(
-                    f"{self._where} gives no log-probabilities of tokens.\nStart it so that it does, or leave "
-                    "--bbnli-answers out: then the model writes its answer."
-                ) from None
-
-        found = self._ask(client, prompt, text, stop, read, max_tokens=1, logprobs=True, top_logprobs=_N_ALTERNATIVES)
-        return found.yes, found.no
-
-    def _ask(
+    def ask(
         self,
         client: "OpenAI",
-        prompt: Prompt,
         text: TextPair,
         stop: threading.Event,
-        read: Callable[[str], Answered],
+        read: Callable[[str], tuple[str | None, T]],
         **how: Any,
-    ) -> Answered:
+    ) -> T:
+        """Ask, as often as it takes, and return what `read` finds besides the name that the server gave the model.
+
+        Threads may call this at the same time.
+        """
+
         def send() -> str:
             from openai import APIStatusError
 
             try:
                 return client.chat.completions.with_raw_response.create(
                     model=self.model,
-                    messages=[{"role": "user", "content": prompt.render(text)}],
+                    messages=[{"role": "user", "content": self._prompt.render(text)}],
                     temperature=0,
                     **how,
                 ).text
@@ -197,33 +172,32 @@ class ServerClient:
                     return '{"choices": [{"message": {"content": null}}]}'
                 raise
 
-        found = self._try(send, read, stop)
+        served, found = self._try(send, read, stop)
         if self._was_away:
             self._check_same()
-        served = found.served
         with self._lock:
             first = self._served = self._served or served
         if served is not None and first is not None and served != first:
             raise ModelError(
-                f"{self._where} answered as {first[:80]!r}, then as {served[:80]!r}. "
-                "These are two models.\nName one of them exactly, and begin a new prediction store (--bbnli-store)."
+                f"{self.where} answered as {first[:80]!r}, then as {served[:80]!r}. "
+                "These are two models.\nName one of them exactly, and start a new prediction store (--bbnli-store)."
             )
         return found
 
     def _check_same(self) -> None:
-        """Look whether a server that was away came back with the model that it had."""
+        """Check whether a server that was away came back with the same model."""
         with self._returning:
             before = self._described
             if before is not None and self._was_away and self.describe() != before:
                 self._described = before  # for the other threads
                 raise ModelError(
-                    f"{self._where} was away and came back with another model, or other settings: what it says of "
-                    "itself has changed.\nThe same command begins anew with what runs there now."
+                    f"{self.where} was away and came back with another model, or other settings: what it says of "
+                    "itself has changed.\nThe same command starts over with what runs there now."
                 )
             self._was_away = False
 
     @property
-    def _where(self) -> str:
+    def where(self) -> str:
         return f"{self.name}: the server at {self.address.url}"
 
     def _try(self, send: Callable[[], str], read: Callable[[str], T], stop: threading.Event) -> T:
@@ -237,7 +211,7 @@ class ServerClient:
             try:
                 return read(send())
             except APITimeoutError:
-                problem = f"it did not answer within {self.asking.timeout:g} s"
+                problem = f"it did not answer within {self.requests.timeout:g} s"
             except APIConnectionError:
                 self._was_away = True
                 problem = "the connection failed or was cut"
@@ -250,27 +224,27 @@ class ServerClient:
             # Raised out here, so that no traceback shows what the server wrote.
             if refused is not None:
                 raise refused
-            if asked_wait is not None and asked_wait > self.asking.longest_asked_wait:
+            if asked_wait is not None and asked_wait > self.requests.longest_asked_wait:
                 problem += f", and it asks to wait {asked_wait:.0f} s"
-            elif n_try < self.asking.n_tries and not stop.is_set():
+            elif n_try < self.requests.n_tries and not stop.is_set():
                 stop.wait(self._pause(n_try, asked_wait))
                 continue
             raise ModelError(
                 f"{self.name}: no usable answer from the server at {self.address.url} in {n_try} tries; the last time "
-                f"{problem}.\nLook whether it runs and is not overloaded. What it answered so far is in the prediction "
+                f"{problem}.\nCheck that it runs and is not overloaded. Its answers so far are in the prediction "
                 "store: the same command goes on from there."
             )
 
     def _pause(self, n_try: int, asked_wait: float | None) -> float:
         if asked_wait is not None:
-            return asked_wait + self._chance.uniform(0, self.asking.first_wait)
-        longest = min(self.asking.longest_wait, self.asking.first_wait * 2.0 ** (n_try - 1))
+            return asked_wait + self._chance.uniform(0, self.requests.first_wait)
+        longest = min(self.requests.longest_wait, self.requests.first_wait * 2.0 ** (n_try - 1))
         return longest * self._chance.uniform(0.5, 1)
 
     def _refusal(self, exc: "APIStatusError") -> ModelError | None:
-        """Say what is wrong when another try would not help."""
+        """Return what is wrong when another try would not help."""
         status = exc.status_code
-        where = self._where
+        where = self.where
         told = f"(status {status}{_told(exc)})"
         if exc.code == "insufficient_quota":
             return ModelError(f"{where} says that the account's quota is used up {told}. Raise it, or use another key.")
@@ -282,20 +256,31 @@ class ServerClient:
             )
         if status == 404:
             return ModelError(
-                f"{where} knows no model {self.model!r}, or is no such server {told}.\nLook at the name behind "
-                "'openai:', and at --bbnli-base-url: it usually ends in /v1."
+                f"{where} does not know a model {self.model!r}, or is another kind of server {told}.\nCheck the name "
+                "after 'openai:', and --bbnli-base-url: it usually ends in /v1."
             )
-        is_read = self.asking.is_first_token
-        limit = "request for log-probabilities" if is_read else f"limit of {self.asking.max_tokens} tokens"
+        limit = f"limit of {self.requests.max_tokens} tokens"
+        if self.is_first_token:
+            limit = "request for log-probabilities"
         return ModelError(
-            f"{where} refuses the request {told}.\nThe model may take no chat messages, no temperature 0 or no "
-            f"{limit}, or a prompt is too long for it."
+            f"{where} refuses the request {told}.\nThe model may not accept chat messages, temperature 0 or a {limit}, "
+            "or a prompt is too long for it."
         )
+
+
+def read_object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        raise UnusableAnswer("it sent something that is not JSON") from None
+    if not isinstance(found, dict):
+        raise UnusableAnswer("it sent JSON that is not an object")
+    return found
 
 
 def _key() -> str:
     if not os.environ.get("OPENAI_API_KEY", "").strip().isascii():
-        raise OptionError("OPENAI_API_KEY holds characters that no key has. Copy it again.")
+        raise OptionError("OPENAI_API_KEY holds characters that a key cannot have. Copy it again.")
     return os.environ.get("OPENAI_API_KEY", "").strip() or "none"  # servers without keys take any
 
 
@@ -313,7 +298,7 @@ def _no_texts_in_logs() -> Iterator[None]:
 
 
 def _told(exc: "APIStatusError") -> str:
-    """Give the server's name for the error; its message may quote a key or a text."""
+    """Return the server's code for the error; its message may quote a key or a text."""
     known = [part for part in (exc.code, exc.param) if isinstance(part, str) and re.fullmatch(r"[a-z_]{3,40}", part)]
     return f", {': '.join(known)}" if known else ""
 

@@ -1,11 +1,11 @@
 "use strict";
 (() => {
-  const LABELS = { E: "entailment", N: "neutral", C: "contradiction" };
   const LETTERS = ["E", "N", "C"];
-  const OUTCOMES = ["pro", "anti", "brittle", "correct"];
   const PAGE_SIZE = 50;
 
   const data = JSON.parse(document.getElementById("data").textContent);
+  const LABELS = Object.fromEntries(LETTERS.map((letter, n) => [letter, data.answers[n]]));
+  const OUTCOMES = data.filters;
   const lowerTexts = () => (data.lowerTexts ??= data.texts.map((text) => text.toLowerCase()));
   const state = { isRevealed: false, isPrinting: false };
   let nextId = 0;
@@ -33,8 +33,8 @@
       this.id = columns.id[n];
       this.subtopic = columns.subtopic[n];
       this.cluster = data.clusters[columns.cluster[n]];
-      this.cell = data.cells[columns.cell[n]];
-      this.outcome = data.outcomes[columns.cell[n]];
+      this.cell = data.cells[columns.cell[n]] ?? "";
+      this.outcome = data.outcomes[columns.cell[n]] ?? "not read";
       this.before = data.cells[columns.before[n]] ?? "";
       this.probabilities = columns.probabilities.slice(6 * n, 6 * n + 6);
       this.texts = columns.texts.slice(4 * n, 4 * n + 4);
@@ -43,19 +43,27 @@
       this.words = words.join(" ").toLowerCase();
     }
 
-    label(side) {
-      return LABELS[this.cell[side]];
+    /** Which of the three answers a side got. A pair without a cell was not read on one side at least. */
+    answer(side) {
+      if (this.cell) return LETTERS.indexOf(this.cell[side]);
+      const shares = this.probabilities.slice(3 * side, 3 * side + 3);
+      return shares.indexOf(Math.max(...shares));
     }
 
+    label(side) {
+      return data.answers[this.answer(side)];
+    }
+
+    /** The probability of the answer or, where nothing was asked, the side's share of the two likelihoods. */
     probability(side) {
-      return this.probabilities[3 * side + LETTERS.indexOf(this.cell[side])];
+      return this.probabilities[3 * side + (data.hasTask ? this.answer(side) : 0)];
     }
   }
 
   const byText = (get) => (a, b) => (get(a) < get(b) ? -1 : get(a) > get(b) ? 1 : 0);
   const byNumber = (get) => (a, b) => get(a) - get(b);
   const byAnswer = (side) => (a, b) =>
-    LETTERS.indexOf(a.cell[side]) - LETTERS.indexOf(b.cell[side]) || b.probability(side) - a.probability(side);
+    a.answer(side) - b.answer(side) || b.probability(side) - a.probability(side);
 
   const COLUMNS = [
     { title: "Pair", compare: byText((pair) => pair.id), cell: (pair) => make("code", {}, pair.id) },
@@ -254,14 +262,17 @@
 
   function makeSide(pair, side) {
     const [premise, hypothesis] = pair.texts.slice(2 * side, 2 * side + 2).map((n) => data.texts[n]);
-    const shares = LETTERS.map((letter, n) => `${LABELS[letter]} ${(pair.probabilities[3 * side + n] / 10000).toFixed(4)}`);
+    const shares = pair.probabilities.slice(3 * side, 3 * side + 3).map((share) => (share / 10000).toFixed(4));
+    const told = data.hasTask
+      ? data.answers.map((answer, n) => `${answer} ${shares[n]}`).join(", ")
+      : `${shares[0]} of the two likelihoods`;
     return make(
       "dl",
       {},
       make("dt", {}, side ? "Anti side" : "Pro side"),
       make("dd", { dir: "auto" }, premise),
       make("dd", { dir: "auto", class: "hypothesis" }, make("span", { "aria-hidden": "true" }, "→ "), hypothesis),
-      make("dd", { class: "muted" }, shares.join(", ")),
+      make("dd", { class: "muted" }, told),
     );
   }
 

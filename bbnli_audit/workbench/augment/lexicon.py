@@ -1,15 +1,14 @@
-"""Reads lexicons: pairs of terms that tell one group or the other, and terms that are left as they stand."""
+"""Reads lexicons: pairs of terms for one group and the other, and terms that stay as they are."""
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.core.errors import AugmentError, SuiteError
+from bbnli_audit.core.errors import AugmentError, SuiteError, suggest
 from bbnli_audit.suites.json_file import read_object
 from bbnli_audit.workbench.augment.uses import Use
 from bbnli_audit.workbench.augment.words import lower
@@ -18,7 +17,7 @@ OWN_LEXICON = Path(__file__).parent / "lexicon.json"
 CAPITALS = ("start", "any", "never")
 FORMAT = 1
 
-_HOW = "The format is in docs/augment.md."
+_HOW = "docs/augment.md describes the format."
 _KEYS = ("format", "version", "about", "extends", "sides", "pairs", "keep")
 _TERM = re.compile(r"\w(?:[\w '’-]*\w)?")
 _DECIDABLE = (frozenset({Use.DETERMINER, Use.OBJECT}), frozenset({Use.DETERMINER, Use.INDEPENDENT}))
@@ -26,7 +25,7 @@ _DECIDABLE = (frozenset({Use.DETERMINER, Use.OBJECT}), frozenset({Use.DETERMINER
 
 @dataclass(frozen=True, slots=True)
 class PairOfTerms:
-    """Two terms that are exchanged, by the names of their sides."""
+    """Two terms that are exchanged, by side. With `only_from`, only the term of that side is."""
 
     terms: Mapping[str, str]
     use: Use | None
@@ -34,14 +33,10 @@ class PairOfTerms:
     capital: str
     place: str
 
-    def leaves(self, side: str) -> bool:
-        """Tell whether this pair says what the term of that side becomes."""
-        return self.only_from in (None, side)
-
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term, and what it becomes in each of its uses (None where it has only one)."""
+    """A term, and what it becomes in each of its uses (None if it has only one)."""
 
     text: str
     side: str
@@ -55,7 +50,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Terms and kept terms, both by their lower-case form."""
+    """Terms and kept terms, each by its lower-case form."""
 
     name: str
     version: str
@@ -65,7 +60,7 @@ class Lexicon:
 
     @property
     def sha256(self) -> str:
-        """Digest of what the lexicon says, whatever the file looks like."""
+        """A hash of what the lexicon says, however the file is written."""
         terms = [
             [term.text, term.side, term.capital, sorted((str(use), word) for use, word in term.becomes.items())]
             for _, term in sorted(self.terms.items())
@@ -74,11 +69,7 @@ class Lexicon:
 
 
 def read_lexicon(path: Path | None = None) -> Lexicon:
-    """Read a lexicon, ours if none is given. One that extends ours takes the place of our pairs with the same terms.
-
-    Raises:
-        AugmentError: when the file cannot be read, or says something impossible.
-    """
+    """Read a lexicon, by default ours. If one extends ours, its pairs replace our pairs that have the same terms."""
     own = _read(OWN_LEXICON)
     if path is None:
         return _build("own", own, OWN_LEXICON)
@@ -93,11 +84,7 @@ def _read(path: Path) -> dict[str, Any]:
         data = read_object(path, f"one object. {_HOW}")
     except SuiteError as exc:
         raise AugmentError(str(exc)) from exc
-    for key in data:
-        if key not in _KEYS:
-            near = get_close_matches(key, _KEYS, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(_KEYS)}."
-            raise AugmentError(f"{path}: key {key!r} is not known. {hint}")
+    _check_keys(path, data, _KEYS)
     if data.get("format") != FORMAT:
         raise _wrong(path, "format", data.get("format"), str(FORMAT))
     for key, kind, expected in (("extends", bool, "true or false"), ("version", str, "a text")):
@@ -116,11 +103,17 @@ def _read(path: Path) -> dict[str, Any]:
     return data
 
 
+def _check_keys(path: Path, data: Mapping[str, Any], known: Sequence[str], place: str = "") -> None:
+    for key in data:
+        if key not in known:
+            raise AugmentError(f"{path}: key {place + key!r} is not known. {suggest(key, known)}")
+
+
 def _extend(own: dict[str, Any], data: dict[str, Any], path: Path) -> dict[str, Any]:
     if sorted(data["sides"]) != sorted(own["sides"]):
         raise AugmentError(
-            f"{path}: extends our lexicon, whose sides are {' and '.join(own['sides'])}, but its own are "
-            f"{' and '.join(data['sides'])}. Name them alike, or remove 'extends'."
+            f"{path}: extends our lexicon, whose sides are {' and '.join(own['sides'])}, but its own sides are "
+            f"{' and '.join(data['sides'])}. Use the same names, or remove 'extends'."
         )
     given = {lower(text) for pair in data["pairs"] for text in pair.terms.values()} | set(data["keep"])
     pairs = [pair for pair in own["pairs"] if not given & {lower(text) for text in pair.terms.values()}]
@@ -132,10 +125,7 @@ def _pair(path: Path, place: str, entry: object, sides: list[str]) -> PairOfTerm
     example = json.dumps(dict(zip(sides, ("...", "..."), strict=True)))
     if not isinstance(entry, dict):
         raise _wrong(path, place, entry, f"an object such as {example}")
-    known = (*sides, "use", "from", "capital", "note")
-    for key in entry:
-        if key not in known:
-            raise AugmentError(f"{path}: key '{place}.{key}' is not known. Known: {', '.join(known)}.")
+    _check_keys(path, entry, (*sides, "use", "from", "capital", "note"), f"{place}.")
     terms = {side: _term(path, f"{place}.{side}", entry.get(side)) for side in sides}
     if len({lower(term) for term in terms.values()}) == 1:
         raise AugmentError(f"{path}: {place} has {terms[sides[0]]!r} on both sides. Remove it.")
@@ -152,7 +142,7 @@ def _kept(path: Path, entries: list[Any]) -> Iterable[tuple[str, str]]:
         if not isinstance(entry, dict) or set(entry) != {"terms", "reason"}:
             raise _wrong(path, place, entry, 'an object {"terms": [...], "reason": "..."}')
         if not isinstance(entry["reason"], str) or not entry["reason"].strip():
-            raise _wrong(path, f"{place}.reason", entry["reason"], "a text that says why")
+            raise _wrong(path, f"{place}.reason", entry["reason"], "a text that gives the reason")
         if not _is_texts(entry["terms"]):
             raise _wrong(path, f"{place}.terms", entry["terms"], "a list of texts")
         for term in entry["terms"]:
@@ -161,7 +151,7 @@ def _kept(path: Path, entries: list[Any]) -> Iterable[tuple[str, str]]:
 
 def _term(path: Path, place: str, value: object) -> str:
     if not isinstance(value, str) or not _TERM.fullmatch(value):
-        raise _wrong(path, place, value, "letters, with spaces, hyphens or apostrophes between them only")
+        raise _wrong(path, place, value, "letters; spaces, hyphens and apostrophes may stand between them")
     return value.replace("’", "'")
 
 
@@ -174,8 +164,8 @@ def _build(name: str, data: dict[str, Any], path: Path) -> Lexicon:
             other, where = sides.setdefault(lower(text), (side, pair.place))
             if other != side:
                 raise AugmentError(
-                    f"{path}: {text!r} stands on both sides ({where} as {other}, {pair.place} as {side}), so it tells "
-                    "no group. Remove one of the pairs."
+                    f"{path}: {text!r} is on both sides ({where} as {other}, {pair.place} as {side}), so it does not "
+                    "tell the groups apart. Remove one of the pairs."
                 )
     terms = {}
     for text, (side, _) in sides.items():
@@ -187,20 +177,20 @@ def _build(name: str, data: dict[str, Any], path: Path) -> Lexicon:
 
 
 def _make_term(path: Path, side: str, pairs: list[PairOfTerms]) -> Term:
-    """Put together what a term becomes."""
+    """Collect what a term becomes."""
     text = pairs[0].terms[side]
-    leaving = [pair for pair in pairs if pair.leaves(side)]
+    leaving = [pair for pair in pairs if pair.only_from in (None, side)]
     if not leaving:
         raise AugmentError(
-            f"{path}: the lexicon is not symmetric: {pairs[0].place} makes {text!r} of another term, but no pair says "
-            f"what {text!r} becomes. Remove 'from' there, or add a pair."
+            f"{path}: the lexicon is not symmetric: {pairs[0].place} turns another term into {text!r}, but no pair "
+            f"says what {text!r} becomes. Remove 'from' there, or add a pair."
         )
     places = " and ".join(pair.place for pair in leaving)
     uses = [pair.use for pair in leaving]
     if len(leaving) > 1 and (None in uses or len(set(uses)) < len(uses)):
         raise AugmentError(
-            f"{path}: {text!r} stands twice, in {places}, so we cannot tell what it becomes. Remove one, give each a "
-            "'use' of its own, or set 'from' where the swap goes one way only."
+            f"{path}: {text!r} appears twice, in {places}, so it is not clear what it becomes. Remove one, give each "
+            "its own 'use', or set 'from' where the swap goes only one way."
         )
     if len(leaving) > 1 and frozenset(uses) not in _DECIDABLE:
         raise AugmentError(
@@ -208,10 +198,9 @@ def _make_term(path: Path, side: str, pairs: list[PairOfTerms]) -> Term:
             "determiner and object, or determiner and independent, can share a form."
         )
     if len({(pair.capital, pair.terms[side]) for pair in leaving}) > 1:
-        raise AugmentError(f"{path}: {text!r} is written or capitalised in two ways, in {places}. Make them alike.")
+        raise AugmentError(f"{path}: {text!r} is written or capitalised in two ways, in {places}. Use one.")
     others = [next(word for name, word in pair.terms.items() if name != side) for pair in leaving]
-    single = len(leaving) == 1
-    becomes = dict(zip([None] if single else uses, others, strict=True))
+    becomes = dict(zip([None] if len(leaving) == 1 else uses, others, strict=True))
     return Term(leaving[0].terms[side], side, becomes, leaving[0].capital)
 
 

@@ -1,4 +1,4 @@
-"""Finds rows that name an occupation: those of our `occupations` suite, or a list in a file."""
+"""Finds texts that name an occupation of our `occupations` suite, or of a list in a file."""
 
 import re
 from collections.abc import Sequence
@@ -12,11 +12,7 @@ _NAME = re.compile(r"\w(?:[\w '’-]*\w)?")
 
 
 def read_names(path: Path | None) -> Sequence[str]:
-    """Give the occupations: of the suite, or one a line of a text file.
-
-    Raises:
-        AugmentError: when the file cannot be read, or holds something else.
-    """
+    """Return the occupations of the suite, or of a text file with one per line."""
     if path is None:
         return [occupation.name for occupation in Occupations().occupations()]
     try:
@@ -30,18 +26,18 @@ def read_names(path: Path | None) -> Sequence[str]:
         name = line.partition("#")[0].strip()
         if name and not _NAME.fullmatch(name):
             raise AugmentError(
-                f"{path}:{number}: is no occupation: only letters, with spaces, hyphens or apostrophes between them. "
-                "Write one a line."
+                f"{path}:{number}: is not an occupation. Write one per line, in letters; spaces, hyphens and "
+                "apostrophes may stand between them."
             )
         if name:
             names.append(name)
     if not names:
-        raise AugmentError(f"{path}: names no occupation. Write one a line.")
+        raise AugmentError(f"{path}: names no occupation. Write one per line.")
     return names
 
 
 class OccupationFinder:
-    """Tells whether a text names one of the occupations, in the singular or the plural."""
+    """Finds the occupations in texts, in the singular or the plural."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)

@@ -1,7 +1,7 @@
-"""What an augmentation did: counts, as a JSON document and as a few lines. It holds terms, and no text of the data."""
+"""What an augmentation did: counts, as a JSON document and as a few lines. They contain no text of the data."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -15,7 +15,7 @@ N_SHOWN = 8
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of rows and of terms. Terms are those of the rows that were copied."""
+    """Counts of rows, and of the terms in the rows that were copied."""
 
     n_read: int = 0
     n_copied: int = 0
@@ -42,8 +42,11 @@ class Tally:
 
 
 def make_report(tally: Tally, lexicon: Lexicon, settings: dict[str, Any]) -> dict[str, Any]:
-    """Give the document that `--report` writes; docs/augment.md has its keys."""
-    n_originals = 0 if settings["swapped_only"] else tally.n_read
+    """Return the document that `--report` writes; docs/augment.md explains its keys."""
+    swapped: Counter[tuple[str, str]] = Counter()
+    for found, n in tally.found.items():
+        swapped[found.term, found.became] += n
+    decided = sorted((found, n) for found, n in tally.found.items() if found.rule is not None)
     return {
         "format": FORMAT,
         "settings": settings,
@@ -55,46 +58,29 @@ def make_report(tally: Tally, lexicon: Lexicon, settings: dict[str, Any]) -> dic
         },
         "rows": {
             "read": tally.n_read,
-            "written": n_originals + tally.n_copied,
+            "written": tally.n_copied + (0 if settings["swapped_only"] else tally.n_read),
             "copied": tally.n_copied,
-            "copied_from": {
-                **{side: tally.from_side[side] for side in lexicon.sides},
-                "both": tally.n_both_sides,
-            },
+            "copied_from": {**{side: tally.from_side[side] for side in lexicon.sides}, "both": tally.n_both_sides},
             "copied_with_terms_left": tally.n_with_left,
             "nothing_to_swap": tally.n_nothing_found,
             "no_occupation": tally.n_no_occupation,
             "missing_text": tally.n_missing_text,
         },
-        "swapped": _swapped(tally),
-        "decided": _decided(tally),
+        "swapped": [{"term": term, "became": became, "n": n} for (term, became), n in _most_first(swapped)],
+        "decided": [{"term": one.term, "became": one.became, "rule": one.rule, "n": n} for one, n in decided],
         "left": {
-            "kept": _left(tally, is_kept=True),
-            "capitalised": _left(tally, is_kept=False),
+            name: dict(_most_first({left.term: n for left, n in tally.left.items() if left.is_kept is is_kept}))
+            for name, is_kept in (("kept", True), ("capitalised", False))
         },
     }
 
 
-def _swapped(tally: Tally) -> list[dict[str, Any]]:
-    counts: Counter[tuple[str, str]] = Counter()
-    for found, n in tally.found.items():
-        counts[found.term, found.became] += n
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [{"term": term, "became": became, "n": n} for (term, became), n in ordered]
-
-
-def _decided(tally: Tally) -> list[dict[str, Any]]:
-    decided = sorted((found, n) for found, n in tally.found.items() if found.rule is not None)
-    return [{"term": found.term, "became": found.became, "rule": found.rule, "n": n} for found, n in decided]
-
-
-def _left(tally: Tally, *, is_kept: bool) -> dict[str, int]:
-    counts = {left.term: n for left, n in tally.left.items() if left.is_kept is is_kept}
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+def _most_first(counts: Mapping[Any, int]) -> list[tuple[Any, int]]:
+    return sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
 def tell(report: dict[str, Any]) -> Iterator[str]:
-    """Give the report as a few lines."""
+    """Yield the report as a few lines."""
     rows = report["rows"]
     yield f"read      {rows['read']:>11,} rows"
     yield f"copied    {rows['copied']:>11,} rows with terms swapped: {_list(rows['copied_from'])}"
@@ -118,7 +104,7 @@ def tell(report: dict[str, Any]) -> Iterator[str]:
     kept, names = (sum(report["left"][why].values()) for why in ("kept", "capitalised"))
     yield (
         f"left      {kept + names:>11,} terms in {rows['copied_with_terms_left']:,} of the copies: {kept:,} that the "
-        f"lexicon keeps, {names:,} taken for a name by their capital"
+        f"lexicon keeps, {names:,} taken for a name because of their capital"
     )
 
 

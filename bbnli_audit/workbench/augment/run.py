@@ -1,37 +1,28 @@
 """Reads training data, swaps, and writes, batch by batch: memory does not grow with the file."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import replacing
 from bbnli_audit.workbench.augment.occupations import OccupationFinder
-from bbnli_audit.workbench.augment.reading import Batch, Source, TextColumns, Texts, find_suffix, open_source
+from bbnli_audit.workbench.augment.reading import Batch, TextColumns, Texts, find_suffix, open_source
 from bbnli_audit.workbench.augment.report import Tally
 from bbnli_audit.workbench.augment.swap import Found, Left, Swapper
-from bbnli_audit.workbench.augment.writing import Writer, open_writer
+from bbnli_audit.workbench.augment.writing import open_writer
 
 
 class Example(NamedTuple):
-    """The texts of a row, before and after."""
-
     before: Texts
     after: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Augmenter:
-    """How rows are copied.
-
-    Attributes:
-        swapper: Swaps texts.
-        occupations: Only rows that name one are copied; None copies all in which something is swapped.
-        has_originals: Whether the rows themselves are written too.
-    """
+    """How rows are copied. With `occupations`, only rows that name one; with `has_originals`, the rows stay, too."""
 
     swapper: Swapper
     occupations: OccupationFinder | None = None
@@ -42,22 +33,19 @@ class Augmenter:
         path: Path,
         out: Path,
         texts: TextColumns,
-        *,
         n_examples: int = 0,
         progress: Callable[[int, float], object] = lambda _n, _share: None,
     ) -> tuple[Tally, list[Example]]:
-        """Write `out` from `path`; `out` is there when all is written, and as it was until then.
-
-        Raises:
-            OptionError: when a path cannot be used.
-            AugmentError: when the data cannot.
-        """
+        """Write `out` from `path`. It stays as it was until everything is written."""
         check_paths(path, out)
         tally = Tally()
         examples: list[Example] = []
         with open_source(path, texts) as source:
             try:
-                with replacing(out.resolve(), "wb") as file, self._open(file, out, source) as writer:
+                with (
+                    replacing(out.resolve(), "wb") as file,
+                    open_writer(file, out, source, self.has_originals) as writer,
+                ):
                     for batch in source.batches:
                         copies = self.copy(batch, tally)
                         writer.write(batch, copies)
@@ -68,19 +56,8 @@ class Augmenter:
                 raise OptionError(f"OUT {out}: cannot be written: {exc.strerror}.") from exc
         return tally, examples
 
-    @contextmanager
-    def _open(self, file: IO[bytes], out: Path, source: Source) -> Iterator[Writer]:
-        writer = open_writer(file, out, source, has_originals=self.has_originals)
-        try:
-            yield writer
-        except BaseException:
-            with suppress(Exception):  # what was written is thrown away; Parquet's writer must not outlive its file
-                writer.close()
-            raise
-        writer.close()
-
     def copy(self, batch: Batch, tally: Tally) -> dict[int, tuple[str, str]]:
-        """Give the texts of the copies, and count."""
+        """Return the texts of the copies by row, and count."""
         copies = {}
         counted = []
         swap, finder = self.swapper.swap, self.occupations
@@ -90,12 +67,10 @@ class Augmenter:
             if premise is None or hypothesis is None:
                 tally.n_missing_text += 1
                 continue
-            if not may_hold:
-                tally.n_nothing_found += 1
-                continue
             found: list[Found] = []
             left: list[Left] = []
-            texts = swap(premise, found, left), swap(hypothesis, found, left)
+            if may_hold:
+                texts = swap(premise, found, left), swap(hypothesis, found, left)
             if not found:
                 tally.n_nothing_found += 1
             elif finder is not None and not (finder.is_in(premise) or finder.is_in(hypothesis)):
@@ -108,19 +83,19 @@ class Augmenter:
 
 
 def check_paths(path: Path, out: Path) -> None:
-    """Refuse what would go wrong before anything is read."""
+    """Refuse paths that would fail, before anything is read."""
     find_suffix(path, "IN")
     find_suffix(out, "OUT")
     if out.is_dir():
-        raise OptionError(f"OUT {out}: is a folder. Give a file.")
+        raise OptionError(f"OUT {out}: is a folder. Name a file.")
     if not out.parent.is_dir():
-        raise OptionError(f"OUT {out}: there is no folder {out.parent}. Make it first.")
+        raise OptionError(f"OUT {out}: there is no folder {out.parent}. Create it first.")
     if is_same_file(path, out):
-        raise OptionError(f"OUT {out}: is the file that is read. Give another name: the original data stays as it is.")
+        raise OptionError(f"OUT {out}: is the same file as IN. Use another name, so that the original data stays.")
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Tell whether two paths lead to one file, also through links."""
+    """Say whether two paths lead to one file, also through links."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()

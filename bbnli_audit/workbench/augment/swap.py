@@ -1,4 +1,4 @@
-"""Swaps the terms of one group for those of the other. Everything else of a text stays as it is, byte for byte."""
+"""Swaps the terms of one group for those of the other. All else in a text stays as it is, byte for byte."""
 
 import re
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from bbnli_audit.workbench.augment.words import any_of, compile_words, lower, ma
 
 _START = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|[\n\"“‘(\[]\s*|\s['-]\s?|['`])$")
 _LONGEST_BEFORE = 6
-# After a capital, another: *Mother Teresa*, *Women's World Cup*.
+# Another capital follows: *Mother Teresa*, *Women's World Cup*.
 _NAME_GOES_ON = re.compile(r"(?:['’]s?)?[ -][A-Z][a-z]")
 
 
 class Found(NamedTuple):
-    """A term of a text: what it became, and by which rule where its form has several uses."""
+    """A term in a text: what it became, and by which rule if its form has several uses."""
 
     term: str
     side: str
@@ -24,20 +24,20 @@ class Found(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A term of a text that stays: the lexicon keeps it, or its capital makes it part of a name."""
+    """A term in a text that stays: the lexicon keeps it, or its capital makes it part of a name."""
 
     term: str
     is_kept: bool
 
 
 class Swapper:
-    """Swaps terms of a lexicon. One regular expression finds them all; names and kept phrases stay."""
+    """Swaps the terms of a lexicon. One regular expression finds them all; names and kept phrases stay."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
         self._find = compile_words(any_of((*lexicon.terms, *lexicon.kept))).finditer
         self._sieve = make_sieve([*lexicon.terms])
-        # Made once: most terms become one other, whatever stands around them.
+        # Made once: most terms always become the same one.
         self._plain = {
             key: Found(term.text, term.side, *term.becomes.values())
             for key, term in lexicon.terms.items()
@@ -45,19 +45,19 @@ class Swapper:
         }
 
     def sift(self, pairs: Sequence[tuple[str | None, str | None]]) -> list[bool]:
-        """Tell which pairs of texts may hold a term: quicker than to look at each, and never wrongly false."""
+        """Say which pairs of texts may contain a term: faster than looking at each, and never wrongly false."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         try:
             texts = pa.array([f"{premise}\n{hypothesis}" for premise, hypothesis in pairs], pa.large_string())
             sifted: list[bool] = pc.match_substring_regex(texts, self._sieve).to_pylist()
-        except (UnicodeEncodeError, pa.ArrowInvalid):  # half a surrogate pair; more terms than RE2 has room for
+        except (UnicodeEncodeError, pa.ArrowInvalid):  # half of a surrogate pair; too many terms for RE2
             return [True] * len(pairs)
         return sifted
 
     def swap(self, text: str, found: list[Found], left: list[Left]) -> str:
-        """Give the text with its terms swapped; add what was found to the lists."""
+        """Return the text with its terms swapped, and add what was found to the lists."""
         parts: list[str] = []
         done = 0
         for match in self._find(lower(text)):
@@ -79,17 +79,17 @@ class Swapper:
 
 
 def _decide(text: str, start: int, end: int, term: Term) -> Found:
-    """Say what a term with several uses becomes there."""
+    """Decide what a term with several uses becomes at this place."""
     use, rule = find_use(text, start, end, term.uses)
     return Found(term.text, term.side, term.becomes[use], rule)
 
 
 def _write(became: str, text: str, start: int, end: int, term: Term) -> str | None:
-    """Give what the term becomes with the capitals it has; None where they make it something else."""
+    """Return what the term becomes, with its capitals; None if they make it something else."""
     word = text[start:end].replace("’", "'")
     if word == term.text:
         return became
-    # A term with a capital in the lexicon is meant as written: *Ms* is a title, *ms* and *MS* are not.
+    # A term with a capital in the lexicon is matched as written: *Ms* is a title, *ms* and *MS* are not.
     if not term.text.islower() or term.capital == "never":
         return None
     if word == _capitalise(term.text):
@@ -102,6 +102,6 @@ def _capitalise(word: str) -> str:
 
 
 def _is_in_name(text: str, start: int, end: int) -> bool:
-    """Tell whether a word with a capital is part of a name: not at a start, or with another capital after it."""
+    """Say whether a capitalised word is part of a name: not at a start, or followed by another capital."""
     is_start = start == 0 or _START.search(text[max(0, start - _LONGEST_BEFORE) : start])
     return not is_start or _NAME_GOES_ON.match(text, end) is not None

@@ -4,23 +4,20 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-# A combining accent belongs to the letter before it; behind @ and # stands a handle.
+# A combining accent belongs to the letter before it; @ and # begin a handle.
 _BEFORE = r"(?<![\w@#])"
 _AFTER = r"(?![\w\u0300-\u036f])"
 
 
 def compile_words(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern to be looked for as whole words, in texts in lower case.
-
-    That is several times as fast as a pattern that ignores case.
-    """
+    """Compile a pattern for whole words in lower-case texts, which is several times as fast as ignoring case."""
     return re.compile(f"{_BEFORE}(?:{pattern}){_AFTER}")
 
 
 def make_sieve(words: Iterable[str]) -> str:
-    """Give a pattern for RE2 that lets through every text with one of the words, and few others.
+    """Return a pattern for RE2 that matches every text with one of the words, and few others.
 
-    RE2 knows word boundaries of ASCII alone, so words that begin or end otherwise are looked for without.
+    RE2 knows word boundaries only for ASCII, so the pattern has none for words that begin or end otherwise.
     """
     found = [word.replace("'", "’") for word in words if "'" in word] + list(words)
     plain = [word for word in found if (word[0] + word[-1]).isascii()]
@@ -30,15 +27,15 @@ def make_sieve(words: Iterable[str]) -> str:
 
 
 def lower(text: str) -> str:
-    """Give the text in lower case and with plain apostrophes, each character where it was.
+    """Return the text in lower case with plain apostrophes, each character at its place.
 
-    One capital alone would become two characters; it is none that a term could hold.
+    Only the capital İ would become two characters; no term can contain it.
     """
     return text.replace("İ", "ı").replace("’", "'").lower()
 
 
 def any_of(words: Iterable[str]) -> str:
-    """Give a pattern for any of the words, longest first, that looks at each letter once."""
+    """Return a pattern for any of the words, longest first, that reads each letter once."""
     tree: dict[str, Any] = {}
     for word in words:
         node = tree
@@ -58,7 +55,7 @@ def _pattern(node: dict[str, Any]) -> str:
 
 
 def plural(noun: str) -> str:
-    """Give the plural of an English noun that is regular, or ends in *-man* or *-person*."""
+    """Return the plural of an English noun that is regular, or ends in *-man* or *-person*."""
     for end, ends in (("person", "people"), ("woman", "women"), ("man", "men")):
         if noun.endswith(end):
             return noun.removesuffix(end) + ends

@@ -1,102 +1,80 @@
-"""Step 6, `counterfactual`: every sample that people found valid gets the same sample with the groups exchanged.
+"""Step 6, `counterfactual`: pairs every sample that people found valid with the same sample, groups exchanged.
 
-Groups are exchanged in the hypothesis alone; the premise stays. Which side a hypothesis is on is what people said.
+Groups are exchanged in the hypothesis only; the premise stays. People decided which side a hypothesis is on.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from bbnli_audit.core.values import Pair, TextPair
 from bbnli_audit.workbench.extend.table import Found, NewPair, Reviewed
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, path_of
 
 VALID, PRO, ANTI = "valid", "pro", "anti"
 _VERDICTS = (VALID, "invalid", "incoherent", "")
-_STANCES = (PRO, ANTI)
 _OPPOSITE = {PRO: ANTI, ANTI: PRO}
 _COUNTED = ("valid_samples", "pairs", "samples", "same_pair", "no_group", "contradicting")
 
-Key = tuple[str, str, str]  # domain, subtopic, hypothesis
+Event = tuple[str, str, int]
 
 
-def make_pairs(found: Sequence[Found], reviewed: Sequence[Reviewed]) -> tuple[list[NewPair], dict[str, dict[str, int]]]:
-    """Give each pair once, and count what became of the valid samples.
+def make_pairs(found: Sequence[Found], reviewed: Sequence[Reviewed]) -> tuple[list[NewPair], Counts]:
+    """Return each pair once, and counts of what became of the valid samples.
 
-    A sample and its counterfactual may both have been found: they are one pair. Where people put both on the same
-    side, found only one of them valid or did not agree on one, it is not sure what the pair says, and it is not kept.
+    If both a sample and its counterfactual were found, they are one pair. The pair is dropped if people put both on the
+    same side, found only one of them valid, or did not agree on one: then it is not certain what the pair says.
     """
-    said: dict[Key, str] = {
-        (row.domain, row.subtopic, row.hypothesis): row.stance if row.verdict == VALID else row.verdict
-        for row in reviewed
-    }
-    counts: dict[str, dict[str, int]] = {}
-    pairs: dict[tuple[str, str, str, str], NewPair] = {}
-    for row in found:
-        path = f"{row.domain}/{row.subtopic}"
-        counted = counts.setdefault(path, dict.fromkeys(_COUNTED, 0))
-        stance = said.get((row.domain, row.subtopic, row.hypothesis))
-        if stance not in _OPPOSITE:
-            continue
-        counted["valid_samples"] += 1
-        if row.hypothesis == row.counterpart:
-            counted["no_group"] += 1
-        elif said.get((row.domain, row.subtopic, row.counterpart), _OPPOSITE[stance]) != _OPPOSITE[stance]:
-            counted["contradicting"] += 1
-        else:
-            sides = (row.hypothesis, row.counterpart) if stance == PRO else (row.counterpart, row.hypothesis)
-            key = (path, row.premise, *sides)
-            if key in pairs:
-                counted["same_pair"] += 1
-                pairs[key] = _also_found(pairs[key], row)
-            else:
-                pairs[key] = _pair(row, *sides)
-    for path, n in _per_subtopic(pairs):
-        counts[path] |= {"pairs": n, "samples": 2 * n}
-    return list(pairs.values()), counts
+    pairs, events = _match(found, reviewed)
+    return pairs, _count(events, pairs)
+
+
+def count_pairs(found: Sequence[Found], reviewed: Sequence[Reviewed], pairs: Sequence[NewPair]) -> Counts:
+    """Count what became of the valid samples, given the pairs that are in the table now."""
+    return _count(_match(found, reviewed)[1], pairs)
+
+
+def count_reviewed(reviewed: Sequence[Reviewed]) -> Counts:
+    """Count the valid hypotheses."""
+    return count_by_subtopic(((path_of(row), VALID, int(row.verdict == VALID)) for row in reviewed), (VALID,))
 
 
 def find_fault(row: Reviewed) -> str | None:
-    """Say what is wrong with a row that people may have changed."""
+    """Say what is wrong with a row, which people may have edited."""
     if row.verdict not in _VERDICTS:
-        return f"verdict is {row.verdict!r:.20}; expected {', '.join(_VERDICTS[:3])}, or nothing for no decision."
-    if row.stance not in (_STANCES if row.verdict == VALID else ("",)):
-        return f"stance is {row.stance!r:.20}; expected pro or anti for what is valid, and nothing for what is not."
+        return f"verdict is {row.verdict!r:.20}; expected {', '.join(_VERDICTS[:3])}, or nothing if undecided."
+    if row.stance not in (_OPPOSITE if row.verdict == VALID else ("",)):
+        return f"stance is {row.stance!r:.20}; expected pro or anti if valid, otherwise nothing."
     return None
 
 
-def _pair(row: Found, pro: str, anti: str) -> NewPair:
-    pair = Pair(row.cluster, TextPair(row.premise, pro), TextPair(row.premise, anti))
-    found_by = ";".join(sorted(row.found_by))
-    return NewPair(
-        row.domain, row.subtopic, pair.id, row.cluster, row.premise, pro, anti, row.strategy, row.word, found_by
-    )
+def _match(found: Sequence[Found], reviewed: Sequence[Reviewed]) -> tuple[list[NewPair], list[Event]]:
+    said = {(path_of(row), row.hypothesis): row.stance if row.verdict == VALID else row.verdict for row in reviewed}
+    pairs: dict[tuple[str, str, str, str], tuple[Found, set[str]]] = {}  # the first row, and who found the pair
+    events: list[Event] = []
+    for row in found:
+        path = path_of(row)
+        stance = said.get((path, row.hypothesis), "")
+        is_valid = stance in _OPPOSITE
+        events.append((path, "valid_samples", int(is_valid)))
+        if not is_valid:
+            continue
+        if row.hypothesis == row.counterpart:
+            events.append((path, "no_group", 1))
+        elif said.get((path, row.counterpart), _OPPOSITE[stance]) != _OPPOSITE[stance]:
+            events.append((path, "contradicting", 1))
+        else:
+            sides = (row.hypothesis, row.counterpart) if stance == PRO else (row.counterpart, row.hypothesis)
+            key = (path, row.premise, *sides)
+            events.append((path, "same_pair", int(key in pairs)))
+            pairs.setdefault(key, (row, set()))[1].update(row.found_by)
+    return [_pair(row, pro, anti, found_by) for (_, _, pro, anti), (row, found_by) in pairs.items()], events
 
 
-def _also_found(pair: NewPair, row: Found) -> NewPair:
-    return pair._replace(found_by=";".join(sorted({*pair.found_by.split(";"), *row.found_by})))
+def _pair(row: Found, pro: str, anti: str, found_by: Iterable[str]) -> NewPair:
+    name = Pair(row.cluster, TextPair(row.premise, pro), TextPair(row.premise, anti)).id
+    source = (row.domain, row.subtopic, name, row.cluster, row.premise)
+    return NewPair(*source, pro, anti, row.strategy, row.word, ";".join(sorted(found_by)))
 
 
-def _per_subtopic(pairs: Mapping[tuple[str, str, str, str], NewPair]) -> Iterator[tuple[str, int]]:
-    paths = [key[0] for key in pairs]
-    yield from ((path, paths.count(path)) for path in dict.fromkeys(paths))
-
-
-def count_reviewed(reviewed: Sequence[Reviewed]) -> dict[str, dict[str, int]]:
-    """Count the valid hypotheses."""
-    counts: dict[str, dict[str, int]] = {}
-    for row in reviewed:
-        found = counts.setdefault(f"{row.domain}/{row.subtopic}", {VALID: 0})
-        found[VALID] += row.verdict == VALID
-    return counts
-
-
-def count_pairs(
-    found: Sequence[Found], reviewed: Sequence[Reviewed], pairs: Sequence[NewPair]
-) -> dict[str, dict[str, int]]:
-    """Count what became of the valid samples, with the pairs that are there."""
-    _, counts = make_pairs(found, reviewed)
-    for counted in counts.values():
-        counted |= {"pairs": 0, "samples": 0}
-    for pair in pairs:
-        counted = counts.setdefault(f"{pair.domain}/{pair.subtopic}", dict.fromkeys(_COUNTED, 0))
-        counted["pairs"] += 1
-        counted["samples"] += 2
-    return counts
+def _count(events: Iterable[Event], pairs: Iterable[NewPair]) -> Counts:
+    of_pairs = ((path_of(pair), name, n) for pair in pairs for name, n in (("pairs", 1), ("samples", 2)))
+    return count_by_subtopic((*events, *of_pairs), _COUNTED)

@@ -1,31 +1,40 @@
-"""Step 3, `fill`: the likeliest whole words of a masked language model, which reads the hypothesis alone."""
+"""Step 3, `fill`: the most likely whole words of a masked language model, which reads the hypothesis alone."""
 
+import json
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.errors import ModelError, WorkbenchError
 from bbnli_audit.core.files import hash_file
 from bbnli_audit.models.checkpoint import check_contents, hash_contents
 from bbnli_audit.models.inference.progress import Progress, Silent, tell_time
 from bbnli_audit.models.language_model.token_probability import MASKED, lm_kind
-from bbnli_audit.workbench.extend.journal import Journal
 from bbnli_audit.workbench.extend.mask import MASK
 from bbnli_audit.workbench.extend.table import Sample, Word
-from bbnli_audit.workbench.extend.words import is_group, whole_words
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, path_of
 
 if TYPE_CHECKING:
     from bbnli_audit.models.language_model.scoring import LanguageModel
 
 SCHEME = "fill 1"
-# Words looked at for each one wanted: some are the names of groups.
-_SPARE = 20
+_SPARE = 20  # words requested beyond those wanted, since some are names of groups
 _AT_ONCE = 512
 _N_TIMED = 32
+# How tokenizers mark the start of a word (byte-level BPE, SentencePiece). WordPiece marks the other pieces instead.
+_STARTS = ("Ġ", "▁")
+_MARKED = 0.05
+_PIECE = "##"
+_ONE_LETTER = frozenset("ai")
+_PLURALS = {"men": "man", "women": "woman", "people": "person", "children": "child", "wives": "wife"}
 
 Groups = Mapping[tuple[str, str], tuple[str, str]]  # by domain and subtopic
-Proposed = Sequence[tuple[str, float]]  # words and their probabilities, likeliest first
+Proposed = Sequence[tuple[str, float]]  # words and their probabilities, most likely first
 
 
 class MaskedModel(NamedTuple):
@@ -35,25 +44,16 @@ class MaskedModel(NamedTuple):
     folder: Path
     fingerprint: str
 
-    def open(self, device: str = "auto") -> "LanguageModel":
-        from bbnli_audit.models.language_model.scoring import LanguageModel
-
-        return LanguageModel(self.name, self.folder, is_causal=False, device=device)
-
 
 def find_masked_model(name: str) -> MaskedModel:
-    """Find the model without loading it.
-
-    Raises:
-        ModelError: when it is no masked language model.
-    """
+    """Find the model without loading it, and refuse any other kind of model."""
     folder = Path(name)
     if not folder.is_dir():
-        raise ModelError(f"--model={name}: there is no such folder. Give a masked language model (…ForMaskedLM).")
+        raise ModelError(f"--model={name}: there is no such folder. Name a masked language model (…ForMaskedLM).")
     if lm_kind(folder) != MASKED:
         raise ModelError(
-            f"--model={name}: is no masked language model, so it cannot propose words for a mask. Give the folder of "
-            "one whose config.json names …ForMaskedLM."
+            f"--model={name}: is not a masked language model, so it cannot propose words for a mask. Name the folder "
+            "of one whose config.json says …ForMaskedLM."
         )
     check_contents(name, folder)
     return MaskedModel(folder.resolve().name, folder, hash_contents(f"{SCHEME}\n", folder, hash_file))
@@ -65,54 +65,96 @@ def fill(
     top: int,
     propose: Callable[[Sequence[str], int], Iterator[tuple[int, Proposed]]],
 ) -> list[Word]:
-    """Give the `top` words of each distinct masked hypothesis of each subtopic.
+    """Return the `top` words for each distinct masked hypothesis of each subtopic.
 
-    Args:
-        samples: What `expand` gave.
-        groups: The names of the groups of each subtopic: a group's own name fills no mask.
-        top: How many words.
-        propose: Gives the likeliest words of texts with a mask: the place of the text, and its words.
+    The names of a subtopic's groups never fill a mask. `propose` takes texts with a mask and a number of words; it
+    yields the index of each text with its words.
     """
     hypotheses = list(dict.fromkeys((sample.domain, sample.subtopic, sample.masked) for sample in samples))
     texts = list(dict.fromkeys(masked for _, _, masked in hypotheses))
     found = {texts[at]: words for at, words in propose(texts, top + _SPARE)}
-    return [
-        Word(domain, subtopic, masked, rank, word, probability)
-        for domain, subtopic, masked in hypotheses
-        for rank, (word, probability) in enumerate(_choose(found[masked], groups[domain, subtopic], top), start=1)
-    ]
+    filled: list[Word] = []
+    for domain, subtopic, masked in hypotheses:
+        chosen = [entry for entry in found[masked] if not is_group(entry[0], groups[domain, subtopic])][:top]
+        filled += (Word(domain, subtopic, masked, rank, *entry) for rank, entry in enumerate(chosen, start=1))
+    return filled
 
 
-def _choose(words: Proposed, groups: tuple[str, str], top: int) -> list[tuple[str, float]]:
-    return [entry for entry in words if not is_group(entry[0], groups)][:top]
+class Journal:
+    """What has been finished so far, as JSON lines, so that a killed step continues where it stopped.
+
+    The first line identifies the work. Lines of other work and a truncated line are ignored.
+    """
+
+    def __init__(self, path: Path, work: Mapping[str, Any]) -> None:
+        self._path = path
+        self._work = json.dumps({"work": work}, sort_keys=True)
+
+    def read(self) -> Iterator[Any]:
+        """Yield what was finished. A file of other work starts over."""
+        try:
+            lines = self._path.read_text(encoding="utf-8", errors="replace").split("\n")
+        except FileNotFoundError:
+            lines = []
+        except OSError as exc:
+            raise WorkbenchError(f"{self._path}: cannot be read: {exc.strerror}. Remove it.") from exc
+        if lines[:1] != [self._work]:
+            self._start([])
+            return
+        whole = [line for line in lines[1:-1] if _is_json(line)]  # text after the last newline is truncated
+        if len(whole) != len(lines) - 2 or lines[-1]:
+            self._start(whole)
+        yield from map(json.loads, whole)
+
+    def add(self, entry: Any) -> None:
+        """Save one entry. It is on the disk when this returns."""
+        self._write(f"{json.dumps(entry, ensure_ascii=False)}\n", "a")
+
+    def remove(self) -> None:
+        with suppress(OSError):
+            self._path.unlink()
+
+    def _start(self, lines: list[str]) -> None:
+        self._write("".join(f"{line}\n" for line in (self._work, *lines)), "w")
+
+    def _write(self, text: str, mode: str) -> None:
+        try:
+            with self._path.open(mode, encoding="utf-8", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as exc:
+            raise WorkbenchError(f"{self._path}: cannot be written: {exc.strerror}.") from exc
 
 
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
 class Filler:
-    """Proposes words with a masked language model; the model is loaded when a text is not in the journal."""
+    """Proposes words with a masked language model, which is loaded only if a text is not in the journal."""
 
-    def __init__(
-        self,
-        model: MaskedModel,
-        journal: Journal,
-        *,
-        device: str = "auto",
-        progress: Progress | None = None,
-        say: Callable[[str], object] = lambda _: None,
-    ) -> None:
-        self._model = model
-        self._journal = journal
-        self._device = device
-        self._progress = progress or Silent()
-        self._say = say
+    model: MaskedModel
+    journal: Journal
+    device: str = "auto"
+    progress: Progress = field(default_factory=Silent)
+    say: Callable[[str], object] = lambda _: None
 
     def propose(self, texts: Sequence[str], n_words: int) -> Iterator[tuple[int, Proposed]]:
-        """Give the likeliest words of each text; what is found is kept at once."""
-        known: dict[str, Proposed] = dict(filter(None, map(_read_entry, self._journal.read())))
+        """Yield the most likely words of each text, saving each result at once."""
+        from bbnli_audit.models.language_model.scoring import LanguageModel
+
+        known: dict[str, Proposed] = dict(filter(None, map(_read_entry, self.journal.read())))
         missing = [at for at, text in enumerate(texts) if text not in known]
         yield from ((at, known[text]) for at, text in enumerate(texts) if text in known)
         if not missing:
             return
-        model = self._model.open(self._device)
+        model = LanguageModel(self.model.name, self.model.folder, is_causal=False, device=self.device)
         tokenizer = model.tokenizer
         words = whole_words(
             tokenizer.get_vocab(), model.encoder.special, lambda token: tokenizer.convert_tokens_to_string([token])
@@ -120,18 +162,18 @@ class Filler:
         started = time.monotonic()
         list(self._predict(model, [texts[at] for at in missing[:_N_TIMED]], words, n_words))
         seconds = (time.monotonic() - started) * len(missing) / min(_N_TIMED, len(missing))
-        self._say(f"{len(missing):,} masked hypotheses: about {tell_time(seconds)}.")
-        self._progress.begin(len(missing), sum(len(texts[at]) for at in missing))
+        self.say(f"{len(missing):,} masked hypotheses: about {tell_time(seconds)}.")
+        self.progress.begin(len(missing), sum(len(texts[at]) for at in missing))
         try:
             for start in range(0, len(missing), _AT_ONCE):
                 some = missing[start : start + _AT_ONCE]
                 for place, found in self._predict(model, [texts[at] for at in some], words, n_words):
                     at = some[place]
-                    self._journal.add([texts[at], found])
-                    self._progress.step(1, len(texts[at]))
+                    self.journal.add([texts[at], found])
+                    self.progress.step(1, len(texts[at]))
                     yield at, found
         finally:
-            self._progress.end()
+            self.progress.end()
 
     def _predict(
         self, model: "LanguageModel", texts: Sequence[str], words: Mapping[str, int], n_words: int
@@ -141,7 +183,7 @@ class Filler:
         mask = model.tokenizer.mask_token
         encoded = model.encoder.encode([text.replace(MASK, mask) for text in texts])
         if any(tokens.is_truncated for tokens in encoded):
-            raise ModelError(f"{self._model.name}: a hypothesis is longer than the model takes. Shorten the template.")
+            raise ModelError(f"{self.model.name}: a hypothesis is too long for the model. Shorten the template.")
         names = list(words)
         for places, probabilities in model.read_masks([tokens.ids for tokens in encoded], list(words.values())):
             for place, row in zip(places, probabilities, strict=True):
@@ -149,17 +191,43 @@ class Filler:
                 yield place, [(names[at], float(f"{row[at]:.6g}")) for at in order]
 
 
-def find_fault(row: Sample, groups: Groups) -> str | None:
-    """Say what is wrong with a row that people may have changed."""
-    if (row.domain, row.subtopic) not in groups:
-        return f"the suite has no subtopic {row.domain}/{row.subtopic}. Mend it, or do `expand` again."
-    if row.masked.count(MASK) != 1 or row.counterpart.count(MASK) != 1:
-        return f"masked and counterpart must have one {MASK} each. Mend it, or do `expand` again."
-    return None
+def whole_words(
+    vocabulary: Mapping[str, int], special: Collection[int], decode: Callable[[str], str] = str
+) -> dict[str, int]:
+    """Return the tokens that are whole words: no pieces, punctuation, numbers, single letters or special tokens.
+
+    If one word has two tokens, with and without a capital, both stay: to the model they are different words. `decode`
+    returns the text of a token, which byte-level tokens do not show.
+    """
+    # A vocabulary may contain such a letter without using it as a mark.
+    shares = {start: sum(token.startswith(start) for token in vocabulary) / len(vocabulary) for start in _STARTS}
+    mark = next((start for start, share in shares.items() if share > _MARKED), None)
+    found: dict[str, int] = {}
+    for token, number in sorted(vocabulary.items(), key=lambda entry: entry[1]):
+        if number in special or (mark is not None and not token.startswith(mark)) or token.startswith(_PIECE):
+            continue
+        word = decode(token).strip().removeprefix(mark or "")
+        if word.isalpha() and (len(word) > 1 or word.lower() in _ONE_LETTER):
+            found.setdefault(word, number)
+    return found
+
+
+def is_group(word: str, groups: Collection[str]) -> bool:
+    """Say whether a word is the name of a group, or part of it, in the singular or the plural."""
+    names = {_singular(part) for group in groups for part in group.lower().replace("-", " ").split()}
+    return _singular(word.lower()) in names
+
+
+def _singular(word: str) -> str:
+    if word in _PLURALS:
+        return _PLURALS[word]
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
 def _read_entry(entry: Any) -> tuple[str, Proposed] | None:
-    """Read a line of the journal; what is no such line is left out, and computed again."""
+    """Read a journal entry. One of another shape is ignored and computed again."""
     try:
         text, words = entry
         return str(text), [(str(word), float(probability)) for word, probability in words]
@@ -167,17 +235,18 @@ def _read_entry(entry: Any) -> tuple[str, Proposed] | None:
         return None
 
 
-def count(samples: Sequence[Sample], words: Sequence[Word]) -> dict[str, dict[str, int]]:
-    """Count filled samples: each masked sample with each of its words."""
-    n_words: dict[tuple[str, str], int] = {}
-    for word in words:
-        key = (f"{word.domain}/{word.subtopic}", word.masked)
-        n_words[key] = n_words.get(key, 0) + 1
-    counts: dict[str, dict[str, int]] = {}
-    for sample in samples:
-        path = f"{sample.domain}/{sample.subtopic}"
-        found = counts.setdefault(path, {"filled_hypotheses": 0, "filled_samples": 0})
-        found["filled_samples"] += n_words.get((path, sample.masked), 0)
-    for (path, _), n in n_words.items():
-        counts[path]["filled_hypotheses"] += n
-    return counts
+def find_fault(row: Sample, groups: Groups) -> str | None:
+    """Say what is wrong with a row, which people may have edited."""
+    if (row.domain, row.subtopic) not in groups:
+        return f"the suite has no subtopic {path_of(row)}. Fix that line, or repeat `expand`."
+    if row.masked.count(MASK) != 1 or row.counterpart.count(MASK) != 1:
+        return f"masked and counterpart must each have one {MASK}. Fix that line, or repeat `expand`."
+    return None
+
+
+def count(samples: Sequence[Sample], words: Sequence[Word]) -> Counts:
+    """Count filled hypotheses, and filled samples: each masked sample with each of its words."""
+    n_words = Counter((path_of(word), word.masked) for word in words)
+    of_samples = ((path_of(row), "filled_samples", n_words[path_of(row), row.masked]) for row in samples)
+    of_hypotheses = ((path, "filled_hypotheses", n) for (path, _), n in n_words.items())
+    return count_by_subtopic((*of_samples, *of_hypotheses), ("filled_hypotheses", "filled_samples"))

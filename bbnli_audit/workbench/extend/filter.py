@@ -8,7 +8,7 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.workbench.extend.mask import MASK
 from bbnli_audit.workbench.extend.models import LABEL_NAMES, NEUTRAL, NliModel
 from bbnli_audit.workbench.extend.table import Found, Item, Sample, Word
-from bbnli_audit.workbench.review.items import item_id
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, item_id, path_of
 
 
 class Candidate(NamedTuple):
@@ -18,53 +18,42 @@ class Candidate(NamedTuple):
     word: str
 
     @property
-    def hypothesis(self) -> str:
-        return put_in(self.sample.masked, self.word)
-
-    @property
-    def counterpart(self) -> str:
-        return put_in(self.sample.counterpart, self.word)
-
-    @property
     def text(self) -> TextPair:
-        return TextPair(self.sample.premise, self.hypothesis)
-
-    @property
-    def path(self) -> str:
-        return f"{self.sample.domain}/{self.sample.subtopic}"
+        return TextPair(self.sample.premise, put_in(self.sample.masked, self.word))
 
 
 def put_in(masked: str, word: str) -> str:
-    """Put a word in the place of the mask; with a capital where a sentence begins."""
+    """Replace the mask by a word, with a capital at the start of the sentence."""
     return masked.replace(MASK, word[:1].upper() + word[1:] if masked.startswith(MASK) else word)
 
 
 def find_fault(row: Found) -> str | None:
-    """Say what is wrong with a row that people may have changed."""
+    """Say what is wrong with a row, which people may have edited."""
     try:
         labels = json.loads(row.labels)
     except ValueError:
         labels = None
     if not isinstance(labels, dict) or not labels or not set(labels.values()) <= set(LABEL_NAMES):
-        return f"labels is no JSON object of model and label ({', '.join(LABEL_NAMES)}). Mend it, or do `filter` again."
+        names = ", ".join(LABEL_NAMES)
+        return f"labels is not a JSON object of models and labels ({names}). Fix that line, or repeat `filter`."
     return None
 
 
 def make_candidates(samples: Sequence[Sample], words: Sequence[Word]) -> list[Candidate]:
-    """Put the words in; a text that several masks lead to is there once."""
-    of_hypothesis: dict[tuple[str, str, str], list[str]] = {}
+    """Put the words in. A text that several masks lead to appears once."""
+    of_hypothesis: dict[tuple[str, str], list[str]] = {}
     for word in words:
-        of_hypothesis.setdefault((word.domain, word.subtopic, word.masked), []).append(word.word)
+        of_hypothesis.setdefault((path_of(word), word.masked), []).append(word.word)
     found: dict[tuple[str, TextPair], Candidate] = {}
     for sample in samples:
-        for filled in of_hypothesis.get((sample.domain, sample.subtopic, sample.masked), ()):
+        for filled in of_hypothesis.get((path_of(sample), sample.masked), ()):
             candidate = Candidate(sample, filled)
-            found.setdefault((candidate.path, candidate.text), candidate)
+            found.setdefault((path_of(sample), candidate.text), candidate)
     return list(found.values())
 
 
 def keep_found(candidates: Sequence[Candidate], models: Sequence[NliModel]) -> list[Found]:
-    """Keep what is not neutral for one of the models at least."""
+    """Keep what at least one of the models does not call neutral."""
     texts = [candidate.text for candidate in candidates]
     labels = {model.name: model.labels(texts) for model in models}
     return [
@@ -75,56 +64,34 @@ def keep_found(candidates: Sequence[Candidate], models: Sequence[NliModel]) -> l
 
 
 def _found(candidate: Candidate, labels: Mapping[str, str]) -> Found:
-    sample = candidate.sample
-    return Found(
-        sample.domain,
-        sample.subtopic,
-        sample.sample,
-        sample.cluster,
-        sample.strategy,
-        sample.premise,
-        candidate.hypothesis,
-        candidate.counterpart,
-        sample.masked,
-        candidate.word,
-        json.dumps(labels),
-    )
+    sample, word = candidate
+    texts = (*candidate.text, put_in(sample.counterpart, word))
+    source = (sample.domain, sample.subtopic, sample.sample, sample.cluster, sample.strategy)
+    return Found(*source, *texts, sample.masked, word, json.dumps(labels))
 
 
 def make_items(found: Sequence[Found]) -> list[Item]:
-    """Give each distinct hypothesis once, for people to judge."""
+    """Return each distinct hypothesis once, for people to judge."""
     items: dict[str, Item] = {}
     for row in found:
         name = item_id(row.domain, row.subtopic, row.hypothesis)
-        known = items.get(name)
-        if known is None:
-            items[name] = Item(name, row.domain, row.subtopic, row.hypothesis, row.masked, row.word, row.premise, 1)
-        else:
-            items[name] = known._replace(n_samples=known.n_samples + 1)
+        new = Item(name, row.domain, row.subtopic, row.hypothesis, row.masked, row.word, row.premise, 0)
+        known = items.get(name, new)
+        items[name] = known._replace(n_samples=known.n_samples + 1)
     return list(items.values())
 
 
 def count(
     candidates: Sequence[Candidate], found: Sequence[Found], items: Sequence[Item], models: Sequence[NliModel]
-) -> dict[str, dict[str, int]]:
-    """Count what was looked at, what is kept, and what each model found."""
-    counts: dict[str, dict[str, int]] = {}
-    empty = {"candidates": 0, "kept_samples": 0, "kept_hypotheses": 0}
-    empty |= {f"found_by {model.name}": 0 for model in models}
-    for path, name in _events(candidates, found, items):
-        found_there = counts.setdefault(path, dict(empty))
-        found_there[name] = found_there.get(name, 0) + 1
-    return counts
+) -> Counts:
+    """Count the candidates, what was kept, and what each model found."""
 
+    def events() -> Iterator[tuple[str, str, int]]:
+        yield from ((path_of(candidate.sample), "candidates", 1) for candidate in candidates)
+        for row in found:
+            yield path_of(row), "kept_samples", 1
+            yield from ((path_of(row), f"found_by {name}", 1) for name in row.found_by)
+        yield from ((path_of(item), "kept_hypotheses", 1) for item in items)
 
-def _events(
-    candidates: Sequence[Candidate], found: Sequence[Found], items: Sequence[Item]
-) -> Iterator[tuple[str, str]]:
-    for candidate in candidates:
-        yield candidate.path, "candidates"
-    for row in found:
-        path = f"{row.domain}/{row.subtopic}"
-        yield path, "kept_samples"
-        yield from ((path, f"found_by {name}") for name in row.found_by)
-    for item in items:
-        yield f"{item.domain}/{item.subtopic}", "kept_hypotheses"
+    by_model = (f"found_by {model.name}" for model in models)
+    return count_by_subtopic(events(), ("candidates", "kept_samples", "kept_hypotheses", *by_model))

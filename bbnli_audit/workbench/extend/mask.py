@@ -1,22 +1,23 @@
-"""Step 1, `mask`: proposes hypothesis templates with one mask, or checks those that somebody wrote."""
+"""Step 1, `mask`: proposes hypothesis templates with one mask, or checks templates that people wrote."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bbnli_audit.core.errors import WorkbenchError, suggest
 from bbnli_audit.suites.template_file import PLACEHOLDER, TemplateFile
-from bbnli_audit.workbench.extend.table import MaskedTemplate, read_lines
+from bbnli_audit.workbench.extend.table import MaskedTemplate, read_table
+from bbnli_audit.workbench.workspace import Counts, path_of
 
 MASK = "[MASK]"
 GROUPS = ("GROUP1", "GROUP2")
-# A verb masked; a word of a list masked; a mask added beside such a word.
+# Mask a verb, mask a word from a word list, or add a mask before such a word.
 VERB, SLOT, ADDED = "verb", "slot", "added"
 STRATEGIES = (VERB, SLOT, ADDED)
 
 _AFTER_GROUP = re.compile(r"\{\{\s*GROUP[12]\s*\}\}(?P<rest>(?: [a-z']+)+)")
-# A verb after a plural has no -s, so what has one is a noun.
+# After a plural, a verb has no -s; a word that has one is a noun.
 _GROUP_AND_NOUN = re.compile(r"\{\{\s*GROUP[12]\s*\}\} (?:[a-z]+s|[a-z]*men|people)\b")
 _COPULA = frozenset("am are be been being is was were".split())  # noqa: SIM905 - as one reads them
 _SKIPPED = _COPULA | frozenset(
@@ -33,9 +34,9 @@ _DETERMINERS = frozenset(("a", "an", "the", "no", "some", "more", "less", "their
 
 
 def propose(file: TemplateFile, strategies: Sequence[str] = STRATEGIES) -> Iterator[MaskedTemplate]:
-    """Propose masked templates of a subtopic, for people to look at.
+    """Propose masked templates of a subtopic, for people to check.
 
-    A template that names no group in the hypothesis is left out: it has no counterfactual.
+    A hypothesis that names no group is left out: it has no counterfactual.
     """
     with_noun = [_GROUP_AND_NOUN.search(one.template) is not None for one in file.hypotheses]
     is_adjective = 2 * sum(with_noun) > len(with_noun)
@@ -62,14 +63,10 @@ def propose(file: TemplateFile, strategies: Sequence[str] = STRATEGIES) -> Itera
 
 
 def mask_verbs(template: str, *, is_adjective: bool = False) -> Iterator[str]:
-    """Mask what looks like the verb that a group does: the first word after the group that can be one.
+    """Mask what looks like the verb of a group: the first word after the group that can be one.
 
-    There is no parser here: words that cannot be verbs are skipped by lists, and after a form of "be" only -ing and
-    -ed forms count. People look at what this finds.
-
-    Args:
-        template: A hypothesis.
-        is_adjective: Whether a noun follows the group, as in "northern towns".
+    There is no parser. Lists exclude words that cannot be verbs, and after a form of "be" only -ing and -ed forms
+    count. People check the result. `is_adjective` says that a noun follows the group, as in "northern towns".
     """
     for after in _AFTER_GROUP.finditer(template):
         words = list(re.finditer(r"[a-z']+", after["rest"]))[is_adjective:]
@@ -95,41 +92,37 @@ def _find_verb(words: Sequence[str]) -> int | None:
 
 
 def read_templates(path: Path, files: Sequence[TemplateFile]) -> list[MaskedTemplate]:
-    """Read masked templates that somebody wrote, and refuse what the next steps could not use.
+    """Read masked templates that people wrote, and refuse those that the next steps could not use."""
+    known = {f"{file.domain}/{file.name}": file for file in files}
+    seen: set[tuple[str, str]] = set()
 
-    Raises:
-        WorkbenchError: naming the file, the line and what is wrong there. No message quotes a sentence.
-    """
-    known = {(file.domain, file.name): file for file in files}
-    rows: dict[tuple[str, str, str], MaskedTemplate] = {}
-    for line, values in read_lines(path, MaskedTemplate._fields):
-        row = MaskedTemplate(**{column: values[column] for column in MaskedTemplate._fields})
-        subtopic = known.get((row.domain, row.subtopic))
-        fault = _fault(row, subtopic, known)
-        if fault is None and (row.domain, row.subtopic, row.masked) in rows:
-            fault = "has the same masked template as an earlier line. Remove one."
-        if fault is not None:
-            raise WorkbenchError(f"{path}:{line}: {fault}")
-        rows[row.domain, row.subtopic, row.masked] = row
+    def find_fault(row: MaskedTemplate) -> str | None:
+        fault = _find_fault(row, known)
+        if fault is None and (path_of(row), row.masked) in seen:
+            return "has the same masked template as an earlier line. Remove one."
+        seen.add((path_of(row), row.masked))
+        return fault
+
+    rows = read_table(path, MaskedTemplate, find_fault)
     if not rows:
-        raise WorkbenchError(f"{path}: holds no masked template, so there is nothing to extend.")
-    return list(rows.values())
+        raise WorkbenchError(f"{path}: has no masked templates, so there is nothing to extend.")
+    return rows
 
 
-def _fault(row: MaskedTemplate, file: TemplateFile | None, known: "dict[tuple[str, str], TemplateFile]") -> str | None:
+def _find_fault(row: MaskedTemplate, known: Mapping[str, TemplateFile]) -> str | None:
+    """Say what is wrong with a row, without quoting a sentence."""
+    file = known.get(path_of(row))
     if file is None:
-        names = ["/".join(key) for key in known]
-        given = f"{row.domain}/{row.subtopic}"
-        return f"the suite has no subtopic {given!r}. {suggest(given, names)}"
+        return f"the suite has no subtopic {path_of(row)!r}. {suggest(path_of(row), known)}"
     if not re.fullmatch(r"h\d+", row.template) or int(row.template[1:]) >= len(file.hypotheses):
         last = f"h{len(file.hypotheses) - 1:02d}"
-        return f"template is {row.template!r:.20}; expected which hypothesis it comes from, h00 to {last}."
+        return f"template is {row.template!r:.20}; expected the hypothesis it comes from, h00 to {last}."
     n_masks = row.masked.count(MASK)
     if n_masks != 1:
         return f"the masked template has {n_masks} masks; expected one {MASK}."
-    slots = set(PLACEHOLDER.findall(row.masked))
-    for slot in sorted(slots - {*GROUPS, *file.words}):
-        return f"uses {{{{{slot}}}}}, which is no group and no word list of it. {suggest(slot, (*GROUPS, *file.words))}"
+    for slot in sorted({*PLACEHOLDER.findall(row.masked)} - {*GROUPS, *file.words}):
+        hint = suggest(slot, (*GROUPS, *file.words))
+        return f"uses {{{{{slot}}}}}, which is neither a group nor a word list of the subtopic. {hint}"
     if not names_group(row.masked):
         return "names no group ({{GROUP1}} or {{GROUP2}}), so exchanging the groups would change nothing."
     return None
@@ -139,15 +132,15 @@ def names_group(template: str) -> bool:
     return any(slot in GROUPS for slot in PLACEHOLDER.findall(template))
 
 
-def count(rows: Sequence[MaskedTemplate], files: Sequence[TemplateFile]) -> dict[str, dict[str, int]]:
-    """Count hypothesis templates and masked ones, by strategy."""
-    strategies: dict[str, Counter[str]] = {}
-    for row in rows:
-        strategies.setdefault(f"{row.domain}/{row.subtopic}", Counter())[row.strategy] += 1
-    counts = {}
-    for file in files:
-        path = f"{file.domain}/{file.name}"
-        found = strategies.get(path, Counter())
-        counts[path] = {"hypotheses": len(file.hypotheses), "masked_templates": found.total()}
-        counts[path] |= {strategy: found[strategy] for strategy in STRATEGIES}
-    return counts
+def count(rows: Sequence[MaskedTemplate], files: Sequence[TemplateFile]) -> Counts:
+    """Count hypothesis templates and masked templates, the latter also by strategy."""
+    of_subtopic = Counter(map(path_of, rows))
+    of_strategy = Counter((path_of(row), row.strategy) for row in rows)
+    return {
+        path: {
+            "hypotheses": len(file.hypotheses),
+            "masked_templates": of_subtopic[path],
+            **{strategy: of_strategy[path, strategy] for strategy in STRATEGIES},
+        }
+        for path, file in ((f"{file.domain}/{file.name}", file) for file in files)
+    }

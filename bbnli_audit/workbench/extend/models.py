@@ -9,24 +9,26 @@ from typing import TYPE_CHECKING
 
 from bbnli_audit.audit.proof import prove
 from bbnli_audit.core.errors import ModelError, OptionError
-from bbnli_audit.core.results.audit import GENERATIVE, LIKELIHOOD
+from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import Control, Label, TextPair
 from bbnli_audit.models.classifier.labels import is_two_label
-from bbnli_audit.models.find import PLANTED, check_model
-from bbnli_audit.models.inference.opening import Inference, OpenedModel
+from bbnli_audit.models.inference.opening import OpenedModel, plan_model
 from bbnli_audit.models.inference.progress import Progress
-from bbnli_audit.models.language_model.asking import SERVED
+from bbnli_audit.models.planted import PLANTED
+from bbnli_audit.models.served.server_client import SERVED
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+LABEL_NAMES = tuple(label.value for label in Label)
+NEUTRAL = LABEL_NAMES.index(Label.NEUTRAL.value)
 _N_TIMED = 128
 
 
 @dataclass(frozen=True, slots=True)
 class NliModel:
-    """A model that labels samples. `given` is how the user named it."""
+    """A model that labels samples. `given` is the name the user gave."""
 
     given: str
     name: str
@@ -38,66 +40,60 @@ class NliModel:
         return self.opened.predictor.info.fingerprint
 
     def labels(self, texts: Sequence[TextPair]) -> "NDArray[np.intp]":
-        """Give the label of each text as a column of `Label`'s order."""
+        """Return the label of each text as its place in `Label`."""
         labels: NDArray[np.intp] = self.opened.predictor.predict(texts).probabilities.argmax(axis=1)
         return labels
 
     def check_skill(self, controls: Sequence[Control]) -> float | None:
-        """Prove the model, and give its share of right controls.
-
-        Raises:
-            ModelError: when it answers no better than the best answer that never looks at the text.
-        """
+        """Prove the model and return its accuracy on the controls; refuse one that is no better than a constant."""
         skill = prove(self.opened.predictor, controls).skill
         if skill.control_accuracy is not None and skill.control_accuracy <= skill.best_constant:
             raise ModelError(
                 f"{self.given} gets {skill.control_accuracy:.3f} of {skill.n_controls} controls right; always the same "
-                f"answer would get {skill.best_constant:.3f}. What it mispredicts says nothing. Give another model."
+                f"answer would get {skill.best_constant:.3f}. Its errors mean nothing. Use another model."
             )
         return skill.control_accuracy
 
 
 def open_models(
-    deciding: Sequence[str], held_out: Sequence[str], inference: Inference, progress: Progress | None = None
+    deciding: Sequence[str], held_out: Sequence[str], options: ModelOptions, progress: Progress | None = None
 ) -> list[NliModel]:
-    """Find the models; they are loaded when a prediction is missing.
-
-    Raises:
-        OptionError: when two have the same name or the same content.
-        ModelError: when one cannot be used.
-    """
+    """Find the models; they are loaded only when a prediction is missing."""
     models: list[NliModel] = []
     for given in (*deciding, *held_out):
-        if given.startswith((PLANTED, SERVED)):
-            raise OptionError(f"{given}: only NLI models that can label any text take part here. Give a checkpoint.")
-        check_model(given, inference.labels, inference.computing, inference.asking)
-        opened = inference.open(given, [], progress)
-        kind = opened.predictor.info.kind
-        if is_two_label(opened.predictor.info.labels):
-            raise ModelError(f"{given}: cannot tell neutral from contradiction (two labels). Give a model with three.")
-        if kind in LIKELIHOOD or kind == GENERATIVE:
-            raise ModelError(
-                f"{given}: is a language model ({kind}), and samples are labelled by NLI models. Give one."
-            )
-        model = NliModel(given, short_name(given), opened, is_held_out=given in held_out)
+        model = _open_model(given, given in held_out, options, progress)
         for other in models:
             if other.fingerprint == model.fingerprint:
-                raise OptionError(f"{given} and {other.given} are the same model (equal content). Give it once.")
+                raise OptionError(f"{given} and {other.given} are the same model (equal content). Name it once.")
             if other.name == model.name:
                 raise OptionError(
-                    f"{given} and {other.given} would both be called {model.name}, and tables name models so. Rename a "
-                    "folder."
+                    f"{given} and {other.given} would both be called {model.name} in the tables. Rename one folder."
                 )
         models.append(model)
     return models
 
 
+def _open_model(given: str, is_held_out: bool, options: ModelOptions, progress: Progress | None) -> NliModel:
+    from bbnli_audit.measures.readings.kinds import reading_of
+    from bbnli_audit.measures.readings.labels import LABELS
+
+    if given.startswith((PLANTED, SERVED)):
+        raise OptionError(f"{given}: only NLI models that can label any text can be used here. Name a checkpoint.")
+    opened = plan_model(given, options).open([], progress)
+    info = opened.predictor.info
+    if is_two_label(info.labels):
+        raise ModelError(f"{given}: has two labels and cannot tell neutral from contradiction. Use one with three.")
+    if reading_of(info.kind) is not LABELS:
+        raise ModelError(f"{given}: is a language model ({info.kind}), but an NLI model must label the samples.")
+    return NliModel(given, short_name(given), opened, is_held_out)
+
+
 @contextmanager
 def opened(
-    deciding: Sequence[str], held_out: Sequence[str], inference: Inference, progress: Progress | None = None
+    deciding: Sequence[str], held_out: Sequence[str], options: ModelOptions, progress: Progress | None = None
 ) -> Iterator[list[NliModel]]:
-    """Open models, and close their stores whatever happens."""
-    models = open_models(deciding, held_out, inference, progress)
+    """Open models, and close their stores at the end."""
+    models = open_models(deciding, held_out, options, progress)
     try:
         yield models
     finally:
@@ -106,21 +102,20 @@ def opened(
 
 
 def full_name(given: str) -> str:
-    """Name a model so that it is found from any folder."""
+    """Return a name under which the model is found from any folder."""
     return str(Path(given).resolve()) if Path(given).is_dir() else given
 
 
 def short_name(given: str) -> str:
-    """Name a model in tables that others will read: the last part of its folder, never a path."""
+    """Return a name for tables that others will read: the last part of the folder, never a path."""
     return Path(given).resolve().name if Path(given).is_dir() else given
 
 
 def estimate_seconds(model: NliModel, texts: Sequence[TextPair], clock: Callable[[], float] = time.monotonic) -> float:
-    """Time some texts spread over all (they are kept, not lost), and say how long all would take at most."""
+    """Time a spread of the texts (their predictions are stored), and estimate the most that all of them take."""
     if not texts:
         return 0.0
-    step = max(1, len(texts) // _N_TIMED)
-    some = list(texts[::step][:_N_TIMED])
+    some = list(texts[:: max(1, len(texts) // _N_TIMED)][:_N_TIMED])
     model.labels(some[:4])  # loads the model
     tally = model.opened.tally
     before = tally.n_predicted if tally is not None else 0
@@ -128,7 +123,3 @@ def estimate_seconds(model: NliModel, texts: Sequence[TextPair], clock: Callable
     model.labels(some)
     n_new = len(some) if tally is None else tally.n_predicted - before
     return (clock() - started) / n_new * len(texts) if n_new else 0.0
-
-
-LABEL_NAMES = tuple(label.value for label in Label)
-NEUTRAL = LABEL_NAMES.index(Label.NEUTRAL.value)

@@ -2,90 +2,85 @@
 
 import csv
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.files import hash_file, replacing
+from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import Control, Pair, Side, Subtopic, TextPair
 from bbnli_audit.suites.bbnli_next import CONTROLS, MANIFEST, SAMPLES, BbnliNext
-from bbnli_audit.workbench.extend.datasheet import write_datasheet
-from bbnli_audit.workbench.extend.statistics import COLUMNS, Line, as_markdown, make_lines
+from bbnli_audit.workbench.extend.statistics import COLUMNS, Line, Transfer, as_markdown, make_lines
 from bbnli_audit.workbench.extend.table import NewPair
-from bbnli_audit.workbench.extend.transfer import Transfer
-from bbnli_audit.workbench.extend.workspace import Counts, Manifest
+from bbnli_audit.workbench.workspace import Counts, Manifest
 
 FORMATS = ("csv", "jsonl")
 FOLDER = "release"
-SAMPLE_COLUMNS = (
-    "premise",
-    "hypothesis",
-    "side",
-    "pair_id",
-    "domain",
-    "subtopic",
-    "cluster",
-    "strategy",
-    "word",
-    "found_by",
-)
-CONTROL_COLUMNS = ("premise", "hypothesis", "label", "domain", "subtopic", "cluster")
-# Where things lie on one machine, and the names of those who judged, are not for others.
-_PRIVATE = ("data", "given", "annotators")
 DATASHEET, NEW_DATASHEET = "DATASHEET.md", "DATASHEET.new.md"
+_TEMPLATE = Path(__file__).parent / "assets" / "datasheet.md.jinja"
+_OF_PAIR = ("pair_id", "domain", "subtopic", "cluster", "strategy", "word", "found_by")
+_SAMPLE_COLUMNS = ("premise", "hypothesis", "side", *_OF_PAIR)
+_CONTROL_COLUMNS = ("premise", "hypothesis", "label", "domain", "subtopic", "cluster")
+# Paths of this machine and the names of the annotators are not published.
+_PRIVATE = ("data", "given", "annotators")
+_NAMES = ("first", "second")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What is released, and how it came about; manifests and counts are by step."""
+
+    version: str
+    file_format: str
+    pairs: Sequence[NewPair]
+    controls: Mapping[Subtopic, Sequence[Control]]
+    manifests: Mapping[str, Manifest]
+    counts: Mapping[str, Counts]
+    transfers: Sequence[Transfer]
 
 
 def as_pair(row: NewPair) -> Pair:
     return Pair(row.cluster, TextPair(row.premise, row.pro_hypothesis), TextPair(row.premise, row.anti_hypothesis))
 
 
-def write_release(
-    folder: Path,
-    *,
-    version: str,
-    file_format: str,
-    pairs: Sequence[NewPair],
-    controls: Mapping[Subtopic, Sequence[Control]],
-    manifests: Mapping[str, Manifest],
-    counts: Mapping[str, Counts],
-    transfers: Sequence[Transfer],
-) -> None:
-    """Write all files; the same tables give the same bytes, whenever and wherever.
+def write_release(folder: Path, release: Release) -> None:
+    """Write all files. The same tables always give the same bytes.
 
-    A datasheet that people have completed stays; the new one is written beside it.
-
-    Raises:
-        WorkbenchError: when nothing is to be released, or the folder cannot be written.
+    A datasheet that people have completed stays, and the new one is written beside it.
     """
-    if not pairs:
-        raise WorkbenchError("There is no pair to release: no sample was found valid by people. See pairs.csv.")
-    lines = make_lines(counts)
+    if not release.pairs:
+        raise WorkbenchError("There are no pairs to release: people found no sample valid. See pairs.csv.")
+    lines = make_lines(release.counts)
+    tables = as_markdown(lines, release.transfers)
+    samples, controls = f"{SAMPLES}.{release.file_format}", f"{CONTROLS}.{release.file_format}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for other in FORMATS:
-            if other != file_format:
+            if other != release.file_format:
                 for name in (SAMPLES, CONTROLS):
                     (folder / f"{name}.{other}").unlink(missing_ok=True)
-        names = [f"{SAMPLES}.{file_format}", f"{CONTROLS}.{file_format}", "statistics.csv", "statistics.md"]
-        _write_rows(folder / names[0], SAMPLE_COLUMNS, _samples(pairs))
-        _write_rows(folder / names[1], CONTROL_COLUMNS, _controls(controls, pairs))
-        _write(folder / names[2], _statistics(lines))
-        _write(folder / names[3], as_markdown(lines, transfers))
-        about = _about(version, manifests, transfers)
+        _write_rows(folder / samples, _SAMPLE_COLUMNS, _samples(release.pairs))
+        _write_rows(folder / controls, _CONTROL_COLUMNS, _controls(release))
+        with replacing(folder / "statistics.csv") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["subtopic", *(name for _, name, _ in COLUMNS)])
+            writer.writerows([name, *values] for name, values in lines)
+        _write(folder / "statistics.md", tables)
+        about = _about(release)
+        names = (samples, controls, "statistics.csv", "statistics.md")
         about["files"] = {name: hash_file(folder / name) for name in names}
-        sheet = write_datasheet(about, lines[-1], as_markdown(lines, transfers))
-        about["datasheet"] = _write_datasheet(folder, sheet)
-        BbnliNext(folder).subtopics()  # whatever was changed by hand, what is released loads
+        about["datasheet"] = _write_datasheet(folder, _render_datasheet(about, lines[-1], tables))
+        BbnliNext(folder).subtopics()  # whatever people edited, a release can be loaded
         _write(folder / MANIFEST, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     except OSError as exc:
-        raise WorkbenchError(f"{folder}: cannot be written: {exc.strerror}. Give a folder with rights.") from exc
+        raise WorkbenchError(f"{folder}: cannot be written: {exc.strerror}. Check its permissions.") from exc
 
 
 def is_whole(folder: Path) -> bool:
-    """Say whether every file that the manifest of a release names is there as it was written."""
+    """Say whether every file that the release's manifest names is there as it was written."""
     try:
         files: dict[str, str] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         return (folder / DATASHEET).is_file() and all(hash_file(folder / name) == files[name] for name in files)
@@ -93,8 +88,30 @@ def is_whole(folder: Path) -> bool:
         return False
 
 
+def _render_datasheet(about: Mapping[str, Any], total: Line, tables: str) -> str:
+    """Write the datasheet in Markdown, after the questions of Gebru et al., Datasheets for Datasets (2021).
+
+    What is known is filled in; what only people know is left for them to write.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    # Markdown for people who release a data set, from their own tables: nothing to escape.
+    environment = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)  # noqa: S701
+    steps = about["steps"]
+    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        name=about["name"],
+        version=about["version"],
+        n_pairs=total[1][-2],
+        n_samples=total[1][-1],
+        **{step: steps[step]["settings"] for step in ("mask", "fill", "filter", "agree")},
+        n_annotators=steps["agree"]["notes"]["n_annotators"],
+        edited=sorted({file for step in steps.values() for file in step["edited"]}),
+        tables=tables,
+    )
+
+
 def _write_datasheet(folder: Path, text: str) -> str:
-    """Write it, and give its hash; one that people have changed since we wrote it is left alone."""
+    """Write the datasheet and return its hash. One that people have changed is left alone."""
     path = folder / DATASHEET
     digest = sha256(text.encode()).hexdigest()
     try:
@@ -106,43 +123,32 @@ def _write_datasheet(folder: Path, text: str) -> str:
     return digest
 
 
-def _samples(pairs: Iterable[NewPair]) -> Iterable[tuple[str, ...]]:
+def _samples(pairs: Iterable[NewPair]) -> Iterator[tuple[str, ...]]:
     for pair in pairs:
         for side, hypothesis in ((Side.PRO, pair.pro_hypothesis), (Side.ANTI, pair.anti_hypothesis)):
-            yield (
-                pair.premise,
-                hypothesis,
-                side.value,
-                pair.pair_id,
-                pair.domain,
-                pair.subtopic,
-                pair.cluster,
-                pair.strategy,
-                pair.word,
-                pair.found_by,
-            )
+            yield (pair.premise, hypothesis, side.value, *(getattr(pair, column) for column in _OF_PAIR))
 
 
-def _controls(controls: Mapping[Subtopic, Sequence[Control]], pairs: Sequence[NewPair]) -> Iterable[tuple[str, ...]]:
-    """Give the controls of the subtopics that have pairs, so that a model is proved on the same premises."""
-    released = {(pair.domain, pair.subtopic) for pair in pairs}
-    for subtopic, found in controls.items():
+def _controls(release: Release) -> Iterator[tuple[str, ...]]:
+    """Yield the controls of the released subtopics, so that models are proved on the same premises."""
+    released = {(pair.domain, pair.subtopic) for pair in release.pairs}
+    for subtopic, found in release.controls.items():
         if (subtopic.domain, subtopic.name) in released:
             for one in found:
                 yield (*one.text, one.expected.value, subtopic.domain, subtopic.name, one.cluster)
 
 
-def _about(version: str, manifests: Mapping[str, Manifest], transfers: Sequence[Transfer]) -> dict[str, Any]:
+def _about(release: Release) -> dict[str, Any]:
     return {
         "name": "bbnli-next",
-        "version": version,
+        "version": release.version,
         "steps": {
             step: {
                 "settings": {key: value for key, value in manifest.settings.items() if key not in _PRIVATE},
                 "edited": list(manifest.edited),
-                "notes": {key: _public(value) for key, value in manifest.notes.items() if key not in _PRIVATE},
+                "notes": {key: _unnamed(value) for key, value in manifest.notes.items() if key not in _PRIVATE},
             }
-            for step, manifest in manifests.items()
+            for step, manifest in release.manifests.items()
         },
         "models": [
             {
@@ -152,34 +158,22 @@ def _about(version: str, manifests: Mapping[str, Manifest], transfers: Sequence[
                 "accuracy_before": one.accuracies[0],
                 "accuracy_after": one.accuracies[1],
             }
-            for one in transfers
+            for one in release.transfers
         ],
     }
 
 
-def _public(note: Any) -> Any:
-    """Leave out who judged: annotators of such sentences decide themselves whether they are named."""
+def _unnamed(note: Any) -> Any:
+    """Leave out who judged: annotators of such sentences decide for themselves whether to be named."""
     if isinstance(note, list):
-        return [_public(each) for each in note]
-    if isinstance(note, dict):
-        return {key: value for key, value in note.items() if key not in ("first", "second")}
-    return note
-
-
-def _statistics(lines: Sequence[Line]) -> str:
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["subtopic", *(name for _, name, _ in COLUMNS)])
-    writer.writerows([line.name, *line.values] for line in lines)
-    return out.getvalue()
+        return [_unnamed(each) for each in note]
+    return {key: value for key, value in note.items() if key not in _NAMES} if isinstance(note, dict) else note
 
 
 def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     with replacing(path) as file:
         if path.suffix == ".csv":
-            writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)  # a text may hold a \r
-            writer.writerow(columns)
-            writer.writerows(rows)
+            write_csv(file, columns, rows)
         else:
             for row in rows:
                 file.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")

@@ -1,26 +1,83 @@
-"""From opinions to one decision an item, and the files that later steps read.
+"""From opinions to agreement, to one decision per item, and to the files that later steps read.
 
-`drop`: an item counts only when at least two annotators judged it and all say the same. `third`: where two disagree, a
-further annotator's opinion decides, by majority.
+Under `drop`, an item counts only if at least two annotators judged it and all of them say the same. Under `third`, if
+two disagree, the opinion of another annotator decides, by majority.
 """
 
-import csv
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from io import StringIO
+from itertools import combinations
 from pathlib import Path
 
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.files import replacing
-from bbnli_audit.workbench.review.agreement import disagreements, opinions
+from bbnli_audit.core.tables import write_csv
+from bbnli_audit.measures.statistics.kappa import cohens_kappa
 from bbnli_audit.workbench.review.items import ReviewItem
 from bbnli_audit.workbench.review.states import ReviewVerdict, Stance, State, States
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic
 
-COLUMNS = ("item", "domain", "subtopic", "hypothesis", "verdict", "stance", "n_annotators", "decided_by")
-DISAGREEMENT_COLUMNS = ("item", "domain", "subtopic", "hypothesis", "annotator", "verdict", "stance", "note")
+OVERALL = "all"
+BY_VERDICT, BY_STANCE = "verdict", "verdict and stance"
+_IDENTITY = ("item", "domain", "subtopic", "hypothesis")
 _ENOUGH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Two annotators over the items that both have judged. None stands for undefined."""
+
+    first: str
+    second: str
+    scope: str  # a subtopic, or `OVERALL`
+    over: str
+    n_items: int
+    n_alike: int
+    kappa: float | None
+
+    @property
+    def share(self) -> float | None:
+        return self.n_alike / self.n_items if self.n_items else None
+
+
+def agreements(items: Iterable[ReviewItem], judged: States) -> list[Agreement]:
+    """Compare every two annotators: first over all the items, then per subtopic.
+
+    `judged` contains finished judgements only (`states.finished`).
+    """
+    items = list(items)
+    scopes = {OVERALL: [item.id for item in items]}
+    for item in sorted(items, key=lambda item: item.path):
+        scopes.setdefault(item.path, []).append(item.id)
+    found = []
+    for first, second in combinations(sorted(judged), 2):
+        for scope, ids in scopes.items():
+            both = [id_ for id_ in ids if id_ in judged[first] and id_ in judged[second]]
+            pairs = [(judged[first][id_], judged[second][id_]) for id_ in both]
+            if pairs or scope == OVERALL:
+                found += [_compare(first, second, scope, over, pairs) for over in (BY_VERDICT, BY_STANCE)]
+    return found
+
+
+def disagreements(items: Iterable[ReviewItem], judged: States) -> list[ReviewItem]:
+    """List the items that annotators judge differently."""
+    return [item for item in items if len({state.label for state in opinions(item.id, judged).values()}) > 1]
+
+
+def opinions(item: str, judged: States) -> dict[str, State]:
+    return {annotator: of_annotator[item] for annotator, of_annotator in judged.items() if item in of_annotator}
+
+
+def _compare(first: str, second: str, scope: str, over: str, pairs: Sequence[tuple[State, State]]) -> Agreement:
+    def label(state: State) -> str:
+        return state.label if over == BY_STANCE else str(state.verdict)
+
+    counts = Counter((label(ours), label(theirs)) for ours, theirs in pairs)
+    n_alike = sum(n for (ours, theirs), n in counts.items() if ours == theirs)
+    return Agreement(first, second, scope, over, len(pairs), n_alike, cohens_kappa(counts)[1])
 
 
 class Policy(StrEnum):
@@ -29,11 +86,11 @@ class Policy(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """How a decision came about. Only the first two are decisions for a verdict; the last two are not finished."""
+    """How a decision came about. Only the first two give a verdict; the last two are not final."""
 
     AGREEMENT = "agreement"
     MAJORITY = "majority"
-    DROPPED = "dropped"  # annotators disagree, and no further opinion is asked for
+    DROPPED = "dropped"  # annotators disagree, and no other opinion is wanted
     OPEN = "open"  # annotators disagree, and a third opinion is to decide
     UNJUDGED = "unjudged"  # fewer than two have judged it
 
@@ -46,24 +103,15 @@ class Decision:
     n_annotators: int
     decided_by: DecidedBy
 
-    @property
-    def is_kept(self) -> bool:
-        return self.verdict is ReviewVerdict.VALID
-
-    @property
-    def is_finished(self) -> bool:
-        return self.decided_by not in (DecidedBy.OPEN, DecidedBy.UNJUDGED)
-
 
 def decide(items: Iterable[ReviewItem], judged: States, policy: Policy) -> list[Decision]:
-    """Decide each item, in the order given. `judged` holds finished judgements only."""
+    """Decide each item, in the order given. `judged` contains finished judgements only."""
     return [_decide(item, list(opinions(item.id, judged).values()), policy) for item in items]
 
 
 def needs_opinion(items: Iterable[ReviewItem], judged: States, annotator: str) -> list[ReviewItem]:
-    """List the items of which at least two others disagree, whether or not the annotator has judged them since."""
-    others = {name: of_annotator for name, of_annotator in judged.items() if name != annotator}
-    return disagreements(items, others)
+    """List the items on which others disagree, whether or not the annotator has judged them since."""
+    return disagreements(items, {name: found for name, found in judged.items() if name != annotator})
 
 
 def _decide(item: ReviewItem, said: Sequence[State], policy: Policy) -> Decision:
@@ -82,36 +130,27 @@ def _decide(item: ReviewItem, said: Sequence[State], policy: Policy) -> Decision
 
 
 def write_reviewed(path: Path, decisions: Iterable[Decision]) -> None:
-    """Write one row an item. The verdict is empty where there is none."""
-    write_table(
-        path,
-        COLUMNS,
-        (
-            (*_identity(each.item), each.verdict or "", each.stance or "", each.n_annotators, each.decided_by)
-            for each in decisions
-        ),
+    """Write one row per item. The verdict is empty where there is none."""
+    rows = (
+        (*_identity(each.item), each.verdict or "", each.stance or "", each.n_annotators, each.decided_by)
+        for each in decisions
     )
+    write_table(path, (*_IDENTITY, "verdict", "stance", "n_annotators", "decided_by"), rows)
 
 
 def write_disagreements(path: Path, items: Iterable[ReviewItem], judged: States) -> None:
-    """Write one row for each opinion on an item of which annotators disagree."""
-    write_table(
-        path,
-        DISAGREEMENT_COLUMNS,
-        (
-            (*_identity(item), annotator, state.verdict, state.stance or "", state.note)
-            for item in disagreements(items, judged)
-            for annotator, state in opinions(item.id, judged).items()
-        ),
+    """Write one row for each opinion on an item that annotators judge differently."""
+    rows = (
+        (*_identity(item), annotator, state.verdict, state.stance or "", state.note)
+        for item in disagreements(items, judged)
+        for annotator, state in opinions(item.id, judged).items()
     )
+    write_table(path, (*_IDENTITY, "annotator", "verdict", "stance", "note"), rows)
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     out = StringIO()
-    # All in quotes: before Python 3.13, a carriage return alone does not make the writer quote a text.
-    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    writer.writerow(columns)
-    writer.writerows(rows)
+    write_csv(out, columns, rows)
     write_text(path, out.getvalue())
 
 
@@ -127,14 +166,12 @@ def _identity(item: ReviewItem) -> tuple[str, str, str, str]:
     return item.id, item.domain, item.subtopic, item.hypothesis
 
 
-def count(decisions: Iterable[Decision]) -> dict[str, dict[str, int]]:
-    """Count the items of each subtopic by what was decided."""
-    counts: dict[str, dict[str, int]] = {}
-    names = ("items", *ReviewVerdict, *Stance, "undecided")
-    for decision in decisions:
-        found = counts.setdefault(decision.item.path, dict.fromkeys(map(str, names), 0))
-        found["items"] += 1
-        found[str(decision.verdict or "undecided")] += 1
-        if decision.stance is not None:
-            found[str(decision.stance)] += 1
-    return counts
+def count(decisions: Iterable[Decision]) -> Counts:
+    """Count the items of each subtopic by decision."""
+
+    def events() -> Iterator[tuple[str, str, int]]:
+        for each in decisions:
+            names = ("items", each.verdict or "undecided", each.stance)
+            yield from ((each.item.path, str(name), 1) for name in names if name is not None)
+
+    return count_by_subtopic(events(), map(str, ("items", *ReviewVerdict, *Stance, "undecided")))

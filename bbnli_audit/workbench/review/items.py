@@ -1,20 +1,20 @@
-"""What is judged: one item is one distinct hypothesis of a subtopic."""
+"""What people judge: one item is one distinct hypothesis of a subtopic."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.workbench.extend.table import read_lines
+from bbnli_audit.workbench.workspace import item_id
 
 COLUMNS = ("item", "domain", "subtopic", "hypothesis", "template", "word", "premise")
-_MUST_BE_FILLED = ("domain", "subtopic", "hypothesis")
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A hypothesis to judge, with where it comes from. The repr shows no sentence."""
+    """A hypothesis to judge, and where it comes from. Its repr shows no sentence."""
 
     id: str
     domain: str
@@ -29,45 +29,45 @@ class ReviewItem:
         return f"{self.domain}/{self.subtopic}"
 
 
-def item_id(domain: str, subtopic: str, hypothesis: str) -> str:
-    """Give the name of an item: the same for the same hypothesis, whatever template, word or model it came from."""
-    parts = (part.encode() for part in (domain, subtopic, hypothesis))
-    return sha256(b"".join(b"%d\n%s" % (len(part), part) for part in parts)).hexdigest()[:12]
-
-
-def make_item(
-    domain: str, subtopic: str, hypothesis: str, template: str = "", word: str = "", premise: str = ""
-) -> ReviewItem:
-    return ReviewItem(item_id(domain, subtopic, hypothesis), domain, subtopic, hypothesis, template, word, premise)
-
-
 def items_hash(items: Sequence[ReviewItem]) -> str:
-    """Say which items these are, in whatever order."""
+    """Return a hash of the items, whatever their order."""
     return sha256("\n".join(sorted(item.id for item in items)).encode()).hexdigest()
 
 
 def read_items(path: Path) -> tuple[ReviewItem, ...]:
-    """Read the items to judge, in the order of the file. Columns that are not ours are left alone.
-
-    Raises:
-        WorkbenchError: when the file is not there, is no such table, or names an item wrongly or twice.
-    """
+    """Read the items to judge, in the order of the file. Other columns are ignored."""
     items: dict[str, ReviewItem] = {}
     for line, row in read_lines(path, COLUMNS):
-        values = [row[column] for column in COLUMNS]
-        item = ReviewItem(*values)
-        empty = next((column for column in _MUST_BE_FILLED if not row[column].strip()), None)
-        if empty is not None:
-            raise WorkbenchError(f"{path}:{line}: {empty} is empty. Make the table of items again.")
+        item = ReviewItem(*(row[column] for column in COLUMNS))
+        fault = None
+        empty = next((column for column in COLUMNS[1:4] if not row[column].strip()), None)
         expected = item_id(item.domain, item.subtopic, item.hypothesis)
-        if item.id != expected:
-            raise WorkbenchError(
-                f"{path}:{line}: the item is named {item.id!r:.40}, and its domain, subtopic and hypothesis give "
-                f"{expected!r}. The row was changed by hand: make the table of items again."
+        if empty is not None:
+            fault = f"{empty} is empty."
+        elif item.id != expected:
+            fault = (
+                f"the item is called {item.id!r:.40}, but its domain, subtopic and hypothesis give {expected!r}. "
+                "Somebody edited the row."
             )
-        if item.id in items:
-            raise WorkbenchError(f"{path}:{line}: the item {item.id} is there twice. Make the table of items again.")
+        elif item.id in items:
+            fault = f"the item {item.id} appears twice."
+        if fault is not None:
+            raise WorkbenchError(f"{path}:{line}: {fault} Make the table of items again.")
         items[item.id] = item
     if not items:
-        raise WorkbenchError(f"{path}: holds no item, so there is nothing to judge.")
+        raise WorkbenchError(f"{path}: has no items, so there is nothing to judge.")
     return tuple(items.values())
+
+
+def order_items(annotator: str, items: Iterable[ReviewItem]) -> list[ReviewItem]:
+    """Put the items in the order in which an annotator meets them.
+
+    Subtopics stay together, because judging similar sentences one after another is faster and more consistent. Which
+    subtopic comes first, and the order within it, differ between annotators, so that fatigue and habit do not affect
+    the same items for everyone. Both come from hashes: the order survives a restart, and new items do not move others.
+    """
+
+    def draw(name: str) -> bytes:
+        return sha256(f"{annotator}\0{name}".encode()).digest()
+
+    return sorted(items, key=lambda item: (draw(item.path), item.path, draw(item.id)))

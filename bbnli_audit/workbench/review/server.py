@@ -1,13 +1,13 @@
-"""What the review page asks for: its own files, the items of one annotator, and saving what was pressed.
+"""What the review page requests: its own files, the items of one annotator, and saving what was entered.
 
-The address holds a secret, one an annotator: through it one sees and changes that annotator's judgements and nothing
-else. Requests that another site's page could send (a foreign `Host` or `Origin`, no token) are refused.
+The address contains a secret of one annotator and gives access to that annotator's judgements only. Requests that the
+page of another site could send (a foreign `Host` or `Origin`, no token) are refused.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hmac import compare_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _ASSETS = {
+    "review.html": "text/html",
     "review.css": "text/css",
     "review.js": "text/javascript",
     "saver.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 _FOLDER = Path(__file__).parent / "assets"
-_MAX_BODY = 8 * MAX_NOTE  # a note's characters as JSON may escape them, and the rest
+_MAX_BODY = 8 * MAX_NOTE  # the characters of a note, as JSON may escape them, and the rest
 _KEY = re.compile(r"[A-Za-z0-9-]{8,64}")
 _ITEM = re.compile(r"[0-9a-f]{12}")
+_ACTIONS = (Action.JUDGE, Action.SKIP, Action.NOTE, Action.UNDO)
 _HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -49,7 +51,7 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Breaks:
-    """When the page proposes a break; 0 is never."""
+    """When the page suggests a break; 0 is never."""
 
     minutes: float = 20.0
     judgements: int = 0
@@ -57,59 +59,54 @@ class Breaks:
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """One who judges: the secret of their address, and their items in their order."""
+    """A person who judges: the secret of their address, and their items in their order."""
 
     name: str
     token: str = field(repr=False)
     items: Sequence[ReviewItem] = field(repr=False)
 
 
+class BadRequest(Exception):
+    """The page sent something that cannot be saved."""
+
+
 def make_app(judgements: Judgements, annotators: Sequence[Annotator], port: int, breaks: Breaks) -> "ASGIApp":
-    """Make the application that answers the pages of these annotators."""
+    """Make the application that serves the pages of these annotators."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    async def page(_request: "Request") -> "Response":
-        return Response((_FOLDER / "review.html").read_bytes(), media_type="text/html")
-
-    async def asset(request: "Request") -> "Response":
-        name = request.path_params["name"]
+    async def page(request: "Request") -> "Response":
+        name = request.path_params.get("name", "review.html")
         if name not in _ASSETS:
             return Response("There is no such page.", 404)
         return Response((_FOLDER / name).read_bytes(), media_type=_ASSETS[name])
 
     async def state(request: "Request") -> "Response":
-        try:
-            return JSONResponse(await run_in_threadpool(_describe, judgements, request.scope["annotator"], breaks))
-        except WorkbenchError as exc:
-            return JSONResponse({"message": str(exc)}, 503)
+        return JSONResponse(await run_in_threadpool(_describe, judgements, request.scope["annotator"], breaks))
 
     async def rows(request: "Request") -> "Response":
-        try:
-            row = _read_row(await _body(request))
-        except ValueError as exc:
-            return JSONResponse({"message": str(exc)}, 400)
-        try:
-            answer = await run_in_threadpool(_save, judgements, request.scope["annotator"].name, row)
-        except WorkbenchError as exc:
-            return JSONResponse({"message": str(exc)}, 503)
-        return JSONResponse(answer)
+        row = _read_row(await _body(request))
+        return JSONResponse(await run_in_threadpool(_save, judgements, request.scope["annotator"].name, row))
+
+    async def refuse(_request: "Request", exc: Exception) -> "Response":
+        return JSONResponse({"message": str(exc)}, 503 if isinstance(exc, WorkbenchError) else 400)
 
     app: Starlette = Starlette(
         routes=[
             Route("/{token}/", page),
             Route("/{token}/api/state", state),
             Route("/{token}/api/rows", rows, methods=["POST"]),
-            Route("/{token}/{name}", asset),
-        ]
+            Route("/{token}/{name}", page),
+        ],
+        exception_handlers={WorkbenchError: refuse, BadRequest: refuse},
     )
     return Guard(app, annotators, port)
 
 
 class Guard:
-    """Lets in only requests of our own page, to an annotator's own address, and marks every answer as private."""
+    """Admits only requests of our own page to an annotator's own address, and marks every response as private."""
 
     def __init__(self, app: "Starlette", annotators: Sequence[Annotator], port: int) -> None:
         self._app = app
@@ -130,7 +127,7 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         answer: ASGIApp
         if not self._is_ours(scope, headers):
-            answer = Response("This page answers only to its own address.", 403)
+            answer = Response("This page can only be used from its own address.", 403)
         elif (annotator := self._find(scope["path"])) is None:
             answer = Response("There is no such page. Use the address that was printed for you.", 404)
         else:
@@ -139,13 +136,13 @@ class Guard:
         await answer(scope, receive, send_marked)
 
     def _is_ours(self, scope: "Scope", headers: Mapping[str, str]) -> bool:
-        """Say whether a request goes to this machine by name, and comes from our page or from nobody's."""
+        """Say whether a request addresses this machine by name, and comes from our page or from no page."""
         if headers.get("host") not in self._hosts:
             return False
         if "origin" in headers and headers["origin"] not in [f"http://{host}" for host in self._hosts]:
             return False
         if scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode", "navigate") == "navigate":
-            return True  # an address that was clicked in a mail; no other site can read the answer
+            return True  # a link clicked in a mail; no other site can read the response
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return False
         return scope["method"] != "POST" or headers.get("content-type") == "application/json"
@@ -160,51 +157,50 @@ async def _body(request: "Request") -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MAX_BODY:
-            raise ValueError("The request is too long.")
+            raise BadRequest("The request is too long.")
     return body
 
 
 def _read_row(body: bytes) -> dict[str, Any]:
+    """Check what the page sent. Texts that are missing become empty."""
     try:
         row = json.loads(body)
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict):
-        raise ValueError("The request is no JSON object.")
-    if not _KEY.fullmatch(_string(row, "key")):
-        raise ValueError("key must be 8 to 64 letters and digits.")
-    if row.get("action") not in (Action.JUDGE, Action.SKIP, Action.NOTE, Action.UNDO):
-        raise ValueError("action must be judge, skip, note or undo.")
-    if row["action"] != Action.UNDO and not _ITEM.fullmatch(_string(row, "item")):
-        raise ValueError("item must be the name of an item.")
-    verdict = as_verdict(_string(row, "verdict"), _string(row, "stance"))
-    if row["action"] == Action.JUDGE and verdict[0] is None:
-        raise ValueError("A judgement has a verdict.")
-    if len(_string(row, "note")) > MAX_NOTE:
-        raise ValueError(f"A note has at most {MAX_NOTE} characters.")
+        raise BadRequest("The request is not a JSON object.")
+    for name in ("key", "item", "verdict", "stance", "note"):
+        row[name] = "" if row.get(name) is None else row[name]
+        if not isinstance(row[name], str):
+            raise BadRequest(f"{name} must be a text.")
+    if not _KEY.fullmatch(row["key"]):
+        raise BadRequest("key must be 8 to 64 letters and digits.")
+    if row.get("action") not in _ACTIONS:
+        raise BadRequest("action must be judge, skip, note or undo.")
+    if row["action"] != Action.UNDO and not _ITEM.fullmatch(row["item"]):
+        raise BadRequest("item must be the id of an item.")
+    try:
+        row["verdict"], row["stance"] = as_verdict(row["verdict"], row["stance"])
+    except ValueError as exc:
+        raise BadRequest(str(exc)) from exc
+    if row["action"] == Action.JUDGE and row["verdict"] is None:
+        raise BadRequest("A judgement needs a verdict.")
+    if len(row["note"]) > MAX_NOTE:
+        raise BadRequest(f"A note has at most {MAX_NOTE} characters.")
     return row
 
 
-def _string(row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a text.")
-    return value
-
-
 def _save(judgements: Judgements, annotator: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    key, item = row["key"], row.get("item", "")
+    key, item = row["key"], row["item"]
     if row["action"] == Action.UNDO:
         undone = judgements.undo(annotator, key)
         return {"undone": None if undone is None else {"item": undone.item, **_as_json(undone.state)}}
     if row["action"] == Action.JUDGE:
-        judgements.judge(annotator, item, *as_verdict(row["verdict"], row.get("stance")), key=key)
+        judgements.judge(annotator, item, row["verdict"], row["stance"], key)
     elif row["action"] == Action.SKIP:
         judgements.skip(annotator, item, key)
     else:
-        judgements.write_note(annotator, item, _string(row, "note"), key)
+        judgements.write_note(annotator, item, row["note"], key)
     return {}
 
 
@@ -214,18 +210,8 @@ def _describe(judgements: Judgements, annotator: Annotator, breaks: Breaks) -> d
     return {
         "review": judgements.id,
         "annotator": annotator.name,
-        "breaks": {"minutes": breaks.minutes, "judgements": breaks.judgements},
-        "items": [
-            {
-                "id": item.id,
-                "subtopic": item.path,
-                "hypothesis": item.hypothesis,
-                "template": item.template,
-                "word": item.word,
-                "premise": item.premise,
-            }
-            for item in annotator.items
-        ],
+        "breaks": asdict(breaks),
+        "items": [{**asdict(item), "subtopic": item.path} for item in annotator.items],
         "states": {item: _as_json(state) for item, state in states.items() if item in there},
     }
 

@@ -1,7 +1,7 @@
-"""Running the review: a port on loopback, an address for each annotator that stays the same, and a clean end.
+"""Runs the review: a port on loopback, a permanent address for each annotator, and a clean end.
 
-Addresses are kept in the folder, for its owner only, so that a page that is still open finds the server again after a
-restart and saves what it could not.
+The addresses are stored in the folder, readable by its owner only. So a page that is still open finds the server again
+after a restart, and saves what it could not save before.
 """
 
 import json
@@ -22,9 +22,8 @@ from typing import Any
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.workbench.review.decide import needs_opinion
-from bbnli_audit.workbench.review.items import ReviewItem
+from bbnli_audit.workbench.review.items import ReviewItem, order_items
 from bbnli_audit.workbench.review.judgements import Judgements
-from bbnli_audit.workbench.review.order import order_items
 from bbnli_audit.workbench.review.server import Annotator, Breaks, make_app
 from bbnli_audit.workbench.review.states import finished
 
@@ -34,7 +33,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 def check_packages() -> None:
-    """Refuse to start without the packages that serve the page."""
+    """Check that the packages that serve the page are installed."""
     for name in ("starlette", "uvicorn"):
         if find_spec(name) is None:
             raise OptionError(f'The review page needs the package {name}: pip install "bbnli-audit[review]"')
@@ -43,7 +42,7 @@ def check_packages() -> None:
 def choose_items(
     names: Iterable[str], items: Sequence[ReviewItem], judgements: Judgements, only_disagreements: bool
 ) -> dict[str, list[ReviewItem]]:
-    """Give each annotator's items in their order: all, or those of which others disagree."""
+    """Return each annotator's items in their order: all, or those on which others disagree."""
     judged = finished(judgements.states(), (item.id for item in items)) if only_disagreements else {}
     return {
         name: order_items(name, needs_opinion(items, judged, name) if only_disagreements else items) for name in names
@@ -51,28 +50,21 @@ def choose_items(
 
 
 def serve(
-    work: Path,
     judgements: Judgements,
     chosen: Mapping[str, Sequence[ReviewItem]],
+    breaks: Breaks,
     *,
     port: int,
-    breaks: Breaks,
     opens_browser: bool,
     say: Callable[[str], None],
 ) -> None:
-    """Answer the pages until Ctrl-C.
+    """Serve the pages until Ctrl-C. With port 0, the last port is used if it is free, otherwise any.
 
-    Args:
-        work: The folder of the review.
-        judgements: Where to save.
-        chosen: Annotators, and what each is to judge.
-        port: Where to listen; 0 takes the port of last time when it is free, otherwise any.
-        breaks: When the page proposes a break.
-        opens_browser: Opens the page when there is one annotator.
-        say: Takes lines for the terminal.
+    A browser opens only if there is one annotator. `say` takes lines for the terminal.
     """
     import uvicorn
 
+    work = judgements.path.parent
     known = _read_addresses(work)
     with _listen(port, next((known[name][1] for name in chosen if name in known), 0)) as listening:
         bound = listening.getsockname()[1]
@@ -92,21 +84,18 @@ def serve(
             timeout_graceful_shutdown=3,
         )
         with _ending_cleanly():
-            _welcome(judgements, annotators, bound, say)
+            addresses = {each.name: f"http://{_HOST}:{bound}/{each.token}/" for each in annotators}
+            width = max(map(len, addresses))
+            for each in annotators:
+                say(f"  {each.name:<{width}}  {addresses[each.name]}  {_progress(judgements, each)}")
+            say("Give each annotator their own address. Every key press is saved at once. Press Ctrl-C to end.")
             if opens_browser and len(annotators) == 1:
-                _open_browser(f"http://{_HOST}:{bound}/{annotators[0].token}/")
+                _open_browser(addresses[annotators[0].name])
             uvicorn.Server(config).run(sockets=[listening])
     say("")
     say("; ".join(f"{each.name}: {_progress(judgements, each)}" for each in annotators) + ".")
     names = " ".join(f"--annotator {shlex.quote(each.name)}" for each in annotators)
-    say(f"It is all in {judgements.path}. To go on: bbnli-audit extend review {shlex.quote(str(work))} {names}")
-
-
-def _welcome(judgements: Judgements, annotators: Sequence[Annotator], port: int, say: Callable[[str], None]) -> None:
-    width = max(len(each.name) for each in annotators)
-    for each in annotators:
-        say(f"  {each.name:<{width}}  http://{_HOST}:{port}/{each.token}/  {_progress(judgements, each)}")
-    say("Give each annotator their own address. Everything is saved at each key; Ctrl-C ends.")
+    say(f"Everything is in {judgements.path}. To continue: bbnli-audit extend review {shlex.quote(str(work))} {names}")
 
 
 def _progress(judgements: Judgements, annotator: Annotator) -> str:
@@ -117,10 +106,10 @@ def _progress(judgements: Judgements, annotator: Annotator) -> str:
 
 @contextmanager
 def _listen(port: int, last: int) -> Iterator[socket.socket]:
-    """Listen on loopback. Listening before the address is printed lets a quick click wait and not fail."""
+    """Listen on loopback. This starts before the address is printed, so a quick click waits instead of failing."""
     for each in (port,) if port else (last, 0) if last else (0,):
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        if os.name == "posix":  # right after a restart the port still counts as taken, without this
+        if os.name == "posix":  # otherwise the port still counts as taken right after a restart
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((_HOST, each))
@@ -128,18 +117,18 @@ def _listen(port: int, last: int) -> Iterator[socket.socket]:
         except (OSError, OverflowError) as exc:
             listening.close()
             if port:
-                reason = getattr(exc, "strerror", None) or "a port is 1 to 65535"
-                raise OptionError(f"--port {port}: cannot be used: {reason}. Leave --port out.") from exc
+                reason = getattr(exc, "strerror", None) or "a port is a number from 1 to 65535"
+                raise OptionError(f"--port {port}: cannot be used: {reason}. Leave out --port.") from exc
         else:
             with listening:
                 yield listening
             return
-    raise OptionError("No port of this machine is free for the page. Close other programs.")
+    raise OptionError("No port of this machine is free for the page. Close other programs first.")
 
 
 @contextmanager
 def _ending_cleanly() -> Iterator[None]:
-    """Take Ctrl-C and a request to terminate as the end, not as a fault."""
+    """Treat Ctrl-C and a request to terminate as a normal end."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -155,13 +144,13 @@ def _ending_cleanly() -> Iterator[None]:
 def _open_browser(address: str) -> None:
     with suppress(webbrowser.Error):
         browser = webbrowser.get()
-        # A browser for the terminal would take the terminal.
+        # A text browser would take over the terminal.
         if not isinstance(browser, webbrowser.GenericBrowser) or isinstance(browser, webbrowser.BackgroundBrowser):
             browser.open(address)
 
 
 def _read_addresses(work: Path) -> dict[str, tuple[str, int]]:
-    """Read each annotator's token and port of last time; what is not readable, or not of our making, is made anew."""
+    """Read each annotator's token and last port. What cannot be read, or is not ours, is replaced."""
     try:
         found: Any = json.loads((work / ADDRESSES).read_text(encoding="utf-8"))
         return {

@@ -1,7 +1,7 @@
-"""What annotators said, as values: rows as they were pressed, and what they come to.
+"""What annotators said, as values: rows as they were entered, and what they amount to.
 
-Nothing is ever changed or removed. An undo is a row that names the row it takes back; what counts for an item is its
-last row that was not taken back. Notes are kept apart from this: undoing a judgement leaves its note.
+Nothing is ever changed or removed. An undo is a row that names the row it takes back. What counts for an item is its
+last row that was not taken back. Notes are separate: undoing a judgement leaves its note.
 """
 
 import re
@@ -37,37 +37,38 @@ class Action(StrEnum):
     IMPORT = "import"
 
 
-UNDOABLE = (Action.JUDGE, Action.SKIP)
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One key press. `note` is None where the note stays as it was."""
+    """One key press. The note is None where it stays as it was. A new row has no id, and gets the present time."""
 
-    id: int
     annotator: str
     item: str
     action: Action
-    verdict: ReviewVerdict | None
-    stance: Stance | None
-    note: str | None = field(repr=False)
-    undoes: int | None
-    time: str
+    verdict: ReviewVerdict | None = None
+    stance: Stance | None = None
+    note: str | None = field(default=None, repr=False)
+    undoes: int | None = None
+    time: str = ""
+    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What an annotator says of an item. Whoever says nothing any more still has the note and the time."""
+    """What an annotator says about an item. After an undo, the note and the time remain."""
 
     verdict: ReviewVerdict | None = None
     stance: Stance | None = None
     note: str = field(default="", repr=False)
     time: str = ""
-    skipped: int | None = None  # the row of the skip, when that was the last word
+    skipped: int | None = None  # the row of the skip, if that was the last action
 
     @property
     def is_finished(self) -> bool:
         return self.verdict is not None and (self.verdict is not ReviewVerdict.VALID or self.stance is not None)
+
+    @property
+    def says_something(self) -> bool:
+        return self.verdict is not None or self.note != ""
 
     @property
     def label(self) -> str:
@@ -80,7 +81,7 @@ States = Mapping[str, Mapping[str, State]]  # annotator → item → state
 
 
 def fold(rows: Iterable[Row]) -> dict[str, dict[str, State]]:
-    """Say what rows, in their order, come to."""
+    """Return what the rows, in their order, amount to."""
     rows = list(rows)
     undone = {row.undoes for row in rows if row.undoes is not None}
     states: dict[str, dict[str, State]] = {}
@@ -96,7 +97,7 @@ def fold(rows: Iterable[Row]) -> dict[str, dict[str, State]]:
 
 
 def finished(states: States, items: Iterable[str]) -> dict[str, dict[str, State]]:
-    """Leave what is judged to the end, of items that are there; annotators who have judged nothing are left out."""
+    """Keep finished judgements of these items. Annotators without one are left out."""
     there = set(items)
     kept = {
         annotator: {item: state for item, state in of_annotator.items() if item in there and state.is_finished}
@@ -106,51 +107,39 @@ def finished(states: States, items: Iterable[str]) -> dict[str, dict[str, State]
 
 
 def as_verdict(value: str | None, stance: str | None) -> tuple[ReviewVerdict | None, Stance | None]:
-    """Read a judgement as it stands in files and requests.
-
-    Raises:
-        ValueError: with what is wrong, in words.
-    """
+    """Read a judgement from a file or a request. A ValueError says what is wrong."""
     if value and value not in set(ReviewVerdict):
         raise ValueError(f"verdict is {value!r:.40}; it must be {', '.join(ReviewVerdict)} or empty")
     if stance and stance not in set(Stance):
         raise ValueError(f"stance is {stance!r:.40}; it must be {', '.join(Stance)} or empty")
     if stance and value != ReviewVerdict.VALID:
-        raise ValueError(f"stance is {stance!r} and verdict {value or ''!r}; only what is valid has a stance")
+        raise ValueError(f"stance is {stance!r} and verdict {value or ''!r}; only a valid sentence has a stance")
     return ReviewVerdict(value) if value else None, Stance(stance) if stance else None
 
 
 def clean_note(text: str) -> str:
-    """Give a note in the form it is kept in: whole characters, plain line ends, no control characters."""
+    """Return a note as it is stored: whole characters, plain line ends, no control characters."""
     text = text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROL.sub(" ", text)[:MAX_NOTE].strip()
 
 
 def check_annotator(name: str) -> str:
-    """Give an annotator's name in the form it is kept in.
-
-    Raises:
-        OptionError: when nobody can be called that.
-    """
+    """Return an annotator's name as it is stored."""
     clean = unicodedata.normalize("NFC", name).strip()
     if not clean or len(clean) > MAX_NAME or not clean.isprintable():
         raise OptionError(
-            f"The annotator {name!r:.80}: a name is 1 to {MAX_NAME} printable characters. Give another, such as ana."
+            f"The annotator {name!r:.80}: a name has 1 to {MAX_NAME} printable characters. Use another, such as ana."
         )
     return clean
 
 
 def as_time(value: str) -> str:
-    """Give a time in the one form it is kept in: UTC, microseconds. A time without a zone is taken as UTC.
-
-    Raises:
-        ValueError: when it is no time.
-    """
+    """Return a time as it is stored: UTC, with microseconds. A time without a zone is taken as UTC."""
     try:
         time = datetime.fromisoformat(value)
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError) as exc:
-        raise ValueError(f"time is {value!r:.40}; it must be as in 2026-03-31T09:30:00Z") from exc
+        raise ValueError(f"time is {value!r:.40}; write it like 2026-03-31T09:30:00Z") from exc
     return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

@@ -1,7 +1,7 @@
 import { Saver, fetchJson } from "./saver.js";
 
 const $ = (id) => document.getElementById(id);
-const LONG_PAUSE = 5 * 60_000; // as good as a break
+const LONG_PAUSE = 5 * 60_000; // counts as a break
 const NOTE_PAUSE = 700;
 const RETRY = 2000;
 
@@ -10,7 +10,7 @@ const page = {
   states: new Map(),
   saver: null,
   current: null, // id of the item that is shown
-  seen: new Set(), // ids whose text was shown: nobody judges what they have not read
+  seen: new Set(), // ids whose text was shown: only what was read can be judged
   isHeld: false,
   isKept: false,
   isBusy: false,
@@ -67,7 +67,7 @@ function fill(item, state) {
   showText();
 }
 
-/** Splits a sentence around the word that a model proposed. */
+/** Splits a sentence at the word that a model proposed. */
 function markWord(sentence, word) {
   const at = word === "" ? -1 : sentence.toLowerCase().indexOf(word.toLowerCase());
   if (at < 0) return [sentence];
@@ -119,7 +119,7 @@ function showSaving(state, message) {
   $("saving-text").textContent = SAVING[state];
   if (state === "failed") {
     const n = page.saver.nUnsaved;
-    showTrouble(`Not saved yet: ${n === 1 ? "1 key" : `${n} keys`}. ${message} Keep this page open: it tries again by itself, and judging waits.`);
+    showTrouble(`Not saved yet: ${n === 1 ? "1 key" : `${n} keys`}. ${message} Keep this page open: it keeps trying, and judging waits.`);
   } else if (state === "saved") {
     $("trouble").hidden = true;
   }
@@ -171,7 +171,7 @@ function chooseVerdict(verdict) {
 function chooseStance(stance) {
   if (!canJudge()) return;
   if (stateOf(page.current).verdict === "valid") judge("valid", stance);
-  else hint("Pro and anti come after V, valid.");
+  else hint("Press V, valid, before pro or anti.");
 }
 
 function skip() {
@@ -205,7 +205,7 @@ async function undo() {
 function advance(said) {
   const isOnButton = document.activeElement.closest("#judging button") !== null;
   show(nextItem());
-  if (page.current === null) announce("Saved. All are judged.");
+  if (page.current === null) announce("Saved. Everything is judged.");
   else announce(`${said}. Next sentence, ${$("subtopic").textContent}.`);
   if (isOnButton && page.current !== null) $("reveal").focus();
 }
@@ -230,7 +230,7 @@ function countTowardsBreak() {
 function watchTime() {
   const { rest } = page;
   const now = Date.now();
-  if (now - rest.lastKey > LONG_PAUSE) startAnew();
+  if (now - rest.lastKey > LONG_PAUSE) startOver();
   else if (rest.minutes > 0 && now - rest.since >= rest.minutes * 60_000) proposeBreak();
 }
 
@@ -240,10 +240,11 @@ function proposeBreak() {
   hideText();
   const minutes = Math.max(1, Math.round((Date.now() - page.rest.since) / 60_000));
   $("break-text").textContent = `You have judged ${page.rest.nJudged} sentences in ${minutes} ${minutes === 1 ? "minute" : "minutes"}.`;
+  page.rest.nJudged = 0; // here, since the dialog's close event may come after the next judgement
   $("break-dialog").showModal();
 }
 
-function startAnew() {
+function startOver() {
   Object.assign(page.rest, { since: Date.now(), nJudged: 0, lastKey: Date.now() });
 }
 
@@ -306,7 +307,7 @@ function hold(isHeld) {
   showText();
 }
 
-/** After a click by mouse or finger the next Space is to hold the text, not to press that button again. */
+/** After a click or a tap, the next Space should show the text, not press that button again. */
 function leavingTheMouse(action) {
   return (event) => {
     if (event.detail > 0) $("main").focus({ preventScroll: true });
@@ -338,7 +339,7 @@ function listen() {
   $("note").addEventListener("blur", saveNote);
   $("help-close").addEventListener("click", () => $("help-dialog").close());
   $("break-close").addEventListener("click", () => $("break-dialog").close());
-  $("break-dialog").addEventListener("close", startAnew);
+  $("break-dialog").addEventListener("close", () => Object.assign(page.rest, { since: Date.now(), lastKey: Date.now() }));
   $("retry").addEventListener("click", () => (page.saver ?? { flush: load }).flush());
   $("letters").addEventListener("change", () => remember("letters", $("letters").checked ? "" : "off"));
   window.addEventListener("beforeunload", (event) => {
@@ -351,7 +352,7 @@ function remember(name, value) {
   try {
     sessionStorage.setItem(name, value);
   } catch {
-    // Forbidden: asked again next time.
+    // Not allowed: the page asks again next time.
   }
 }
 
@@ -367,7 +368,7 @@ function recall(name) {
 
 function begin() {
   remember("begun", "yes");
-  startAnew();
+  startOver();
   show(nextItem());
   $("main").focus();
 }

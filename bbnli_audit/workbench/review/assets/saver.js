@@ -1,7 +1,7 @@
 /**
- * Saves rows one after another, in their order. A row leaves the queue only when the server says that it is saved; until
- * then it is also in the browser's own storage, so that closing the page loses nothing. Each row has a key of its own, by
- * which the server knows a row that it has already got.
+ * Saves rows one after another, in order. A row leaves the queue only when the server confirms that it is saved. Until
+ * then it is also in the browser's own storage, so closing the page loses nothing. Each row has its own key, so the
+ * server recognises a row that it already has.
  */
 const WAITS = [500, 1000, 2000, 4000];
 
@@ -29,7 +29,7 @@ export class Saver {
     return this.#nFailed > 0;
   }
 
-  /** Takes a row, and gives what the server answers once it is saved. */
+  /** Queues a row, and resolves to the server's answer once it is saved. */
   save(row) {
     const whole = { key: crypto.randomUUID(), order: performance.timeOrigin + performance.now(), ...row };
     this.#rows.push(whole);
@@ -39,7 +39,7 @@ export class Saver {
     return answer;
   }
 
-  /** Sends what an earlier page could not, and ends when all of it is saved. */
+  /** Sends what an earlier page could not send, and resolves when all of it is saved. */
   async saveLeftovers() {
     const last = this.#rows.at(-1);
     if (last === undefined) return;
@@ -48,7 +48,7 @@ export class Saver {
     await saved;
   }
 
-  /** Sends what is left, now. */
+  /** Sends what is left at once. */
   async flush() {
     if (this.#isSending || this.#rows.length === 0) return;
     clearTimeout(this.#timer);
@@ -101,7 +101,7 @@ function store(name, row) {
   try {
     localStorage.setItem(name, JSON.stringify(row));
   } catch {
-    // Full or forbidden: the row is still in the queue of this page.
+    // Full or not allowed: the row is still in this page's queue.
   }
 }
 
@@ -118,6 +118,6 @@ function forget(name) {
   try {
     localStorage.removeItem(name);
   } catch {
-    // Forbidden, so nothing is there.
+    // Not allowed, so nothing is stored.
   }
 }

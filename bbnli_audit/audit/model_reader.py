@@ -1,0 +1,133 @@
+"""One model over the items: opened and proved at the first need, asked in one pass, read into pair tables."""
+
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from bbnli_audit.audit.items import Items
+from bbnli_audit.audit.proof import Proof, prove
+from bbnli_audit.core.errors import AuditError, ModelError
+from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill
+from bbnli_audit.core.values import Pair, Subtopic, TextPair
+from bbnli_audit.models.inference.fast_paths import N_CONTROLS, N_PAIRS_TEXTS, check_fast_path, draw
+from bbnli_audit.models.inference.opening import OpenedModel
+from bbnli_audit.models.protocol import Predictor, check_predictions
+from bbnli_audit.suites.probe import probe_items
+
+if TYPE_CHECKING:
+    from bbnli_audit.measures.readings.table import PairTable, Reading
+
+T = TypeVar("T")
+
+
+class ReadPairs(NamedTuple):
+    """The pair table of a subtopic, and how many of its samples were longer than the model takes."""
+
+    table: "PairTable"
+    n_truncated: int
+
+
+class ModelReader:
+    """Reads the pairs of the suites with one model."""
+
+    def __init__(self, items: Items, open_model: Callable[[], OpenedModel], *, is_revealed: bool = False) -> None:
+        self._items = items
+        self._open_model = open_model
+        self._is_revealed = is_revealed
+        self._read: dict[Subtopic, ReadPairs] = {}
+
+    @cached_property
+    def opened(self) -> OpenedModel:
+        return self._open_model()
+
+    @property
+    def is_opened(self) -> bool:
+        return "opened" in vars(self)
+
+    @property
+    def predictor(self) -> Predictor:
+        return self.opened.predictor
+
+    @property
+    def info(self) -> ModelInfo:
+        return self.predictor.info
+
+    @cached_property
+    def reading(self) -> "Reading":
+        from bbnli_audit.measures.readings.kinds import reading_of
+
+        return reading_of(self.info.kind)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        if self.is_opened:
+            self.opened.close()
+
+    def prepare(self, subtopics: Iterable[Subtopic]) -> None:
+        """Predict in one pass all that these subtopics and the proof will ask for.
+
+        What breaks here is left to whoever needs it: they ask again, and each tells its own error.
+        """
+        with suppress(Exception):
+            _ = self.fast_path_check  # a fast path is checked before all is computed with it
+            texts = [item.text for item in (*probe_items(), *self._items.controls)] if self.reading.has_task else []
+            texts += [text for subtopic in subtopics for text in self._texts(self._items.pairs(subtopic))]
+            self._guard("the pass", lambda: self.predictor.predict(list(dict.fromkeys(texts))))
+
+    @cached_property
+    def fast_path_check(self) -> FastPathCheck | None:
+        """How far a fast path agrees with the exact one; over all subtopics, whichever tests were selected."""
+        exact = self.opened.exact
+        if exact is None:
+            return None
+        sample = [item.text for item in probe_items()]
+        for subtopic in self._items.subtopics.values():
+            sample += draw(self._texts(self._items.pairs(subtopic)), N_PAIRS_TEXTS)
+            sample += draw((control.text for control in self._items.of(subtopic).controls), N_CONTROLS)
+        limit = self.opened.max_disagreement
+        return self._guard("the exact path", lambda: check_fast_path(self.predictor, exact, sample, limit))
+
+    @cached_property
+    def proof(self) -> Proof:
+        _ = self.fast_path_check  # a fast path that answers otherwise is refused before any score
+        if not self.reading.has_task:
+            return Proof(Skill(probe_accuracy=None, control_accuracy=None, n_controls=0, best_constant=0.0), {})
+        return self._guard("the controls", lambda: prove(self.predictor, self._items.controls))
+
+    def read(self, subtopic: Subtopic) -> ReadPairs:
+        if subtopic not in self._read:
+            _ = self.proof  # before any score
+            self._read[subtopic] = self._read_pairs(subtopic)
+        return self._read[subtopic]
+
+    def _read_pairs(self, subtopic: Subtopic) -> ReadPairs:
+        from bbnli_audit.measures.readings.table import make_table
+
+        pairs = self._items.pairs(subtopic)
+        texts = self._texts(pairs)
+        found = self._guard(subtopic.path, lambda: self.predictor.predict(texts))
+        check_predictions(found, len(texts), self.info.name)
+        row_of = {text: row for row, text in enumerate(texts)}
+        pro, anti = ([row_of[self.reading.ask(pair)[side]] for pair in pairs] for side in (0, 1))
+        table = make_table(subtopic, pairs, self.reading, (found.probabilities[pro], found.probabilities[anti]))
+        return ReadPairs(table, int(found.is_truncated[pro + anti].sum()))
+
+    def _texts(self, pairs: Iterable[Pair]) -> list[TextPair]:
+        return list(dict.fromkeys(text for pair in pairs for text in self.reading.ask(pair)))
+
+    def _guard(self, what: str, predict: Callable[[], T]) -> T:
+        """Call the model, and tell its own exceptions without the sentences they may quote."""
+        try:
+            return predict()
+        except AuditError:
+            raise
+        except Exception as exc:
+            frame = traceback.extract_tb(exc.__traceback__)[-1]
+            told = f": {exc}" if self._is_revealed else " (--bbnli-reveal shows its message, which may quote texts)"
+            raise ModelError(
+                f"{self.info.name} broke on {what}: {type(exc).__name__} at {Path(frame.filename).name}:"
+                f"{frame.lineno}, in {frame.name}{told}"
+            ) from exc

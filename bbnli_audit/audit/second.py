@@ -1,0 +1,226 @@
+"""Second readings: the same pairs by another model, or by the same model with another prompt.
+
+Each is a reader of its own beside the first. When it breaks, the first loses nothing: the trouble is told at the end,
+and the run is not green.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from bbnli_audit.audit.findings import Finding, ModelFacts
+from bbnli_audit.audit.gate.judge import competence_judgement, judge_table
+from bbnli_audit.audit.gate.thresholds import Thresholds
+from bbnli_audit.audit.model_reader import ModelReader
+from bbnli_audit.core.errors import AuditError, ModelError
+from bbnli_audit.core.outcomes import CellCounts
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import dump, load
+from bbnli_audit.core.results.rows import ModelInfo, Skill, Verdict
+from bbnli_audit.core.results.second import SecondModel, SecondPrompt
+from bbnli_audit.core.values import Subtopic
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TOTAL = "total"
+
+
+def is_competent(reader: ModelReader, thresholds: Thresholds) -> bool:
+    """Whether a model does the task well enough for a pass to mean anything; always where there is no task."""
+    if not reader.reading.has_task:
+        return True
+    return competence_judgement(reader.proof.skill, thresholds).verdict is Verdict.PASS
+
+
+class SecondReading(ABC):
+    """The pairs of a run, read once more. Subclasses say what is compared, and what it comes to."""
+
+    key: str  # of its part of the result
+
+    def __init__(
+        self, option: str, tell: Callable[[str], str], first: ModelReader, second: ModelReader, thresholds: Thresholds
+    ) -> None:
+        """Read nothing yet. `option` is what asked for it, and `tell` turns an error message into one about it."""
+        self.option = option
+        self._tell = tell
+        self._first = first
+        self.second = second
+        self._thresholds = thresholds
+        self.trouble: str | None = None
+        self._joined: dict[str, pd.DataFrame] = {}
+        self._n_only: dict[str, tuple[int, int]] = {}  # pairs that only the first, or only the second, measured
+        self._facts: tuple[ModelFacts, bool] | None = None  # and whether it is competent
+
+    def prepare(self, subtopics: Iterable[Subtopic]) -> None:
+        """Predict all that will be asked for in one pass; nothing when the first model could not be opened."""
+        with suppress(Exception):
+            first = self._first.info
+            with self._telling():
+                self._check_other(first)
+                self.second.prepare(subtopics)
+
+    def _check_other(self, first: ModelInfo) -> None:
+        if first.fingerprint == self.second.info.fingerprint:
+            raise ModelError(
+                f"{self.option}: is the same model as {first.name} (fingerprint {first.fingerprint[:12]}), so they "
+                "cannot differ. Give another one."
+            )
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Keep what goes wrong for the end of the run: here it would belong to no test."""
+        try:
+            yield
+        except AuditError as exc:
+            self.trouble = self.trouble or self._tell(str(exc))
+        except Exception as exc:  # noqa: BLE001 - an error in a hook would end the run; the message may quote texts
+            broken = f"{self.option}: broke with {type(exc).__name__}. Audit it by itself to see where."
+            self.trouble = self.trouble or broken
+
+    def join(self, found: Finding) -> "pd.DataFrame | None":
+        """Put both readings of a subtopic beside each other; None when the second one broke."""
+        path = found.subtopic.path
+        if path not in self._joined and self.trouble is None:
+            with self._telling():
+                self._check_other(self._first.info)
+                joined = self._join(found)
+                tables = found.table, self.second.read(found.subtopic).table
+                self._n_only[path] = (
+                    _n_only(tables[0].measured.frame, joined),
+                    _n_only(tables[1].measured.frame, joined),
+                )
+                facts = ModelFacts(self.second.info, self.second.proof.skill)
+                self._facts = facts, is_competent(self.second, self._thresholds)
+                self._joined[path] = joined
+        return self._joined.get(path)
+
+    @abstractmethod
+    def _join(self, found: Finding) -> "pd.DataFrame": ...
+
+    def pack(self, found: Finding) -> dict[str, Any]:
+        """Turn what was found in a subtopic into plain values, without sentences, to travel to another process."""
+        joined, path = self.join(found), found.subtopic.path
+        if joined is None or self._facts is None:
+            return {"trouble": self.trouble}
+        facts, competent = self._facts
+        return {
+            "trouble": self.trouble,
+            "path": path,
+            "joined": {str(name): joined[name].tolist() for name in joined},
+            "n_only": list(self._n_only[path]),
+            "facts": [dump(facts.model), dump(facts.skill), competent],
+        }
+
+    def unpack(self, packed: dict[str, Any]) -> None:
+        import pandas as pd
+
+        self.trouble = self.trouble or packed["trouble"]
+        if "path" in packed:
+            self._joined[packed["path"]] = pd.DataFrame(packed["joined"])
+            self._n_only[packed["path"]] = tuple(packed["n_only"])
+            model, skill, competent = packed["facts"]
+            self._facts = ModelFacts(load(ModelInfo, model), load(Skill, skill)), competent
+
+    def attach(self, result: AuditResult) -> AuditResult:
+        """Put what was found into the result; leave it as it is when nothing was found."""
+        import pandas as pd
+
+        frames = {row.path: self._joined[row.path] for row in result.subtopics if row.path in self._joined}
+        if not frames or self._facts is None:
+            return result
+        frames[TOTAL] = pd.concat(frames.values(), ignore_index=True)
+        facts, competent = self._facts
+        return self._attach(result, frames, {"model": facts.model, "skill": facts.skill, "is_competent": competent})
+
+    @abstractmethod
+    def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]", about: dict[str, Any]) -> AuditResult: ...
+
+    @property
+    def _confidence(self) -> float:
+        return self._thresholds.file.confidence
+
+
+def _n_only(measured: "pd.DataFrame", joined: "pd.DataFrame") -> int:
+    return int((~measured["pair_id"].isin(joined["pair_id"])).sum())
+
+
+class ModelReading(SecondReading):
+    """Another model over the same pairs (--bbnli-also): do the two lean the same way?"""
+
+    key = "second_model"
+
+    def _join(self, found: Finding) -> "pd.DataFrame":
+        from bbnli_audit.measures.agreement import join_strengths
+
+        return join_strengths(found.table, self.second.read(found.subtopic).table)
+
+    def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]", about: dict[str, Any]) -> AuditResult:
+        from bbnli_audit.measures.agreement import measure_agreement, r_squared_over
+        from bbnli_audit.measures.readings.kinds import reading_of
+
+        *rows, total = [measure_agreement(path, frame, self._confidence) for path, frame in frames.items()]
+        n_only = [sum(self._n_only[path][side] for path in frames if path != TOTAL) for side in (0, 1)]
+        found = SecondModel(
+            **about,
+            measures=(reading_of(result.model.kind).preference, reading_of(about["model"].kind).preference),
+            n_only_first=n_only[0],
+            n_only_second=n_only[1],
+            r_squared=r_squared_over(rows),
+            subtopics=tuple(rows),
+            total=total,
+        )
+        return replace(result, second_model=found)
+
+
+class PromptReading(SecondReading):
+    """The same model asked with another prompt (--bbnli-also-prompt): do its answers change?"""
+
+    key = "second_prompt"
+    prompts: tuple[str, str] = ("", "")  # names of the two
+
+    def _join(self, found: Finding) -> "pd.DataFrame":
+        from bbnli_audit.measures.answers import join_answers
+
+        return join_answers(found.table, self.second.read(found.subtopic).table)
+
+    def extend(self, found: Finding, today: date) -> Finding:
+        """Add the share of answers that change, held to its limit, to what was found in a subtopic."""
+        from bbnli_audit.measures.answers import PROMPT_SENSITIVITY, estimate_sensitivity
+        from bbnli_audit.measures.measuring import MeasuredTable
+
+        joined, result = self.join(found), found.result
+        if joined is None:
+            return found
+        measure, estimate = estimate_sensitivity(joined, self._confidence)
+        estimates = {} if estimate is None else {PROMPT_SENSITIVITY: estimate}
+        measured = MeasuredTable(CellCounts(), result.n_clusters, {PROMPT_SENSITIVITY: measure}, estimates)
+        competent = is_competent(self._first, self._thresholds)
+        verdicts = judge_table(found.subtopic, measured, self._thresholds, today, is_competent=competent)
+        measures = {**result.measures, **measured.measures}
+        return replace(found, result=replace(result, measures=measures, verdicts=(*result.verdicts, *verdicts)))
+
+    def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]", about: dict[str, Any]) -> AuditResult:
+        from bbnli_audit.measures.answers import measure_prompts
+
+        *rows, total = [measure_prompts(path, frame, self._confidence) for path, frame in frames.items()]
+        found = SecondPrompt(**about, prompts=self.prompts, subtopics=tuple(rows), total=total)
+        return replace(result, second_prompt=found)
+
+
+def told_of(option: str, name: str) -> Callable[[str], str]:
+    """Return what turns a message about --model into one about a model that another option names."""
+
+    def tell(text: str) -> str:
+        text = text.replace(f"--model={name}", option)
+        if not text.startswith("--bbnli-also"):
+            text = text.removeprefix(f"{name} ").removeprefix(f"{name}: ")
+            text = f"{option}: {text}"
+        if "--bbnli-labels=" in text and option.startswith("--bbnli-also="):
+            text += "\n--bbnli-labels is about --model: give that model there, or correct its config.json."
+        return text
+
+    return tell

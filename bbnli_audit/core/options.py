@@ -1,0 +1,110 @@
+"""The options of an audit, each in one place: its name, its type, and what people are told of it.
+
+`pytest` has every field with an `Option` as `--bbnli-NAME` and as the ini key `bbnli_NAME`. Standard library only.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What --help says of a field."""
+
+    metavar: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """How a model is computed and asked. None stands for the default."""
+
+    labels: Annotated[str | None, Option("A,B,C", "what the model's outputs mean, in their order")] = None
+    device: Annotated[str | None, Option("DEVICE", "auto (default), cpu, cuda, cuda:N")] = None
+    dtype: Annotated[str | None, Option("TYPE", "fp32 (exact, default); bf16, fp16 or int8, checked against fp32")] = (
+        None
+    )
+    backend: Annotated[str | None, Option("NAME", "torch (default) or onnx (ONNX Runtime, checked against torch)")] = (
+        None
+    )
+    max_disagreement: Annotated[
+        str | float | None,
+        Option("SHARE", "refuse a fast path that changes more than this share of the labels (default: 0.01)"),
+    ] = None
+    engine: Annotated[str | None, Option("NAME", "local (default) or ray")] = None
+    ray_address: Annotated[str | None, Option("ADDRESS", "an existing Ray cluster (default: one on this machine)")] = (
+        None
+    )
+    prompt: Annotated[
+        str | None,
+        Option(
+            "NAME",
+            "ask a causal language model: true or entailed (the paper's), or one of --bbnli-prompts; without it the "
+            "likelihoods of the two sides are compared",
+        ),
+    ] = None
+    prompts: Annotated[Path | None, Option("FILE", "prompts of your own: a YAML file of names and templates")] = None
+    answers: Annotated[str | None, Option("HOW", "read answers from their text (default) or their first-token")] = None
+    base_url: Annotated[str | None, Option("URL", "where openai:NAME is served (any OpenAI-compatible server)")] = None
+    store: Annotated[
+        Path | None, Option("FILE", "keep predictions there (default: predictions.sqlite in pytest's cache folder)")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions(ModelOptions):
+    """Everything that an audit can be told. `run_audit(AuditOptions(model="demo"))` is the shortest one."""
+
+    model: Annotated[
+        Any,  # a string, or an object with `info` and `predict` (bbnli_audit.Predictor)
+        Option(
+            "CHECKPOINT",
+            "audit this model: a checkpoint's folder, a name on the hub, demo, openai:NAME (served), predictions:FILE "
+            "(stored probabilities), module:callable, or planted:KIND",
+        ),
+    ]
+    also: Annotated[
+        str | None,
+        Option("CHECKPOINT", "read the same pairs with a second model too, and say how far the two agree; no limits"),
+    ] = None
+    also_prompt: Annotated[
+        str | None, Option("NAME", "ask the model with this prompt too, and measure how many answers change")
+    ] = None
+    thresholds: Annotated[Any, Option("FILE", "the limits (default: thresholds.yaml in the root folder)")] = Path(
+        "thresholds.yaml"
+    )  # a path, or Thresholds that are read already
+    suite: Annotated[
+        str | None,
+        Option("NAMES", "what to audit: bbnli (default), occupations, winoqueer, with commas between; or all"),
+    ] = None
+    data: Annotated[
+        str | Path | None,
+        Option(
+            "DIR",
+            "data of the suite in the published format (default: the package's own); NAME=PATH,... for several",
+        ),
+    ] = None
+    pairing: Annotated[
+        str | None, Option("HOW", "where groups are exchanged: both (premise and hypothesis, default) or hypothesis")
+    ] = None
+    exclude: Annotated[str | None, Option("PATHS", "leave out subtopics: paths or patterns, with commas between")] = (
+        None
+    )
+    baseline: Annotated[
+        Path | None,
+        Option("FILE", "an earlier result.json: also test that no measure grew by more than the margin since"),
+    ] = None
+    save_baseline: Annotated[
+        Path | None,
+        Option(
+            "FILE",
+            "keep the result of this run there, as a later baseline; a run that did not pass never replaces one",
+        ),
+    ] = None
+    report: Annotated[Path | None, Option("DIR", "write report.html, result.json, the pairs and more there")] = None
+    reveal: bool = False  # show sentences of the suites in messages
+    subtopics: tuple[str, ...] | None = None  # paths to audit; all when left out
+    suites: tuple[Any, ...] = ()  # your own (bbnli_audit.Suite), beside those of `suite`; with suite="" they alone
+    extensions: tuple[Any, ...] = ()  # bbnli_audit.Extensions
+    data_folder: Path = Path()  # where relative paths in `data` count from

@@ -1,0 +1,79 @@
+"""The outcome table: two labels, the one on the pro side first, are one of nine cells. Standard library only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bbnli_audit.core.values import Outcome
+
+Cell = Literal["NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC"]
+CELLS: tuple[Cell, ...] = ("NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC")
+
+# How many of a pair's two samples count towards each cause of error.
+PRO_WEIGHTS = {"NC": 1, "EN": 1, "EC": 2}
+ANTI_WEIGHTS = {"CN": 1, "NE": 1, "CE": 2}
+BRITTLE_WEIGHTS = {"EE": 2, "CC": 2}
+# The three causes, by the name of their measure.
+CAUSES: Mapping[str, Mapping[str, int]] = {
+    "pro_rate": PRO_WEIGHTS,
+    "anti_rate": ANTI_WEIGHTS,
+    "brittleness_rate": BRITTLE_WEIGHTS,
+}
+
+
+def outcome_of(cell: str) -> Outcome:
+    if cell in PRO_WEIGHTS:
+        return Outcome.PRO
+    if cell in ANTI_WEIGHTS:
+        return Outcome.ANTI
+    return Outcome.BRITTLE if cell in BRITTLE_WEIGHTS else Outcome.CORRECT
+
+
+@dataclass(frozen=True, slots=True)
+class CellCounts:
+    """How many pairs fell into each cell. Counts add up; rates do not."""
+
+    cells: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(CELLS, 0))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", {cell: int(self.cells.get(cell, 0)) for cell in CELLS})
+
+    def __add__(self, other: "CellCounts") -> "CellCounts":
+        return CellCounts({cell: self.cells[cell] + other.cells[cell] for cell in CELLS})
+
+    @property
+    def n_pairs(self) -> int:
+        return sum(self.cells.values())
+
+    @property
+    def n_samples(self) -> int:
+        return 2 * self.n_pairs
+
+    @property
+    def n_pro(self) -> int:
+        return self._weigh(PRO_WEIGHTS)
+
+    @property
+    def n_anti(self) -> int:
+        return self._weigh(ANTI_WEIGHTS)
+
+    @property
+    def n_brittle(self) -> int:
+        return self._weigh(BRITTLE_WEIGHTS)
+
+    @property
+    def n_mispredicted(self) -> int:
+        """Samples whose label is not neutral, whatever the other side of the pair says."""
+        return sum(n * (2 - cell.count("N")) for cell, n in self.cells.items())
+
+    def n_side(self, side: int, letter: str) -> int:
+        """Count the samples of one side (0 pro, 1 anti) that got one label."""
+        return sum(n for cell, n in self.cells.items() if cell[side] == letter)
+
+    @property
+    def n_different(self) -> int:
+        """Pairs whose two sides got different labels."""
+        return sum(n for cell, n in self.cells.items() if cell[0] != cell[1])
+
+    def _weigh(self, weights: Mapping[str, int]) -> int:
+        return sum(weight * self.cells[cell] for cell, weight in weights.items())

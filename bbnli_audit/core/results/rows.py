@@ -1,0 +1,189 @@
+"""What an audit found in one place: values, verdicts and counts. Plain dataclasses; `file.py` derives JSON and schema.
+
+Nothing heavy is imported here: what pydantic must know is said in its words, without it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar, dataclass_transform
+
+from annotated_types import Ge, Le
+
+from bbnli_audit.core.outcomes import Cell, CellCounts
+
+Share = Annotated[float, Ge(0), Le(1)]
+Signed = Annotated[float, Ge(-1), Le(1)]
+Count = Annotated[int, Ge(0)]
+
+_STRICT = {
+    "extra": "forbid",
+    "strict": True,
+    "allow_inf_nan": False,
+    "json_schema_serialization_defaults_required": True,  # defaults are for Python; files have every key
+}
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def result(kind: type[T]) -> type[T]:
+    """Make a class a frozen dataclass that a file may hold: exactly its keys and types, and only finite numbers."""
+    kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]
+    return dataclass(frozen=True, slots=True)(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the JSON Schema says of a field: `Annotated[int, Told("...")]`."""
+
+    text: str
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
+        return {**handler(core_schema), "description": self.text}
+
+
+@result
+class Measured:
+    """A value with its interval and its denominator; null where there is no data, never 0."""
+
+    value: Signed | None
+    low: Signed | None
+    high: Signed | None
+    n: Annotated[Count, Told("Samples, two per pair; pairs for the measures that look at pairs.")]
+
+
+NO_DATA = Measured(None, None, None, 0)
+
+
+class Verdict(StrEnum):
+    """Against one limit. PASS says that no limit was crossed on these pairs, and no more than that."""
+
+    PASS = "PASS"  # noqa: S105 - a verdict, not a password
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    NO_DATA = "NO_DATA"
+
+
+@result
+class Waiver:
+    """Lets one crossed limit pass until a date (ISO), and says who answers for it and where it is written."""
+
+    reason: str
+    owner: str
+    expires: str
+    source: str
+    is_expired: bool = False
+
+    def __str__(self) -> str:
+        ended = "expired" if self.is_expired else "until"
+        return f"{self.reason} (owner {self.owner}, {ended} {self.expires}, {self.source})"
+
+
+@result
+class Judgement:
+    """A measure against a limit."""
+
+    measure: str
+    limit: Share
+    verdict: Annotated[Verdict, Told("PASS says that no limit was crossed on these pairs.")]
+    source: Annotated[str, Told("file:line of the limit.")]
+    pairs_needed: Annotated[Count | None, Told("Pairs that would decide an open verdict.")] = None
+    waiver: Waiver | None = None
+
+    @property
+    def is_waived(self) -> bool:
+        """A waiver is in force and is needed."""
+        return self.waiver is not None and not self.waiver.is_expired and self.verdict is not Verdict.PASS
+
+
+@result
+class Counts:
+    """Samples by cause of error."""
+
+    n_pro: Count
+    n_anti: Count
+    n_brittle: Count
+    n_mispredicted: Count
+
+
+@result
+class SubtopicResult:
+    """One row of the result: a subtopic, a domain, or the total."""
+
+    path: Annotated[str, Told("suite/domain/name of a subtopic, suite/domain of a domain, or total.")]
+    n_pairs: Count
+    n_samples: Count
+    n_clusters: Count
+    outcomes: Annotated[Mapping[Cell, Count], Told("Pairs by the labels of their two sides, pro side first.")]
+    counts: Counts
+    measures: Mapping[str, Measured]
+    control_accuracy: Share | None
+    n_controls: Count
+    verdicts: tuple[Judgement, ...] = ()
+    n_identical: Annotated[Count, Told("Pairs left out because both sides have the same text.")] = 0
+    n_duplicates: Annotated[Count, Told("Pairs left out because they stood there before.")] = 0
+    n_truncated: Annotated[Count, Told("Samples longer than the model takes.")] = 0
+    n_unparsed: Annotated[Count, Told("Samples whose answer could not be read; their pairs are not measured.")] = 0
+
+    @classmethod
+    def of(cls, path: str, cells: CellCounts, **rest: Any) -> "SubtopicResult":
+        """Make a row whose counts are those of its cells."""
+        counts = Counts(cells.n_pro, cells.n_anti, cells.n_brittle, cells.n_mispredicted)
+        return cls(
+            path=path,
+            n_pairs=cells.n_pairs,
+            n_samples=cells.n_samples,
+            outcomes=cells.cells,  # type: ignore[arg-type]  # CellCounts keeps the nine cells and no others
+            counts=counts,
+            **rest,
+        )
+
+    def judgement(self, measure: str) -> Judgement | None:
+        return next((judgement for judgement in self.verdicts if judgement.measure == measure), None)
+
+
+@result
+class ModelInfo:
+    """Which model was measured."""
+
+    name: str
+    fingerprint: Annotated[str, Told("Made from the contents, never from the name.")]
+    kind: str
+    backend: str
+    dtype: str
+    labels: Annotated[tuple[str, ...], Told("What the outputs mean, in their order.")]
+
+
+@result
+class Skill:
+    """How well a model does the task itself, on samples that are not about bias."""
+
+    probe_accuracy: Share | None
+    control_accuracy: Share | None
+    n_controls: Count
+    best_constant: Annotated[Share, Told("The share of controls that the best constant answer gets right.")]
+
+
+@result
+class SuiteInfo:
+    """What was audited."""
+
+    name: str
+    version: str
+    sha256: str
+    pairing: str
+
+
+@result
+class FastPathCheck:
+    """A fast path against the exact one: on how many texts both were run, and on how many the label differs."""
+
+    n_checked: Count
+    n_different: Count
+    limit: Share
+
+    def __str__(self) -> str:
+        return (
+            f"on {self.n_checked} texts that were also run on the exact path, {self.n_different} labels differ "
+            f"(refused above {self.limit:.1%})"
+        )

@@ -1,0 +1,147 @@
+"""The processes of one run of pytest: what they share under xdist, where progress is shown, and who predicted what.
+
+They share the pass through a store: the one that keeps predictions between runs, or a temporary one that the
+controller makes and removes.
+"""
+
+import gc
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bbnli_audit.frontends.pytest_plugin.settings import STORE_FILE
+from bbnli_audit.models.inference.opening import Process
+from bbnli_audit.models.inference.progress import Progress, Shown, Silent, Watcher, Written
+from bbnli_audit.models.loading import Share
+
+if TYPE_CHECKING:
+    from bbnli_audit.audit.audit import Audit
+
+
+class Processes:
+    """This process, and the others of the run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._worker: Mapping[str, Any] | None = getattr(config, "workerinput", None)
+        self._folder: Path | None = None  # that workers share
+        self._watchers: list[Watcher] = []
+        self._n_models = 0
+        self._usage: dict[str, dict[str, tuple[int, int, str | None]]] = {}  # by model and process
+        self.audit: Audit | None = None
+
+    @property
+    def is_worker(self) -> bool:
+        return self._worker is not None
+
+    @property
+    def here(self) -> Process:
+        if self._worker is None:
+            return Process()
+        number = "".join(letter for letter in str(self._worker["workerid"]) if letter.isdigit())
+        folder = self._worker.get("bbnli_folder")
+        share = Share(int(number or 0), int(self._worker["workercount"]))
+        return Process(share, Path(folder) / STORE_FILE if folder else None)
+
+    # Progress
+
+    def show_progress(self) -> Progress:
+        """Return what shows the progress of the next model that is opened."""
+        if self._worker is None:
+            return self._make_shown() or Silent()
+        folder, worker = self._worker.get("bbnli_folder"), self._worker.get("workerid")
+        self._n_models += 1
+        place = Path(str(folder)) / f"model-{self._n_models - 1}"
+        if folder is None:
+            return Silent()
+        place.mkdir(exist_ok=True)
+        return Written(place / f"progress-{worker}.json")
+
+    def _make_shown(self) -> Shown | None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None or self._config.get_verbosity() < 0:
+            return None
+
+        def write_line(line: str) -> None:
+            reporter.ensure_newline()
+            reporter.write_line(line)
+
+        def move(line: str) -> None:
+            reporter.ensure_newline()
+            reporter.rewrite(line, erase=True)
+
+        return Shown(write_line=write_line, move=move if sys.stdout.isatty() and reporter.isatty else None)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give every worker the folder that they share."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="bbnli-"))
+            for number in range(0 if self.audit is None else len(self.audit.readers)):
+                place = self._folder / f"model-{number}"
+                place.mkdir()
+                shown = self._make_shown()
+                if shown is not None:
+                    self._watchers.append(Watcher(place, shown))
+                    self._watchers[-1].start()
+        node.workerinput["bbnli_folder"] = str(self._folder)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        if self.audit is not None:
+            for reader in self.audit.readers.values():
+                reader.close()
+        for watcher in self._watchers:
+            watcher.stop()
+
+    def pytest_unconfigure(self) -> None:
+        if self.audit is not None:
+            if self.is_worker and any(reader.is_opened for reader in self.audit.readers.values()):
+                # A worker's process ends here. Leaving torch's objects out of the last collections saves two seconds.
+                gc.collect()
+                gc.freeze()
+            self.audit.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    # Who predicted what
+
+    def usage(self) -> dict[str, Any]:
+        """Tell what this process did so far for each model, as plain values."""
+        assert self.audit is not None
+        process = "main" if self._worker is None else str(self._worker.get("workerid"))
+        found = {}
+        for name, reader in self.audit.readers.items():
+            if reader.is_opened and reader.opened.tally is not None:
+                tally, store = reader.opened.tally, reader.opened.store
+                found[name] = [tally.n_texts, tally.n_predicted, None if store is None else store.trouble]
+        return {"process": process, "models": found}
+
+    def gather(self, usage: Mapping[str, Any]) -> None:
+        for name, used in usage["models"].items():
+            self._usage.setdefault(name, {})[usage["process"]] = tuple(used)
+
+    def summary(self) -> Iterable[str]:
+        """Say where the predictions came from. Every process asks for the same texts; what they predict adds up."""
+        assert self.audit is not None
+        store = self.audit.options.store
+        kept = "" if store is None else f" ({self._shorten(store)})"
+        for name in self.audit.readers:
+            used = list(self._usage.get(name, {}).values())
+            if not used:
+                continue
+            n_texts, n_predicted = max(n for n, _, _ in used), sum(n for _, n, _ in used)
+            title = f"Predictions for {name}" if name else "Predictions"
+            n_stored = max(0, n_texts - n_predicted)
+            yield f"{title}: {n_texts:,} texts, {n_stored:,} stored{kept}, {n_predicted:,} predicted."
+            for trouble in dict.fromkeys(trouble for _, _, trouble in used if trouble):
+                yield f"Warning: {trouble}."
+
+    def _shorten(self, path: Path) -> Path:
+        here = self._config.invocation_params.dir
+        return path.relative_to(here) if path.is_relative_to(here) else path

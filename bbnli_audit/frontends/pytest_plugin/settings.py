@@ -1,0 +1,87 @@
+"""From pytest's options and ini keys to the options of an audit."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbnli_audit.core.errors import OptionError, SuiteError, ThresholdsError
+from bbnli_audit.core.options import AuditOptions
+from bbnli_audit.frontends.pytest_plugin.declared import find_options, get_setting
+
+STORE_FILE = "predictions.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    config: pytest.Config
+
+    def is_option(self, name: str) -> bool:
+        return self.config.getoption(f"bbnli_{name}", None) is not None
+
+    def folder(self, name: str) -> Path:
+        """Return where a path counts from: an option from where pytest was started, an ini key from the root folder."""
+        return self.config.invocation_params.dir if self.is_option(name) else self.config.rootpath
+
+    def path(self, name: str) -> Path | None:
+        value = get_setting(self.config, name)
+        return None if value is None else self.folder(name) / value
+
+    def model(self, name: str) -> str | None:
+        value = get_setting(self.config, name)
+        beside_ini = None if value is None or self.is_option(name) else self.config.rootpath / value
+        return str(beside_ini) if beside_ini is not None and beside_ini.is_dir() else value
+
+
+def read_options(config: pytest.Config) -> AuditOptions:
+    read = _Reader(config)
+    paths = ("prompts", "baseline", "save_baseline", "report")
+    texts = set(find_options()) - {*paths, "model", "also", "thresholds", "store"}
+    values: dict[str, Any] = {name: get_setting(config, name) for name in texts}
+    values |= {name: read.path(name) for name in paths}
+    return AuditOptions(
+        **values,
+        model=read.model("model"),
+        also=read.model("also"),
+        thresholds=_find_thresholds(config, read),
+        store=_find_store(config, read),
+        data_folder=read.folder("data"),
+        reveal=bool(config.getoption("bbnli_reveal")),
+        suites=_hook_suites(config),
+        extensions=tuple(config.hook.pytest_bbnli_extensions(config=config)),
+    )
+
+
+def _find_thresholds(config: pytest.Config, read: _Reader) -> Path:
+    base = config.rootpath
+    path = Path(os.path.normpath(read.path("thresholds") or base / "thresholds.yaml"))
+    if not path.exists() and config.invocation_params.dir != base:
+        raise ThresholdsError(
+            f"{path}: there is no such file. pytest's root folder is {base}, not the folder it was started in; if "
+            "it took an option's value for a test path, write the option with '=': --model=PATH."
+        )
+    return path
+
+
+def _find_store(config: pytest.Config, read: _Reader) -> Path | None:
+    given = read.path("store")
+    if config.getoption("bbnli_no_store"):
+        if read.is_option("store"):
+            raise OptionError(f"--bbnli-store={given} and --bbnli-no-store exclude each other. Leave one out.")
+        return None
+    # Without pytest's cache plugin (-p no:cacheprovider) nothing is kept, as that option says.
+    cache = getattr(config, "cache", None)
+    if given is None and cache is not None:
+        return Path(cache.mkdir("bbnli")) / STORE_FILE
+    return given
+
+
+def _hook_suites(config: pytest.Config) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for given in config.hook.pytest_bbnli_suites(config=config):
+        if not isinstance(given, list | tuple):
+            raise SuiteError(f"pytest_bbnli_suites returned a {type(given).__name__}; expected a list of suites.")
+        found.extend(given)
+    return tuple(found)

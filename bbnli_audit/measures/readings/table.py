@@ -1,0 +1,145 @@
+"""The pair table: one row per pair, in the order of the suite. Every measure reads it and none changes it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bbnli_audit.core.outcomes import CELLS, Cell, CellCounts
+from bbnli_audit.core.values import Pair, Subtopic, TextPair
+
+Floats = NDArray[np.float64]
+
+PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster")
+TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
+SIDES = ("pro", "anti")
+NOT_MEASURED = -1  # in place of a cell
+
+
+class Reading(Protocol):
+    """One way to read a model. The pair table of each reading has columns of its own, which say what they hold."""
+
+    name: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]]
+    numbers: ClassVar[tuple[str, ...]]  # those of the columns that hold numbers
+    answers: ClassVar[tuple[str, str, str]]  # what the three columns of `probabilities` stand for
+    preference: ClassVar[str]  # the measure that says which way the model leans on the whole
+    has_task: ClassVar[bool]  # answers can be right or wrong, so controls can prove the model
+    unread_column: ClassVar[int | None]  # of a prediction: its answer could not be read
+    instead: ClassVar[Mapping[str, str]]  # measures that stand in for others, which this reading does not have
+
+    def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
+        """Return what the model is asked for the two sides of a pair."""
+
+    def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
+        """Turn (n_pairs, 3) predictions for the two sides into the columns of this reading."""
+
+    def cells(self, frame: pd.DataFrame) -> NDArray[np.intp]:
+        """Return the cell of each pair as an index into CELLS, or NOT_MEASURED."""
+
+    def probabilities(self, frame: pd.DataFrame, side: str) -> Floats:
+        """Return (n_pairs, 3): entailment, neutral, contradiction of one side, or what stands for them."""
+
+    def strengths(self, frame: pd.DataFrame) -> Floats:
+        """Return how strongly the model leans pro on each pair: above 0 pro, below 0 anti, 0 neither."""
+
+    def tell(self, pair: Mapping[Any, Any], side: str) -> str:
+        """Say what the model made of one side of a pair, without its sentences."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """Pairs of one subtopic, or of several, as one model was read."""
+
+    frame: pd.DataFrame
+    reading: Reading
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @cached_property
+    def cells(self) -> NDArray[np.intp]:
+        return self.reading.cells(self.frame)
+
+    @cached_property
+    def is_measured(self) -> NDArray[np.bool_]:
+        return np.asarray(self.cells != NOT_MEASURED, dtype=np.bool_)
+
+    @cached_property
+    def measured(self) -> "PairTable":
+        """The pairs that have an outcome."""
+        return self if self.is_measured.all() else self.take(self.is_measured)
+
+    @cached_property
+    def clusters(self) -> NDArray[np.intp]:
+        """The number of each pair's cluster. Clusters of different subtopics are different."""
+        return cluster_codes(self.frame)
+
+    def take(self, rows: NDArray[Any]) -> "PairTable":
+        return PairTable(self.frame[rows].reset_index(drop=True), self.reading)
+
+    def probabilities(self, side: str) -> Floats:
+        return self.reading.probabilities(self.frame, side)
+
+    def count_unread(self) -> int:
+        """Count the samples whose answer could not be read."""
+        column = self.reading.unread_column
+        if column is None:
+            return 0
+        return int(sum((self.probabilities(side).argmax(axis=1) == column).sum() for side in SIDES))
+
+    def count(self) -> CellCounts:
+        """Count the measured pairs of each of the nine cells."""
+        tally = np.bincount(self.measured.cells, minlength=len(CELLS))
+        return CellCounts({cell: int(n) for cell, n in zip(CELLS, tally, strict=True)})
+
+    def cells_by_cluster(self) -> dict[str, dict[str, Cell]]:
+        """Return the cell of every measured pair by cluster and pair id: all that a baseline needs of it."""
+        found: dict[str, dict[str, Cell]] = {}
+        table = self.measured
+        for cluster, pair_id, cell in zip(table.frame["cluster"], table.frame["pair_id"], table.cells, strict=True):
+            found.setdefault(str(cluster), {})[str(pair_id)] = CELLS[cell]
+        return found
+
+    def paths(self) -> list[str]:
+        return ["/".join(parts) for parts in zip(*(self.frame[name] for name in PLACES[:3]), strict=True)]
+
+    def with_texts(self, pairs: Iterable[Pair]) -> "PairTable":
+        """Put the sentences of the suite beside their pairs, by pair id."""
+        texts = {pair.id: (*pair.pro, *pair.anti) for pair in pairs}
+        found = [texts[pair_id] for pair_id in self.frame["pair_id"]]
+        columns = zip(*found, strict=True) if found else ((),) * len(TEXTS)
+        added = {name: list(column) for name, column in zip(TEXTS, columns, strict=True)}
+        return PairTable(self.frame.assign(**added)[[*PLACES, *TEXTS, *self.reading.columns]], self.reading)
+
+
+def make_table(
+    subtopic: Subtopic, pairs: Sequence[Pair], reading: Reading, predictions: tuple[Floats, Floats]
+) -> PairTable:
+    """Put (n_pairs, 3) predictions for the pro and the anti sides beside their pairs."""
+    frame = pd.DataFrame(
+        {
+            "suite": subtopic.suite,
+            "domain": subtopic.domain,
+            "subtopic": subtopic.name,
+            "pair_id": [pair.id for pair in pairs],
+            "cluster": [pair.cluster for pair in pairs],
+            **reading.read(*predictions),
+        },
+        index=pd.RangeIndex(len(pairs)),
+    )
+    return PairTable(frame[[*PLACES, *reading.columns]], reading)
+
+
+def join_tables(tables: Sequence[PairTable]) -> PairTable:
+    """Put the tables of several subtopics below each other."""
+    return PairTable(pd.concat([table.frame for table in tables], ignore_index=True), tables[0].reading)
+
+
+def cluster_codes(frame: pd.DataFrame) -> NDArray[np.intp]:
+    codes = frame.groupby(["suite", "domain", "subtopic", "cluster"], sort=True).ngroup()
+    return np.asarray(codes, dtype=np.intp)

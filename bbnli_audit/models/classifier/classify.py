@@ -1,0 +1,137 @@
+"""What all classifiers share: texts become tokens, batches and probabilities, whatever computes the logits."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bbnli_audit.core.results.rows import ModelInfo
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.batches import (
+    CPU_TOKENS,
+    GPU_TOKENS,
+    MIN_ROWS,
+    TEXTS_AT_ONCE,
+    LocalPredictor,
+    cut_by_length,
+    cut_by_tokens,
+)
+from bbnli_audit.models.classifier.labels import columns_of
+from bbnli_audit.models.classifier.padding_free import PaddingFree
+from bbnli_audit.models.protocol import Batch, Predictions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Rounding changes a probability by a few millionths at most. Where two labels are nearer to each other than this, the
+# text is predicted again in a batch of its own.
+NEAR_TIE = 1e-4
+
+
+class EncodedText(NamedTuple):
+    ids: "NDArray[np.int32]"
+    types: "NDArray[np.int32] | None"
+    is_truncated: bool
+
+
+class TextEncoder:
+    """A tokenizer that knows how many tokens its model takes."""
+
+    def __init__(self, tokenizer: Any, max_length: int) -> None:
+        self._tokenizer = tokenizer
+        self._max_length = max_length
+
+    def encode(self, texts: Sequence[TextPair]) -> list[EncodedText]:
+        encoded: list[EncodedText] = []
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            encoded.extend(self._encode(texts[start : start + TEXTS_AT_ONCE]))
+        return encoded
+
+    def _encode(self, texts: Sequence[TextPair]) -> Iterator[EncodedText]:
+        import numpy as np
+
+        premises, hypotheses = ([text[side] for text in texts] for side in (0, 1))
+        together = self._tokenizer(premises, hypotheses, verbose=False, return_attention_mask=False)
+        for row, ids in enumerate(together["input_ids"]):
+            found = {key: values[row] for key, values in together.items()}
+            is_truncated = len(ids) > self._max_length
+            if is_truncated:
+                # Cuts the longer text first: the premise, so that the hypothesis keeps its group.
+                found = self._tokenizer(*texts[row], truncation=True, max_length=self._max_length)
+            types = found.get("token_type_ids")
+            yield EncodedText(
+                np.array(found["input_ids"], dtype=np.int32),
+                None if types is None else np.array(types, dtype=np.int32),
+                is_truncated,
+            )
+
+    def plan(self, texts: Sequence[TextPair], n_tokens: int, *, is_padding_free: bool) -> list[Batch]:
+        """Encode texts and cut them into batches: of mixed lengths for the padding-free pass, else of one length."""
+        encoded = self.encode(texts)
+        lengths = [len(text.ids) for text in encoded]
+        cut = cut_by_tokens(lengths, n_tokens) if is_padding_free else cut_by_length(lengths, n_tokens, MIN_ROWS)
+        return [
+            Batch(tuple(rows), tuple(encoded[row] for row in rows), sum(lengths[row] for row in rows)) for rows in cut
+        ]
+
+
+def by_length(texts: Sequence[EncodedText]) -> Iterator[list[int]]:
+    """Group the rows of texts of one length. A batch that lost some of its rows keeps its lengths."""
+    rows_of: dict[int, list[int]] = {}
+    for row, text in enumerate(texts):
+        rows_of.setdefault(len(text.ids), []).append(row)
+    yield from rows_of.values()
+
+
+def stack(texts: Sequence[EncodedText]) -> "dict[str, NDArray[np.int64]]":
+    """Stack texts of one length, under the names that models know. The last is repeated up to MIN_ROWS."""
+    import numpy as np
+
+    filled = [*texts, *(texts[-1] for _ in range(MIN_ROWS - len(texts)))]
+    arrays = {"input_ids": np.stack([text.ids for text in filled]).astype(np.int64)}
+    arrays["attention_mask"] = np.ones_like(arrays["input_ids"])
+    if filled[0].types is not None:
+        arrays["token_type_ids"] = np.stack([text.types for text in filled if text.types is not None]).astype(np.int64)
+    return arrays
+
+
+class Classifier(LocalPredictor):
+    """A sequence classifier in this process."""
+
+    padding_free: PaddingFree | None = None  # a pass that takes texts of several lengths in one batch
+
+    def __init__(self, info: ModelInfo, encoder: TextEncoder) -> None:
+        self.info = info
+        self._encoder = encoder
+        self._columns = columns_of(info.labels)
+
+    @abstractmethod
+    def logits(self, texts: Sequence[EncodedText]) -> "NDArray[np.float64]":
+        """Compute (n_texts, n_outputs), columns in the checkpoint's order."""
+
+    def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
+        n_tokens = CPU_TOKENS if self.is_on_cpu else GPU_TOKENS
+        return self._encoder.plan(texts, n_tokens, is_padding_free=self.padding_free is not None)
+
+    def forward(self, batch: Batch) -> Predictions:
+        """Predict texts together, and near ties once more alone, so that no label depends on the batch."""
+        import numpy as np
+
+        texts = batch.inputs
+        probabilities = to_probabilities(self.logits(texts), self._columns)
+        if len(texts) > 1:
+            two_best = np.sort(probabilities, axis=1)[:, -2:]
+            for row in np.flatnonzero(two_best[:, 1] - two_best[:, 0] < NEAR_TIE).tolist():
+                probabilities[row] = to_probabilities(self.logits([texts[row]]), self._columns)
+        return Predictions(probabilities, np.array([text.is_truncated for text in texts], dtype=np.bool_))
+
+
+def to_probabilities(logits: "NDArray[np.float64]", columns: Sequence[int | None]) -> "NDArray[np.float64]":
+    """Softmax, with the columns in Label order. Checkpoints disagree on theirs: we reorder here and nowhere else."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore", over="ignore"):  # the caller refuses what is not finite, with a message
+        exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+        softmax = exponentials / exponentials.sum(axis=1, keepdims=True)
+    zeros = np.zeros(len(softmax))
+    return np.column_stack([zeros if column is None else softmax[:, column] for column in columns])

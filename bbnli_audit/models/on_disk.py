@@ -1,0 +1,72 @@
+"""Checkpoints: a folder, a name on the hub, or `demo`. What the head is decides how the model is read."""
+
+from pathlib import Path
+
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.models.checkpoint import Checkpoint, check_contents, check_folder, fetch, find_checkpoint
+from bbnli_audit.models.classifier.hf import open_classifier
+from bbnli_audit.models.kind import ModelKind
+from bbnli_audit.models.language_model.generative import find_generative
+from bbnli_audit.models.language_model.token_probability import MASKED, find_token_probability, lm_kind
+from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.protocol import ModelSource, Predictor
+
+# The small checkpoint inside the package. A folder of that name is reached as ./demo.
+DEMO = "demo"
+DEMO_FOLDER = Path(__file__).parent / "demo"
+
+
+def _claims(name: str) -> bool:
+    scheme, colon, _ = name.partition(":")
+    is_scheme = bool(colon) and len(scheme) > 1  # a single letter is a drive
+    return not is_scheme or Path(name).exists()
+
+
+def _check(name: str, settings: ModelSettings) -> None:
+    settings.refuse_address(name)
+    folder = _folder_of(name)
+    kind = lm_kind(folder)
+    if kind is not None:
+        _check_language_model(name, folder, kind, settings)
+        return
+    if folder.is_dir():  # what the hub has is not known yet
+        settings.refuse_prompt(name)
+    check_folder(str(folder) if name == DEMO else name, settings.labels)  # Path would drop a leading ./
+
+
+def _check_language_model(name: str, folder: Path, kind: str, settings: ModelSettings) -> None:
+    settings.refuse_fast_paths(name)
+    if kind == MASKED and settings.prompt is not None:
+        raise OptionError(
+            f"--bbnli-prompt={settings.prompt.name}: --model={name} is a masked language model, which cannot answer. "
+            "Leave it out: its likelihoods are compared."
+        )
+    check_contents(name, folder)
+
+
+def _find(name: str, settings: ModelSettings) -> ModelSource:
+    folder = _folder_of(name)
+    if not folder.is_dir():
+        folder = fetch(name)
+    kind = lm_kind(folder)
+    if kind is not None and settings.prompt is not None:
+        return find_generative(name, folder, settings)
+    if kind is not None:
+        return find_token_probability(name, folder, kind, settings)
+    checkpoint = find_checkpoint(name, settings.labels, settings.precision, folder, settings.hash_content)
+    return ModelSource(checkpoint.info, lambda: _open_checkpoint(checkpoint, settings), is_content=True)
+
+
+def _open_checkpoint(checkpoint: Checkpoint, settings: ModelSettings) -> Predictor:
+    if settings.engine == "ray":
+        from bbnli_audit.models.inference.on_ray import RayPredictor
+
+        return RayPredictor(checkpoint, settings.device, settings.ray_address)
+    return open_classifier(checkpoint, settings.device, settings.share)
+
+
+def _folder_of(name: str) -> Path:
+    return DEMO_FOLDER if name == DEMO else Path(name)
+
+
+KIND = ModelKind("checkpoint", "a checkpoint (its folder, or its name on the hub)", _claims, _check, _find)

@@ -1,0 +1,141 @@
+"""The options that say how a model is computed and asked, read and checked."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bbnli_audit.core.errors import OptionError, suggest
+from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.options import ModelOptions
+from bbnli_audit.models.checkpoint import EXACT, Precision, read_precision
+from bbnli_audit.models.classifier.labels import parse_labels
+from bbnli_audit.models.inference.fast_paths import MAX_DISAGREEMENT
+from bbnli_audit.models.inference.store import check_store
+from bbnli_audit.models.language_model.prompts import DEFAULT_PROMPT, Prompt, find_prompt, read_prompts
+from bbnli_audit.models.loading import WHOLE_MACHINE, Share, check_device
+from bbnli_audit.suites.protocol import Suite
+
+ENGINES = ("local", "ray")
+READINGS = ("text", "first-token")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """What the options say, and what else a kind of model may need.
+
+    Without a prompt a language model in a folder is not asked: its likelihoods are compared.
+    """
+
+    labels: str | None = None
+    precision: Precision = EXACT  # of all that says how a checkpoint is computed, only this may change a number
+    device: str = "auto"
+    share: Share = WHOLE_MACHINE
+    engine: str = "local"
+    ray_address: str | None = None
+    max_disagreement: float = MAX_DISAGREEMENT
+    prompt: Prompt | None = None
+    base_url: str | None = None
+    is_first_token: bool = False  # answers are read off the probabilities of their first token
+    suites: Sequence[Suite] = ()  # known when the model is found; planted models are made from them
+    hash_content: Callable[[Path], str] = hash_file
+
+    @property
+    def prompt_or_default(self) -> Prompt:
+        return self.prompt or find_prompt(DEFAULT_PROMPT)
+
+    @property
+    def _is_computed_plainly(self) -> bool:
+        return self.precision.is_exact and self.engine == "local"
+
+    def refuse_address(self, name: str) -> None:
+        """Refuse --bbnli-base-url for a model that is not served."""
+        if self.base_url is not None:
+            raise OptionError(
+                f"--bbnli-base-url={self.base_url}: is the address of a served model, and --model={name} is not one. "
+                "Write --model=openai:NAME, or leave the option out."
+            )
+
+    def refuse_prompt(self, name: str) -> None:
+        """Refuse --bbnli-prompt for a model that cannot be asked."""
+        if self.prompt is not None:
+            raise OptionError(
+                f"--bbnli-prompt={self.prompt.name}: --model={name} is not a language model, so it cannot be asked. "
+                "Leave the option out."
+            )
+
+    def refuse_fast_paths(self, name: str) -> None:
+        """Refuse ways of computing that language models do not have."""
+        if not self._is_computed_plainly:
+            raise OptionError(
+                f"--model={name}: is a language model; --bbnli-dtype, --bbnli-backend and --bbnli-engine are for NLI "
+                "checkpoints. Leave them out."
+            )
+
+    def refuse_all(self, name: str) -> None:
+        """Refuse whatever is for checkpoints and language models only."""
+        self.refuse_address(name)
+        self.refuse_prompt(name)
+        if not self._is_computed_plainly:
+            raise OptionError(
+                f"--model={name}: is not a checkpoint, so --bbnli-dtype, --bbnli-backend and --bbnli-engine do not "
+                "apply. Leave them out."
+            )
+
+
+def read_options(options: ModelOptions, share: Share = WHOLE_MACHINE) -> ModelSettings:
+    """Read all options and refuse wrong values. The kind of the model decides whether they suit it."""
+    prompt = _read_prompt(options)
+    if options.labels is not None:
+        parse_labels(options.labels)
+    if options.store is not None:
+        check_store(options.store)
+    precision = read_precision(options.dtype, options.backend)
+    device, engine, address = options.device or "auto", options.engine or "local", options.ray_address
+    check_device(device)
+    if engine not in ENGINES:
+        raise OptionError(f"--bbnli-engine={engine}: there is no such engine. {suggest(engine, ENGINES)}")
+    if address is not None and engine != "ray":
+        raise OptionError(f"--bbnli-ray-address={address}: is used with --bbnli-engine=ray only. Add that option.")
+    return ModelSettings(
+        labels=options.labels,
+        precision=precision,
+        device=device,
+        share=share,
+        engine=engine,
+        ray_address=address,
+        max_disagreement=_read_limit(options.max_disagreement, precision),
+        prompt=prompt,
+        base_url=options.base_url,
+        is_first_token=options.answers == "first-token",
+    )
+
+
+def _read_prompt(options: ModelOptions) -> Prompt | None:
+    prompt, answers = options.prompt, options.answers
+    own = {} if options.prompts is None else read_prompts(options.prompts)
+    if prompt is None and own:
+        raise OptionError(
+            f"--bbnli-prompts={options.prompts}: say which of them to use: --bbnli-prompt={next(iter(own))}"
+        )
+    if answers is not None and answers not in READINGS:
+        raise OptionError(f"--bbnli-answers={answers}: there is no such reading. {suggest(answers, READINGS)}")
+    if answers is not None and prompt is None:
+        raise OptionError(f"--bbnli-answers={answers}: is for a model that is asked. Add --bbnli-prompt=NAME.")
+    return None if prompt is None else find_prompt(prompt, own)
+
+
+def _read_limit(given: str | float | None, precision: Precision) -> float:
+    if given is None:
+        return MAX_DISAGREEMENT
+    try:
+        limit = float(given)
+    except ValueError:
+        limit = -1.0
+    if not 0 <= limit <= 1:
+        raise OptionError(f"--bbnli-max-disagreement={given}: expected a share between 0 and 1, such as 0.01.")
+    if precision.is_exact:
+        raise OptionError(
+            f"--bbnli-max-disagreement={given}: there is nothing to check on the exact path. Leave it out, or name a "
+            "fast path with --bbnli-dtype or --bbnli-backend."
+        )
+    return limit

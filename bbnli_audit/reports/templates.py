@@ -1,0 +1,68 @@
+"""The templates of the page and of the Markdown files. Names that others have given are escaped in each."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bbnli_audit.core.outcomes import outcome_of
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Regression
+from bbnli_audit.reports import markdown, notes, second
+from bbnli_audit.reports.failure import headline
+from bbnli_audit.reports.ranking import measure_verdict
+from bbnli_audit.reports.regression import regression_headline
+from bbnli_audit.reports.shown import measure_name, short_path
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+ASSETS = Path(__file__).parent / "assets"
+_SYMBOLS = {"FAIL": "✕", "NO_DATA": "∅", "WAIVED": "~", "INCONCLUSIVE": "?", "PASS": "✓", "NOT_REQUIRED": "·"}
+
+
+def read_asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def render(template: str, result: AuditResult, **values: Any) -> str:
+    confidence = f"{result.settings.confidence:.0%}"
+    text = _environment().get_template(template).render(result=result, confidence=confidence, **values)
+    # A name may hold half of a character pair, which no file can.
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _environment() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+    from bbnli_audit.measures.registry import find_measure
+
+    environment = Environment(
+        loader=FileSystemLoader(ASSETS),
+        autoescape=select_autoescape(["html.jinja"]),  # in Markdown `code` makes names inert
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals.update(markdown=markdown, notes=notes, second=second, symbols=_SYMBOLS, code=markdown.code)
+    environment.globals.update(find_measure=find_measure, measure_name=measure_name, short_path=short_path)
+    environment.globals.update(outcome_of=outcome_of, measure_verdict=measure_verdict, headline=headline)
+    environment.globals.update(regression_line=_regression_line)
+    environment.filters.update(rate=markdown.number, signed=_signed, p=_p_value, counted=counted, code=markdown.code)
+    environment.filters.update(bullets=markdown.bullets, describe_suite=markdown.describe_suite)
+    return environment
+
+
+def counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _regression_line(regression: Regression) -> str:
+    return regression_headline(regression).removeprefix(f"{regression.path}: ")
+
+
+def _signed(value: float | None) -> str:
+    return markdown.NO_VALUE if value is None else f"{value:+.3f}".replace("-", "−")
+
+
+def _p_value(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -1,0 +1,255 @@
+"""The folder in which a new version of a suite grows: one table per step, and a manifest of what it was made from."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+
+from bbnli_audit.core.errors import WorkbenchError
+from bbnli_audit.core.files import hash_file, replacing
+from bbnli_audit.core.versions import installed_version
+
+# History of the format: 1 first version.
+FORMAT = 1
+STORE = "predictions.sqlite"
+
+Counts = Mapping[str, Mapping[str, int]]  # subtopic path → name of the count → number
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of the workbench, with the files it reads and the files it writes."""
+
+    name: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+FIRST = "mask"
+STEPS = {
+    step.name: step
+    for step in (
+        Step("mask", (), ("masked.csv",)),
+        Step("expand", ("masked.csv",), ("expanded.csv",)),
+        Step("fill", ("expanded.csv",), ("filled.csv",)),
+        Step("filter", ("expanded.csv", "filled.csv"), ("filtered.csv", "items.csv")),
+        Step("agree", ("items.csv",), ("reviewed.csv",)),
+        Step("counterfactual", ("filtered.csv", "reviewed.csv"), ("pairs.csv",)),
+        Step("release", ("pairs.csv",), ("release/release.json",)),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a step was made from, and what it found."""
+
+    step: str
+    inputs: Mapping[str, str]
+    settings: Mapping[str, Any]
+    outputs: Mapping[str, str]
+    counts: Counts
+    seconds: float
+    made_by: str
+    edited: tuple[str, ...] = ()  # inputs that differ from what their own step wrote
+    notes: Mapping[str, Any] = field(default_factory=dict)  # other observations, such as accuracies
+    format: int = FORMAT
+
+    def total(self, name: str) -> int:
+        return sum(found.get(name, 0) for found in self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the work of a step returns."""
+
+    counts: Counts
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Workspace:
+    """The folder. A step is done completely or not at all, and not repeated for the same inputs and settings."""
+
+    def __init__(self, folder: Path, is_again: bool = False) -> None:
+        """With `is_again`, steps are repeated in any case, and overwrite what was edited by hand."""
+        self.folder = folder
+        self.is_again = is_again
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def manifest(self, step: str) -> Manifest | None:
+        """Read the manifest of a step; None if the step has not been done."""
+        if self.folder.is_file():
+            raise WorkbenchError(f"{self.folder}: is a file. Name the workbench's folder.")
+        path = self.path(f"{step}.manifest.json")
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if data["format"] != FORMAT:
+                raise WorkbenchError(
+                    f"{path}: has format {data['format']!r}; this version reads {FORMAT}. Remove the file and repeat "
+                    "the step."
+                )
+            return Manifest(**{**data, "edited": tuple(data["edited"])})
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as exc:
+            raise WorkbenchError(
+                f"{path}: is not a manifest of the workbench. Remove the file and repeat the step."
+            ) from exc
+
+    def need(self, step: str) -> Manifest:
+        """Return the manifest of a step, which must have been completed."""
+        found = self.manifest(step)
+        if found is None or self.path(f"{step}.pending").exists():
+            what = "has not been done" if found is None else "was interrupted"
+            raise WorkbenchError(f"{self.folder}: the step {step!r} {what}. {self._how(step)}")
+        return found
+
+    def need_current(self, steps: Iterable[str]) -> dict[str, Manifest]:
+        """Return the manifests of steps that must have been completed with the tables as they are now."""
+        manifests = {step: self.need(step) for step in steps}
+        for step, manifest in manifests.items():
+            for file in STEPS[step].reads:
+                if manifest.inputs.get(file) != self._hash(file):
+                    raise WorkbenchError(
+                        f"{self.path(file)}: has changed since the step {step!r} was done. Repeat that step and those "
+                        f"after it: bbnli-audit extend {step} {self.folder}"
+                    )
+        return manifests
+
+    def run(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        make: Callable[[], Made],
+        inputs: Mapping[str, str] | None = None,
+    ) -> tuple[Manifest, bool]:
+        """Do a step, unless it was done with the same inputs and settings. The flag says whether it was done now.
+
+        Args:
+            name: The step.
+            settings: Everything besides its inputs that decides what it writes.
+            make: Writes the step's files, each one completely, and counts.
+            inputs: Hashes of inputs that are not files of this folder.
+        """
+        step = STEPS[name]
+        self._check_folder(name)
+        hashes = {**{file: self._hash_input(file) for file in step.reads}, **(inputs or {})}
+        known = json.loads(json.dumps(settings))  # as it comes back from the manifest
+        done = self.manifest(name)
+        # Files of an interrupted run are ours, whatever an older manifest says.
+        if done is not None and not self.is_again and not self.path(f"{name}.pending").exists():
+            now = {file: self._hash(file) for file in step.writes}
+            if done.inputs == hashes and done.settings == known and None not in now.values():
+                return done, False
+            changed = [file for file, digest in now.items() if digest is not None and digest != done.outputs.get(file)]
+            if changed:
+                raise WorkbenchError(
+                    f"{self.path(changed[0])}: was changed after the step {name!r} wrote it. Running the step would "
+                    "overwrite that change. Keep a copy, then use --again."
+                )
+        return self._do(step, hashes, known, make), True
+
+    def _do(
+        self, step: Step, hashes: Mapping[str, str], settings: Mapping[str, Any], make: Callable[[], Made]
+    ) -> Manifest:
+        pending = self.path(f"{step.name}.pending")
+        started = time.monotonic()
+        try:
+            pending.touch()
+            made = make()
+            manifest = Manifest(
+                step=step.name,
+                inputs=hashes,
+                settings=settings,
+                outputs={file: self._hash(file) or "" for file in step.writes},
+                counts=made.counts,
+                seconds=round(time.monotonic() - started, 1),
+                made_by=f"bbnli-audit {installed_version('bbnli-audit')}",
+                edited=tuple(file for file in step.reads if self._is_edited(file)),
+                notes=made.notes,
+            )
+            with replacing(self.path(f"{step.name}.manifest.json")) as file:
+                json.dump(asdict(manifest), file, indent=1, ensure_ascii=False)
+                file.write("\n")
+            pending.unlink()
+        except OSError as exc:
+            raise WorkbenchError(
+                f"{exc.filename or self.folder}: cannot be written: {exc.strerror}. Check permissions and disk space."
+            ) from exc
+        return manifest
+
+    def _hash_input(self, file: str) -> str:
+        digest = self._hash(file)
+        if digest is None:
+            raise WorkbenchError(f"{self.path(file)}: there is no such file. {self._how(_maker(file))}")
+        return digest
+
+    def _how(self, step: str) -> str:
+        return f"First run: bbnli-audit extend {step} {self.folder}"
+
+    def _hash(self, file: str) -> str | None:
+        try:
+            return hash_file(self.path(file))
+        except FileNotFoundError:
+            return None
+        except OSError as exc:
+            raise WorkbenchError(f"{self.path(file)}: cannot be read: {exc.strerror}.") from exc
+
+    def _is_edited(self, file: str) -> bool:
+        made = self.manifest(_maker(file))
+        return made is None or made.outputs.get(file) != self._hash(file)
+
+    def _check_folder(self, step: str) -> None:
+        """Create the folder for the first step; any other step needs it to exist."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise WorkbenchError(f"{self.folder}: is a file. Name the workbench's folder.")
+        if step != FIRST and not self.folder.is_dir():
+            raise WorkbenchError(f"{self.folder}: there is no such folder. {self._how(FIRST)}")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as exc:
+            raise WorkbenchError(f"{self.folder}: cannot be created: {exc.strerror}. Choose another folder.") from exc
+
+
+def _maker(file: str) -> str:
+    return next(step.name for step in STEPS.values() if file in step.writes)
+
+
+def hash_json(value: object) -> str:
+    """Return a hash of plain values."""
+    return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def item_id(domain: str, subtopic: str, hypothesis: str) -> str:
+    """Return the id of a hypothesis to judge. Template, word and model do not change it."""
+    parts = (part.encode() for part in (domain, subtopic, hypothesis))
+    return sha256(b"".join(b"%d\n%s" % (len(part), part) for part in parts)).hexdigest()[:12]
+
+
+class InSubtopic(Protocol):
+    """A row of a table that belongs to a subtopic."""
+
+    @property
+    def domain(self) -> str: ...
+
+    @property
+    def subtopic(self) -> str: ...
+
+
+def path_of(row: InSubtopic) -> str:
+    return f"{row.domain}/{row.subtopic}"
+
+
+def count_by_subtopic(found: Iterable[tuple[str, str, int]], names: Iterable[str]) -> Counts:
+    """Add up numbers, each given as (subtopic path, name, number). Every subtopic gets all the names, at least as 0."""
+    empty = dict.fromkeys(names, 0)
+    counts: dict[str, dict[str, int]] = {}
+    for path, name, n in found:
+        there = counts.setdefault(path, dict(empty))
+        there[name] = there.get(name, 0) + n
+    return counts

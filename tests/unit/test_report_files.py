@@ -1,0 +1,143 @@
+"""The report folder: what is written, read again and removed, and the reports that other projects add."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from bbnli_audit.core.errors import OptionError, ResultError
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import read_result
+from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable
+from bbnli_audit.reports.files import CSV, FILES, PARQUET, REPORTS, read_pairs, remove_files, write_data, write_reports
+from bbnli_audit.reports.report import Report
+from tests.browser.pages import LikelihoodPredictor, MixedPredictor, YesNoPredictor, audit
+
+Audited = tuple[AuditResult, PairTable]
+
+
+@pytest.fixture(scope="module", params=[MixedPredictor, YesNoPredictor, LikelihoodPredictor])
+def audited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    return audit(tmp_path_factory.mktemp("suite"), 8, request.param)
+
+
+@pytest.fixture(scope="module")
+def classified(tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    return audit(tmp_path_factory.mktemp("suite"), 8)
+
+
+def list_reports(result: AuditResult, pairs: PairTable) -> str:
+    return f"{result.model.name}: {len(pairs)} pairs\n"
+
+
+MINE = Report("mine.txt", list_reports)
+
+
+@pytest.mark.parametrize("name", [PARQUET, CSV])
+def test_a_folder_gives_the_same_reports_again(audited: Audited, name: str, tmp_path: Path) -> None:
+    result, pairs = audited
+    folder, again = tmp_path / "report", tmp_path / "again"
+    write_data(result, pairs, folder)
+    write_reports(result, pairs, folder)
+    assert {path.name for path in folder.iterdir()} == set(FILES)
+    assert pd.read_csv(folder / CSV).columns.tolist() == [*PLACES, *TEXTS, *pairs.reading.columns]
+    for other in {PARQUET, CSV} - {name}:
+        (folder / other).unlink()
+    found = read_result(folder)
+    read = read_pairs(found, folder)
+    assert read.reading is pairs.reading
+    pd.testing.assert_frame_equal(read.frame, pairs.frame, check_dtype=False, check_exact=True)
+    write_reports(found, read, again)
+    for report in REPORTS:
+        assert (again / report.name).read_bytes() == (folder / report.name).read_bytes()
+
+
+def test_a_table_of_an_earlier_version_says_what_to_do(audited: Audited, classified: Audited, tmp_path: Path) -> None:
+    result, pairs = audited
+    write_data(result, classified[1], tmp_path)  # before, all kinds of models had the columns of a classifier
+    if pairs.reading.name == "labels":
+        assert len(read_pairs(result, tmp_path)) == len(pairs)
+        return
+    message = "was written by an earlier version.*\nRun the audit again; stored predictions make it quick"
+    with pytest.raises(ResultError, match=message):
+        read_pairs(result, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("pro_label", "maybe", "pro_label holds 'maybe'.* It was changed: run the audit again"),
+        ("pro_label", "contradiction", "is not of the same run as result.json beside it"),
+        ("pro_entailment", "much", "cannot be read: could not convert string to float"),
+    ],
+)
+def test_a_table_that_was_changed_is_refused(
+    classified: Audited, tmp_path: Path, column: str, value: str, message: str
+) -> None:
+    result, pairs = classified
+    write_data(result, pairs, tmp_path)
+    (tmp_path / PARQUET).unlink()
+    pairs.frame.assign(**{column: value}).to_csv(tmp_path / CSV, index=False)
+    with pytest.raises(ResultError, match=message):
+        read_pairs(result, tmp_path)
+
+
+def test_a_table_without_a_column_is_refused(classified: Audited, tmp_path: Path) -> None:
+    result, pairs = classified
+    write_data(result, replace(pairs, frame=pairs.frame.drop(columns="pro_label")), tmp_path)
+    with pytest.raises(ResultError, match=r"has no column 'pro_label'\. It was changed, or is not a pair table"):
+        read_pairs(result, tmp_path)
+
+
+def test_another_projects_report_is_written_and_removed(classified: Audited, tmp_path: Path) -> None:
+    result, pairs = classified
+    data = Report("mine.bin", lambda *_: b"\xff\x00")
+    write_reports(result, pairs, tmp_path, [MINE, data])
+    assert (tmp_path / "mine.txt").read_text() == f"invented-nli: {len(pairs)} pairs\n"
+    assert (tmp_path / "mine.bin").read_bytes() == b"\xff\x00"
+    (tmp_path / "theirs.txt").write_text("kept")
+    remove_files(tmp_path, [MINE, data])
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs.txt"]
+
+
+def test_a_report_that_breaks_is_named_and_costs_no_other_file(classified: Audited, tmp_path: Path) -> None:
+    def broken(result: AuditResult, _: PairTable) -> str:
+        raise KeyError(result.model.name)
+
+    wrong = Report("wrong.txt", lambda *_: 3)  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(OptionError) as caught:
+        write_reports(*classified, tmp_path, [Report("broken.txt", broken), wrong, MINE])
+    assert str(caught.value) == (
+        "The report 'broken.txt' could not be made: KeyError: 'invented-nli'\n"
+        "The report 'wrong.txt' could not be made: TypeError: expected text or bytes, found a int"
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {*(report.name for report in REPORTS), "mine.txt"}
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "../summary.md", "a\0b"])
+def test_a_report_needs_a_plain_file_name(classified: Audited, tmp_path: Path, name: str) -> None:
+    with pytest.raises(OptionError, match="needs a plain file name"):
+        write_reports(*classified, tmp_path, [Report(name, list_reports)])
+    with pytest.raises(OptionError, match="needs a plain file name"):
+        remove_files(tmp_path, [Report(name, list_reports)])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [*FILES, "Summary.MD", MINE.name])
+def test_a_report_does_not_replace_another(classified: Audited, tmp_path: Path, name: str) -> None:
+    with pytest.raises(OptionError, match=r"has the name of another file in the report folder\. Rename it"):
+        write_reports(*classified, tmp_path, [MINE, Report(name, list_reports)])
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_reports_are_reports(classified: Audited, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"A report was given as a function; expected a bbnli_audit\.Report"):
+        write_reports(*classified, tmp_path, [list_reports])  # type: ignore[list-item]  # what is tested
+
+
+def test_a_folder_that_cannot_be_written_is_told(classified: Audited, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for write in (write_data, write_reports):
+        with pytest.raises(OptionError, match="file: cannot be written: File exists"):
+            write(*classified, tmp_path / "file")
