@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from bbnli_audit.measures.measure import Measure
     from bbnli_audit.measures.readings.table import PairTable
-    from bbnli_audit.models.kind import ModelKind
+    from bbnli_audit.models.options import ModelKind
     from bbnli_audit.models.protocol import ModelSource, Predictions, Predictor
     from bbnli_audit.reports.report import Report
     from bbnli_audit.suites.protocol import Suite
@@ -47,7 +47,7 @@ _HOMES = {
     "frontends.pytest_plugin.handles": ("AnswersHandle", "ModelHandle", "RegressionHandle", "SubtopicHandle"),
     "measures.measure": ("Measure",),
     "measures.readings.table": ("PairTable",),
-    "models.kind": ("ModelKind",),
+    "models.options": ("ModelKind",),
     "models.protocol": ("ModelSource", "Predictions", "Predictor"),
     "reports.report": ("Report",),
     "suites.protocol": ("Suite",),

@@ -15,9 +15,9 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import find_checkpoint
 from bbnli_audit.models.classifier.hf import HFPredictor
 from bbnli_audit.models.find import find_model
-from bbnli_audit.models.inference.opening import OpenedModel
 from bbnli_audit.models.inference.store import PredictionStore, Row
 from bbnli_audit.models.inference.stored import StoredPredictor
+from bbnli_audit.models.opening import OpenedModel
 from bbnli_audit.models.protocol import Batch
 from bbnli_audit.reports.files import write_data, write_reports
 from benchmarks.workloads import ROOT, published_suite

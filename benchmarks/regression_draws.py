@@ -197,7 +197,7 @@ def p_values(changes: Changes, margin: float) -> Floats:
 
 
 class Column(NamedTuple):
-    """One direction of change as a rate, with the bounds of metrics/intervals.py."""
+    """One direction of change as a rate, with the bounds of measures/statistics/intervals.py."""
 
     rate: Floats
     low: Floats

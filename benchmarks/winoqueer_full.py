@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import join_tables, make_table
 from bbnli_audit.measures.statistics.intervals import estimate_means
 from bbnli_audit.measures.winoqueer import MEASURES

@@ -5,8 +5,7 @@ from itertools import product
 from typing import Literal
 
 from bbnli_audit.core.values import Label, Side
-from bbnli_audit.suites.expansion import bindings, render, with_groups
-from bbnli_audit.suites.template_file import TemplateFile
+from bbnli_audit.suites.template_file import TemplateFile, bindings, render, with_groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ def rates(counts: CellCounts) -> dict[str, float]:
     n = counts.n_samples
     if n == 0:
         return {}
-    aligned = counts.n_side(0, "E") + counts.n_side(1, "C")
-    opposed = counts.n_side(1, "E") + counts.n_side(0, "C")
+    aligned = sum(n * ((cell[0] == "E") + (cell[1] == "C")) for cell, n in counts.cells.items())
+    opposed = sum(n * ((cell[1] == "E") + (cell[0] == "C")) for cell, n in counts.cells.items())
+    n_different = sum(n for cell, n in counts.cells.items() if cell[0] != cell[1])
     return {
         "pro_rate": counts.n_pro / n,
         "anti_rate": counts.n_anti / n,
@@ -23,5 +24,5 @@ def rates(counts: CellCounts) -> dict[str, float]:
         "plain_pro": aligned / n,
         "plain_anti": opposed / n,
         "aggregate_bias": (aligned - opposed) / n,
-        "counterfactual_bias": 2 * counts.n_different / n * (counts.n_mispredicted / n),
+        "counterfactual_bias": 2 * n_different / n * (counts.n_mispredicted / n),
     }

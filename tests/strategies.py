@@ -23,8 +23,8 @@ from bbnli_audit.core.results.rows import (
     Waiver,
 )
 from bbnli_audit.core.values import Label
-from bbnli_audit.measures.readings.labels import LABELS as READ_LABELS
-from bbnli_audit.measures.readings.labels import classify
+from bbnli_audit.measures.readings.kinds import LABELS as READ_LABELS
+from bbnli_audit.measures.readings.kinds import classify
 from bbnli_audit.measures.readings.table import PLACES, SIDES, PairTable
 
 LABELS = [label.value for label in Label]

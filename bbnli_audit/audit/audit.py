@@ -4,38 +4,36 @@
 """
 
 from collections.abc import Callable, Collection, Iterable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bbnli_audit.audit.extensions import Extensions, join_extensions, using
+from bbnli_audit.audit.extensions import join_extensions, using
 from bbnli_audit.audit.findings import Finding, ModelFacts, assemble, unpack_finding
-from bbnli_audit.audit.gate.green import has_passed
-from bbnli_audit.audit.gate.judge import judge_table
-from bbnli_audit.audit.gate.thresholds import Thresholds, read_thresholds
-from bbnli_audit.audit.items import Items
-from bbnli_audit.audit.model_reader import ModelReader
-from bbnli_audit.audit.outputs import Outputs
-from bbnli_audit.audit.regressions import Regressions, Test
-from bbnli_audit.audit.second import ModelReading, PromptReading, SecondReading, is_competent, told_of
+from bbnli_audit.audit.gate.baseline import Regressions, Test, tests_of
+from bbnli_audit.audit.gate.thresholds import Thresholds, name_below, read_thresholds
+from bbnli_audit.audit.gate.verdict import has_passed, judge_table
+from bbnli_audit.audit.model_reader import Items, ModelReader
+from bbnli_audit.audit.outputs import Outputs, name_from
+from bbnli_audit.audit.second import ModelReading, PromptReading, SecondReading, tell_of
 from bbnli_audit.core.errors import AuditError, ModelError, OptionError, SuiteError, suggest
 from bbnli_audit.core.options import AuditOptions, ModelOptions
 from bbnli_audit.core.results.audit import AuditResult, Cells
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.file import dump, load
-from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill, SubtopicResult
+from bbnli_audit.core.results.rows import SubtopicResult
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing, Subtopic
-from bbnli_audit.models.inference.opening import OpenedModel, PlannedModel, Process, plan_model
+from bbnli_audit.measures.drivers import Evidence
+from bbnli_audit.measures.readings.table import PairTable, join_tables
+from bbnli_audit.measures.registry import check_families, find_measure, measure_table
 from bbnli_audit.models.inference.progress import Progress
+from bbnli_audit.models.opening import OpenedModel, PlannedModel, Process, plan_model
 from bbnli_audit.suites.protocol import Suite, check_suite, families_of
 from bbnli_audit.suites.registry import BUILT_IN, open_suite, read_data, read_names, suite_of
-
-if TYPE_CHECKING:
-    from bbnli_audit.measures.evidence import Evidence
-    from bbnli_audit.measures.readings.table import PairTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +52,22 @@ class Audit:
         self.options = options
         self._surroundings = surroundings or Surroundings()
         self._today = date.today()
-        self._stack = ExitStack()
-        extensions = join_extensions(options.extensions)
-        self._stack.enter_context(using(extensions))
-        try:
-            self._set_up(extensions)
-        except BaseException:
-            self._stack.close()
-            raise
-
-    def _set_up(self, extensions: Extensions) -> None:
-        options, root = self.options, self._surroundings.root
-        self.items = Items(_open_suites(options, extensions.suites))
-        self.excluded = _exclude(options.exclude, self.items.subtopics)
-        self.subtopics = {path: each for path, each in self.items.subtopics.items() if path not in self.excluded}
-        self.thresholds = _read_thresholds(options.thresholds, root, self.items)
-        self.regressions = None if options.baseline is None else Regressions(options.baseline, self.thresholds, root)
-        self._planned = self._plan(options.model, options)
-        self.reader = self._read(self._planned)
-        self.readings: list[SecondReading] = [*self._second_model(), *self._second_prompt()]
-        self.outputs = Outputs(options.report, options.save_baseline, root, extensions.reports)
-        self._facts: ModelFacts | None = None
         self._findings: dict[str, Finding] = {}
+        root, extensions = self._surroundings.root, join_extensions(options.extensions)
+        with ExitStack() as stack:
+            stack.enter_context(using(extensions))
+            self.items = Items(_open_suites(options, extensions.suites))
+            self.excluded = _exclude(options.exclude, self.items.subtopics)
+            self.subtopics = {path: each for path, each in self.items.subtopics.items() if path not in self.excluded}
+            self.thresholds = _read_thresholds(options.thresholds, root, self.items)
+            self.regressions: Regressions | None = None
+            if options.baseline is not None:
+                self.regressions = Regressions(options.baseline, name_from(options.baseline, root), self.thresholds)
+            self._planned = self._plan(options.model, options)
+            self.reader = self._read(self._planned)
+            self.readings: list[SecondReading] = [*self._second_model(), *self._second_prompt()]
+            self.outputs = Outputs(options.report, options.save_baseline, root, extensions.reports)
+            self._stack = stack.pop_all()  # what extensions added is known until the audit is closed
 
     def close(self) -> None:
         """Let go of the stores and of what extensions added."""
@@ -104,12 +96,11 @@ class Audit:
         option = f"--bbnli-also={name}"
         if name == options.model and options.prompt is None:
             raise OptionError(f"{option}: is the model of --model itself, so they cannot differ. Give another one.")
-        tell = told_of(option, name)
         try:
             planned = self._plan(name, ModelOptions(device=options.device, store=options.store))
         except AuditError as exc:
-            raise type(exc)(tell(str(exc))) from exc
-        yield ModelReading(option, tell, self.reader, self._read(planned), self.thresholds)
+            raise type(exc)(tell_of(option, name, str(exc))) from exc
+        yield ModelReading(option, name, self.reader, self._read(planned), self.thresholds)
 
     def _second_prompt(self) -> Iterable[SecondReading]:
         options, name = self.options, self.options.also_prompt
@@ -126,12 +117,9 @@ class Audit:
         second = None if planned is None else planned.prompt
         assert second is not None  # a model that is asked has a prompt
         if second.template == first.template:
-            raise OptionError(
-                f"{option}: is what --bbnli-prompt asks already ({first.name}), so no answer could change. "
-                "Give another prompt."
-            )
-        tell = told_of(option, str(options.model))
-        reading = PromptReading(option, tell, self.reader, self._read(planned), self.thresholds)
+            same = f"is what --bbnli-prompt asks already ({first.name}), so no answer could change"
+            raise OptionError(f"{option}: {same}. Give another prompt.")
+        reading = PromptReading(option, str(options.model), self.reader, self._read(planned), self.thresholds)
         reading.prompts = first.name, second.name
         yield reading
 
@@ -144,14 +132,11 @@ class Audit:
     def second_prompt(self) -> PromptReading | None:
         return next((reading for reading in self.readings if isinstance(reading, PromptReading)), None)
 
-    @property
-    def is_asked(self) -> bool:
-        """The model is asked with a prompt, so its answers have tests of their own."""
-        return self._planned is not None and self._planned.is_asked
-
     def answer_tests(self, paths: Iterable[str]) -> list[Test]:
-        """List the tests of how a model answers: path and measure."""
-        measures = ["unparsed_rate", *(["prompt_sensitivity"] if self.second_prompt else [])] if self.is_asked else []
+        """List the tests of how a model answers; none for a model that is not asked with a prompt."""
+        if self._planned is None or not self._planned.is_asked:
+            return []
+        measures = ["unparsed_rate", *(["prompt_sensitivity"] if self.second_prompt else [])]
         return [(path, measure) for path in paths for measure in measures]
 
     # Measuring
@@ -163,21 +148,14 @@ class Audit:
         for reading in self.readings:
             reading.prepare(subtopics)
 
-    @property
+    @cached_property
     def facts(self) -> ModelFacts:
         """The model, opened and proved."""
-        if self._facts is None:
-            self._facts = ModelFacts(self.reader.info, self.reader.proof.skill, self.reader.fast_path_check)
-        return self._facts
-
-    @property
-    def is_competent(self) -> bool:
-        return is_competent(self.reader, self.thresholds)
+        return ModelFacts.of(self.reader, self.thresholds)
 
     def measure(self, path: str) -> Finding:
         """Measure and judge one subtopic, once."""
         if path not in self._findings:
-            _ = self.facts  # proved before any score
             found = self._measure(self.subtopics[path])
             for reading in self.readings:
                 reading.join(found)
@@ -186,12 +164,11 @@ class Audit:
         return self._findings[path]
 
     def _measure(self, subtopic: Subtopic) -> Finding:
-        from bbnli_audit.measures.measuring import measure_table
-
+        is_competent = self.facts.is_competent  # proved before any score
         table, n_truncated = self.reader.read(subtopic)
         items, families = self.items.of(subtopic), self.items.families([subtopic.suite])
         measured = measure_table(table, self.thresholds.file.confidence, families)
-        verdicts = judge_table(subtopic, measured, self.thresholds, self._today, is_competent=self.is_competent)
+        verdicts = judge_table(subtopic, measured, self.thresholds, self._today, is_competent=is_competent)
         result = SubtopicResult.of(
             subtopic.path,
             measured.counts,
@@ -210,7 +187,8 @@ class Audit:
     def compare(self, test: Test) -> Regression:
         """Compare one measure of one subtopic with the baseline."""
         assert self.regressions is not None
-        return self.regressions.compare(test, self.facts.model, self._collect_cells, is_competent=self.is_competent)
+        model, is_competent = self.facts.model, self.facts.is_competent
+        return self.regressions.compare(test, model, self._collect_cells, is_competent=is_competent)
 
     def _collect_cells(self, paths: Iterable[str]) -> Cells:
         """Return what each pair shows; a subtopic that cannot be measured is left out and tells its own error."""
@@ -220,34 +198,19 @@ class Audit:
                 found[path] = self.measure(path).table.cells_by_cluster()
         return found
 
-    def find_evidence(self, measure: str, found: Finding) -> "Evidence":
+    def find_evidence(self, measure: str, found: Finding) -> Evidence:
         """Return what a failing test shows beside its numbers."""
-        from bbnli_audit.measures.evidence import Evidence
-        from bbnli_audit.measures.registry import find_measure
-
         known, prompt = find_measure(measure), self.second_prompt
         table: Any = found.table if known.is_over_all else found.table.measured
         if known.source == "prompts":
             table = None if prompt is None else prompt.join(found)
         return Evidence() if known.evidence is None or table is None else known.evidence(known, table)
 
-    def find_sentences(self, path: str) -> dict[str, list[str]]:
-        """Return lines with the sentences of a subtopic, by pair id."""
-        return {
-            pair.id: [
-                f"{side}: {text.premise!r} -> {text.hypothesis!r}"
-                for side, text in (("pro", pair.pro), ("anti", pair.anti))
-            ]
-            for pair in self.items.pairs(self.subtopics[path])
-        }
-
     # Results between processes, as plain values
 
     def pack(self, path: str | None) -> dict[str, Any]:
         """Pack what this process found in a subtopic; of the model alone without one."""
-        facts = self.facts
-        fast_path = None if facts.fast_path is None else dump(facts.fast_path)
-        packed: dict[str, Any] = {"facts": [dump(facts.model), dump(facts.skill), fast_path]}
+        packed: dict[str, Any] = {"facts": dump(self.facts)}
         if path is not None:
             found = self.measure(path)
             packed |= {"path": path, **found.pack(), "second": [reading.pack(found) for reading in self.readings]}
@@ -255,22 +218,17 @@ class Audit:
 
     def unpack(self, packed: dict[str, Any]) -> None:
         """Take in what another process packed, in any order."""
-        model, skill, fast_path = packed["facts"]
-        check = None if fast_path is None else load(FastPathCheck, fast_path)
-        self._facts = ModelFacts(load(ModelInfo, model), load(Skill, skill), check)
+        self.facts = load(ModelFacts, packed["facts"])
         if "path" in packed:
             subtopic = self.subtopics[packed["path"]]
-            self._findings[subtopic.path] = unpack_finding(packed, subtopic, self._facts.model)
+            self._findings[subtopic.path] = unpack_finding(packed, subtopic, self.facts.model)
             for reading, found in zip(self.readings, packed["second"], strict=True):
                 reading.unpack(found)
 
     # The result
 
     def conclude(self, required: Collection[tuple[str, str]] | None = None) -> AuditResult | None:
-        """Put what was found into one result; None when no subtopic was measured.
-
-        `required` names path and measure of the limits that tests asked for; None stands for all.
-        """
+        """Put what was found into one result, if anything was. `required` is as for `assemble`."""
         if not self._findings:
             return None
         result = assemble(self.facts, self.items, self.thresholds, list(self._findings.values()), required)
@@ -283,22 +241,23 @@ class Audit:
         """What went wrong with second readings."""
         return [reading.trouble for reading in self.readings if reading.trouble is not None]
 
-    def pairs(self) -> "PairTable":
+    def pairs(self) -> PairTable:
         """Return the pair table of the run, in the order of the result, with the sentences of the suites."""
-        from bbnli_audit.measures.readings.table import join_tables
-
         found = sorted(self._findings.values(), key=lambda finding: finding.subtopic.path)
         return join_tables([each.table.with_texts(self.items.pairs(each.subtopic)) for each in found])
 
     def run(self) -> AuditResult:
         """Audit all that the options name, write what they ask for, and return the result."""
-        paths = _choose(self.options.subtopics, self.subtopics)
+        paths = list(dict.fromkeys(self.subtopics if self.options.subtopics is None else self.options.subtopics))
+        for path in paths:
+            if path not in self.subtopics:
+                raise OptionError(f"There is no subtopic {path!r}. {suggest(path, self.subtopics)}")
         self.outputs.prepare()
         self.prepare(paths)
         for path in paths:
             self.measure(path)
         if self.regressions is not None:
-            tests = self.regressions.tests(paths)
+            tests = tests_of(paths)
             self.regressions.select(tests)
             for test in tests:
                 self.compare(test)
@@ -317,26 +276,21 @@ def run_audit(options: AuditOptions) -> AuditResult:
     Raises:
         AuditError: when the audit cannot be made as asked. A crossed limit is not an error: it is a verdict.
     """
-    audit = Audit(options)
-    try:
+    with closing(Audit(options)) as audit:
         return audit.run()
-    finally:
-        audit.close()
 
 
-def _open_suites(options: AuditOptions, foreign: "Collection[Suite]") -> list[Suite]:
-    from bbnli_audit.measures.registry import check_families
-
+def _open_suites(options: AuditOptions, foreign: Collection[Suite]) -> list[Suite]:
     pairing = options.pairing or Pairing.BOTH.value
     if pairing not in TEMPLATE_PAIRINGS:
         raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, TEMPLATE_PAIRINGS)}")
     given = None if options.data is None else str(options.data)
-    own = [*options.suites, *foreign]
     names = []
     if options.suite != "":
         names = read_names(options.suite or suite_of(None if given is None else options.data_folder / given))
     data = {name: options.data_folder / path for name, path in read_data(given, names).items()}
-    suites = [*(open_suite(name, data.get(name), Pairing(pairing)) for name in names), *own]
+    own = [open_suite(name, data.get(name), Pairing(pairing)) for name in names]
+    suites = [*own, *options.suites, *foreign]
     for suite in suites:
         check_suite(suite)
         check_families(suite.name, families_of(suite))
@@ -360,23 +314,8 @@ def _exclude(given: str | None, known: dict[str, Subtopic]) -> list[str]:
 
 
 def _read_thresholds(given: Any, root: Path, items: Items) -> Thresholds:
-    if isinstance(given, Thresholds):
-        thresholds = given
-    else:
-        path = Path(given)
-        full = Path.cwd() / path
-        thresholds = read_thresholds(
-            path, full.relative_to(root).as_posix() if full.is_relative_to(root) else str(path)
-        )
+    is_read = isinstance(given, Thresholds)
+    thresholds: Thresholds = given if is_read else read_thresholds(Path(given), name_below(Path(given), root))
     known = [subtopic for suite in items.suites for subtopic in (*suite.subtopics(), *suite.documented())]
     thresholds.check_names(known, BUILT_IN)
     return thresholds
-
-
-def _choose(paths: tuple[str, ...] | None, known: dict[str, Subtopic]) -> list[str]:
-    if paths is None:
-        return list(known)
-    for path in paths:
-        if path not in known:
-            raise OptionError(f"There is no subtopic {path!r}. {suggest(path, known)}")
-    return list(dict.fromkeys(paths))

@@ -1,21 +1,20 @@
 """What other projects add: suites, measures, kinds of models and reports (docs/extending.md)."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, TypeVar
 
 from bbnli_audit.core.errors import OptionError
 
 if TYPE_CHECKING:
     from bbnli_audit.measures.measure import Measure
-    from bbnli_audit.models.kind import ModelKind
+    from bbnli_audit.models.options import ModelKind
     from bbnli_audit.reports.report import Report
     from bbnli_audit.suites.protocol import Suite
 
-ENTRY_POINTS = "bbnli_audit"
 T = TypeVar("T")
 
 
@@ -31,11 +30,11 @@ class Extensions:
 
 def join_extensions(given: tuple[object, ...]) -> Extensions:
     """Put the extensions of installed packages and of a run together."""
-    found = [*(_load(entry) for entry in entry_points(group=ENTRY_POINTS)), *given]
-    for each in found:
+    known: list[Extensions] = []
+    for each in (*map(_load, entry_points(group="bbnli_audit")), *given):
         if not isinstance(each, Extensions):
             raise OptionError(f"An extension was given as a {type(each).__name__}; expected bbnli_audit.Extensions.")
-    known = [each for each in found if isinstance(each, Extensions)]
+        known.append(each)
     return Extensions(
         suites=[suite for each in known for suite in each.suites],
         measures=[_expect(measure, "Measure") for each in known for measure in each.measures],
@@ -51,23 +50,19 @@ def _expect(given: T, name: str) -> T:
     return given
 
 
-def _load(entry: object) -> object:
-    name = f"{getattr(entry, 'name', entry)} ({getattr(entry, 'value', '')})"
+def _load(entry: EntryPoint) -> object:
     try:
-        return entry.load()  # type: ignore[attr-defined]  # an EntryPoint
+        return entry.load()
     except Exception as exc:  # whatever another package does when it is imported
-        raise OptionError(
-            f"The extension {name} of bbnli_audit cannot be loaded: {type(exc).__name__}: {exc}. Fix or remove it."
-        ) from exc
+        name, told = f"{entry.name} ({entry.value}) of bbnli_audit", f"{type(exc).__name__}: {exc}"
+        raise OptionError(f"The extension {name} cannot be loaded: {told}. Fix or remove it.") from exc
 
 
 @contextmanager
 def using(extensions: Extensions) -> Iterator[None]:
     """Know the measures and kinds of models of extensions for a while."""
-    from bbnli_audit.measures.registry import adding_measures
+    from bbnli_audit.measures.registry import adding_measures  # here: a conftest.py that adds a suite stays light
     from bbnli_audit.models.find import add_kinds
 
-    with ExitStack() as stack:
-        stack.enter_context(adding_measures(extensions.measures))
-        stack.enter_context(add_kinds(extensions.models))
+    with adding_measures(extensions.measures), add_kinds(extensions.models):
         yield

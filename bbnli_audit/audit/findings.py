@@ -3,20 +3,19 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from platform import python_version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bbnli_audit.audit.gate.judge import competence_judgement
 from bbnli_audit.audit.gate.thresholds import Thresholds
-from bbnli_audit.audit.items import Items
-from bbnli_audit.core.errors import AuditError
+from bbnli_audit.audit.gate.verdict import competence_judgement
+from bbnli_audit.audit.model_reader import Items, ModelReader
 from bbnli_audit.core.results.audit import AuditResult, Settings
 from bbnli_audit.core.results.file import dump, load
-from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill, SubtopicResult, SuiteInfo
+from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill, SubtopicResult, SuiteInfo, Verdict
 from bbnli_audit.core.values import Subtopic
 from bbnli_audit.core.versions import installed_version
-
-if TYPE_CHECKING:
-    from bbnli_audit.measures.readings.table import PairTable
+from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.measures.readings.table import PairTable, join_tables
+from bbnli_audit.measures.registry import measure_table
 
 _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
@@ -27,7 +26,7 @@ class Finding:
 
     subtopic: Subtopic
     result: SubtopicResult
-    table: "PairTable"
+    table: PairTable
 
     def pack(self) -> dict[str, Any]:
         """Turn it into plain values, without sentences, to travel to another process."""
@@ -37,9 +36,6 @@ class Finding:
 
 def unpack_finding(packed: dict[str, Any], subtopic: Subtopic, model: ModelInfo) -> Finding:
     import pandas as pd
-
-    from bbnli_audit.measures.readings.kinds import reading_of
-    from bbnli_audit.measures.readings.table import PairTable
 
     table = PairTable(pd.DataFrame(packed["pairs"]), reading_of(model.kind))
     return Finding(subtopic, load(SubtopicResult, packed["result"]), table)
@@ -51,7 +47,15 @@ class ModelFacts:
 
     model: ModelInfo
     skill: Skill
-    fast_path: FastPathCheck | None = None
+    is_competent: bool  # does the task well enough for a pass to mean anything; also where there is no task
+    fast_path: FastPathCheck | None
+
+    @classmethod
+    def of(cls, reader: ModelReader, thresholds: Thresholds) -> "ModelFacts":
+        """Open and prove a model."""
+        model, skill = reader.info, reader.proof.skill
+        is_able = competence_judgement(skill, thresholds).verdict is Verdict.PASS
+        return cls(model, skill, is_able or not reader.reading.has_task, reader.fast_path_check)
 
 
 def assemble(
@@ -59,17 +63,14 @@ def assemble(
     items: Items,
     thresholds: Thresholds,
     findings: Sequence[Finding],
-    required: Collection[tuple[str, str]] | None = None,
+    required: Collection[tuple[str, str]] | None,
 ) -> AuditResult:
-    """Put subtopics together into one result. `required` names the limits that tests asked for; None stands for all."""
+    """Put subtopics together. `required` has path and measure of limits that tests asked for; None stands for all."""
     found = sorted(findings, key=lambda finding: finding.subtopic.path)
-    if not found:
-        raise AuditError("No subtopic was audited, so there is no result.")
     by_domain: dict[str, list[Finding]] = {}
     for finding in found:
         by_domain.setdefault(f"{finding.subtopic.suite}/{finding.subtopic.domain}", []).append(finding)
     file, skill = thresholds.file, facts.skill
-    domains = [_pool(path, members, file.confidence, items) for path, members in by_domain.items()]
     has_task = found[0].table.reading.has_task
     total = replace(
         _pool("total", found, file.confidence, items),
@@ -78,7 +79,6 @@ def assemble(
         verdicts=(competence_judgement(skill, thresholds),) if has_task else (),
     )
     limits = [(finding.result.path, each.measure) for finding in found for each in finding.result.verdicts]
-    audited = {finding.subtopic.path for finding in found}
     return AuditResult(
         model=facts.model,
         suites=tuple(SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value) for suite in items.suites),
@@ -90,10 +90,10 @@ def assemble(
             skill=skill,
             versions={"python": python_version(), **{name: installed_version(name) for name in _PACKAGES}},
             agreement=facts.fast_path,
-            not_audited=tuple(sorted(set(items.subtopics) - audited)),
+            not_audited=tuple(sorted(set(items.subtopics) - {finding.subtopic.path for finding in found})),
         ),
         subtopics=tuple(finding.result for finding in found),
-        domains=tuple(domains),
+        domains=tuple(_pool(path, members, file.confidence, items) for path, members in by_domain.items()),
         total=total,
         required=tuple(sorted(limits if required is None else required)),
         pairs={finding.subtopic.path: finding.table.cells_by_cluster() for finding in found},
@@ -102,23 +102,17 @@ def assemble(
 
 def _pool(path: str, members: Sequence[Finding], confidence: float, items: Items) -> SubtopicResult:
     """Measure several subtopics together, by the measures that all their suites have."""
-    from bbnli_audit.measures.measuring import measure_table
-    from bbnli_audit.measures.readings.table import join_tables
-
     families = items.families([*{member.subtopic.suite for member in members}])
     measured = measure_table(join_tables([member.table for member in members]), confidence, families)
-    results = [member.result for member in members]
-    n_controls = sum(result.n_controls for result in results)
-    n_right = sum(round((result.control_accuracy or 0) * result.n_controls) for result in results)
+    rows = [member.result for member in members]
+    right = [round(row.control_accuracy * row.n_controls) for row in rows if row.control_accuracy is not None]
+    added_up = ("n_controls", "n_identical", "n_duplicates", "n_truncated", "n_unparsed")
+    sums = {name: sum(getattr(row, name) for row in rows) for name in added_up}
     return SubtopicResult.of(
         path,
         measured.counts,
         n_clusters=measured.n_clusters,
         measures=measured.measures,
-        control_accuracy=n_right / n_controls if n_controls else None,
-        n_controls=n_controls,
-        n_identical=sum(result.n_identical for result in results),
-        n_duplicates=sum(result.n_duplicates for result in results),
-        n_truncated=sum(result.n_truncated for result in results),
-        n_unparsed=sum(result.n_unparsed for result in results),
+        control_accuracy=sum(right) / sums["n_controls"] if right else None,
+        **sums,
     )

@@ -1,33 +1,55 @@
-"""One model over the items: opened and proved at the first need, asked in one pass, read into pair tables."""
+"""One model over the items of a run: opened and proved at the first need, asked in one pass, read into pair tables."""
 
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TypeVar
 
-from bbnli_audit.audit.items import Items
 from bbnli_audit.audit.proof import Proof, prove
 from bbnli_audit.core.errors import AuditError, ModelError
 from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill
-from bbnli_audit.core.values import Pair, Subtopic, TextPair
-from bbnli_audit.models.inference.fast_paths import N_CONTROLS, N_PAIRS_TEXTS, check_fast_path, draw
-from bbnli_audit.models.inference.opening import OpenedModel
-from bbnli_audit.models.protocol import Predictor, check_predictions
-from bbnli_audit.suites.probe import probe_items
-
-if TYPE_CHECKING:
-    from bbnli_audit.measures.readings.table import PairTable, Reading
+from bbnli_audit.core.values import Control, Pair, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.measures.readings.table import PairTable, Reading, make_table
+from bbnli_audit.models.opening import N_CONTROLS, N_PAIRS_TEXTS, OpenedModel, check_fast_path, draw
+from bbnli_audit.models.protocol import check_predictions
+from bbnli_audit.suites.probe import find_controls, probe_items
+from bbnli_audit.suites.protocol import Suite, families_of, get_items
 
 T = TypeVar("T")
 
 
-class ReadPairs(NamedTuple):
-    """The pair table of a subtopic, and how many of its samples were longer than the model takes."""
+class Items:
+    """What there is to audit: suites, their subtopics, pairs and controls. Each subtopic is expanded once."""
 
-    table: "PairTable"
-    n_truncated: int
+    def __init__(self, suites: Sequence[Suite]) -> None:
+        self.suites = suites
+        self._by_name = {suite.name: suite for suite in suites}
+        self._expanded: dict[Subtopic, SubtopicItems] = {}
+
+    @cached_property
+    def subtopics(self) -> dict[str, Subtopic]:
+        return {subtopic.path: subtopic for suite in self.suites for subtopic in suite.subtopics()}
+
+    def of(self, subtopic: Subtopic) -> SubtopicItems:
+        if subtopic not in self._expanded:
+            self._expanded[subtopic] = get_items(self._by_name[subtopic.suite], subtopic)
+        return self._expanded[subtopic]
+
+    def pairs(self, subtopic: Subtopic) -> tuple[Pair, ...]:
+        return self.of(subtopic).usable
+
+    @cached_property
+    def controls(self) -> list[Control]:
+        """The controls of all subtopics, so that a verdict does not depend on which tests were selected."""
+        return find_controls(self.suites, lambda _, subtopic: self.of(subtopic))
+
+    def families(self, suites: Sequence[str]) -> list[str]:
+        """Return the families of measures that all these suites have."""
+        first, *others = (families_of(self._by_name[name]) for name in sorted(suites))
+        return [family for family in first if all(family in other for other in others)]
 
 
 class ModelReader:
@@ -37,7 +59,7 @@ class ModelReader:
         self._items = items
         self._open_model = open_model
         self._is_revealed = is_revealed
-        self._read: dict[Subtopic, ReadPairs] = {}
+        self._read: dict[Subtopic, tuple[PairTable, int]] = {}
 
     @cached_property
     def opened(self) -> OpenedModel:
@@ -48,17 +70,11 @@ class ModelReader:
         return "opened" in vars(self)
 
     @property
-    def predictor(self) -> Predictor:
-        return self.opened.predictor
-
-    @property
     def info(self) -> ModelInfo:
-        return self.predictor.info
+        return self.opened.predictor.info
 
     @cached_property
-    def reading(self) -> "Reading":
-        from bbnli_audit.measures.readings.kinds import reading_of
-
+    def reading(self) -> Reading:
         return reading_of(self.info.kind)
 
     def close(self) -> None:
@@ -75,7 +91,7 @@ class ModelReader:
             _ = self.fast_path_check  # a fast path is checked before all is computed with it
             texts = [item.text for item in (*probe_items(), *self._items.controls)] if self.reading.has_task else []
             texts += [text for subtopic in subtopics for text in self._texts(self._items.pairs(subtopic))]
-            self._guard("the pass", lambda: self.predictor.predict(list(dict.fromkeys(texts))))
+            self._guard("the pass", lambda: self.opened.predictor.predict(list(dict.fromkeys(texts))))
 
     @cached_property
     def fast_path_check(self) -> FastPathCheck | None:
@@ -88,32 +104,29 @@ class ModelReader:
             sample += draw(self._texts(self._items.pairs(subtopic)), N_PAIRS_TEXTS)
             sample += draw((control.text for control in self._items.of(subtopic).controls), N_CONTROLS)
         limit = self.opened.max_disagreement
-        return self._guard("the exact path", lambda: check_fast_path(self.predictor, exact, sample, limit))
+        return self._guard("the exact path", lambda: check_fast_path(self.opened.predictor, exact, sample, limit))
 
     @cached_property
     def proof(self) -> Proof:
         _ = self.fast_path_check  # a fast path that answers otherwise is refused before any score
         if not self.reading.has_task:
             return Proof(Skill(probe_accuracy=None, control_accuracy=None, n_controls=0, best_constant=0.0), {})
-        return self._guard("the controls", lambda: prove(self.predictor, self._items.controls))
+        return self._guard("the controls", lambda: prove(self.opened.predictor, self._items.controls))
 
-    def read(self, subtopic: Subtopic) -> ReadPairs:
-        if subtopic not in self._read:
-            _ = self.proof  # before any score
-            self._read[subtopic] = self._read_pairs(subtopic)
-        return self._read[subtopic]
-
-    def _read_pairs(self, subtopic: Subtopic) -> ReadPairs:
-        from bbnli_audit.measures.readings.table import make_table
-
+    def read(self, subtopic: Subtopic) -> tuple[PairTable, int]:
+        """Return the pair table of a subtopic, and how many of its samples were longer than the model takes."""
+        if subtopic in self._read:
+            return self._read[subtopic]
+        _ = self.proof  # before any score
         pairs = self._items.pairs(subtopic)
         texts = self._texts(pairs)
-        found = self._guard(subtopic.path, lambda: self.predictor.predict(texts))
+        found = self._guard(subtopic.path, lambda: self.opened.predictor.predict(texts))
         check_predictions(found, len(texts), self.info.name)
         row_of = {text: row for row, text in enumerate(texts)}
         pro, anti = ([row_of[self.reading.ask(pair)[side]] for pair in pairs] for side in (0, 1))
         table = make_table(subtopic, pairs, self.reading, (found.probabilities[pro], found.probabilities[anti]))
-        return ReadPairs(table, int(found.is_truncated[pro + anti].sum()))
+        self._read[subtopic] = table, int(found.is_truncated[pro + anti].sum())
+        return self._read[subtopic]
 
     def _texts(self, pairs: Iterable[Pair]) -> list[TextPair]:
         return list(dict.fromkeys(text for pair in pairs for text in self.reading.ask(pair)))
@@ -127,7 +140,5 @@ class ModelReader:
         except Exception as exc:
             frame = traceback.extract_tb(exc.__traceback__)[-1]
             told = f": {exc}" if self._is_revealed else " (--bbnli-reveal shows its message, which may quote texts)"
-            raise ModelError(
-                f"{self.info.name} broke on {what}: {type(exc).__name__} at {Path(frame.filename).name}:"
-                f"{frame.lineno}, in {frame.name}{told}"
-            ) from exc
+            where = f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"
+            raise ModelError(f"{self.info.name} broke on {what}: {type(exc).__name__} at {where}{told}") from exc

@@ -1,19 +1,18 @@
 """What a run leaves behind: the report folder, a baseline for later, and what a CI service shows."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bbnli_audit.core.errors import AuditError, OptionError
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import read_result, write_result
+from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.files import PAGE, SUMMARY, remove_files, write_data, write_reports
 from bbnli_audit.reports.github import annotations, append_step_summary, is_github
-
-if TYPE_CHECKING:
-    from bbnli_audit.measures.readings.table import PairTable
-    from bbnli_audit.reports.report import Report
+from bbnli_audit.reports.report import Report
+from bbnli_audit.reports.summary import summary_markdown
 
 
 def name_from(path: Path, root: Path) -> str:
@@ -27,17 +26,15 @@ def name_from(path: Path, root: Path) -> str:
 class Outputs:
     """The files that the options ask for. `notes` and `troubles` tell what became of them."""
 
-    def __init__(
-        self, report: Path | None, save_baseline: Path | None, root: Path, reports: "Sequence[Report]"
-    ) -> None:
-        self._baseline = save_baseline
-        self._baseline_name = "" if save_baseline is None else name_from(save_baseline, root)
-        self.folder = report
+    def __init__(self, folder: Path | None, baseline: Path | None, root: Path, reports: Sequence[Report]) -> None:
+        self._baseline = baseline
+        self._baseline_name = "" if baseline is None else name_from(baseline, root)
+        self.folder = folder
         self._reports = reports
         self.notes: list[str] = []
         self.troubles: list[str] = []
-        if save_baseline is not None:
-            _check_baseline(save_baseline)
+        if baseline is not None:
+            _check_place(baseline)
 
     def prepare(self) -> None:
         """Make the report folder and remove an earlier run's files: a run that breaks must not leave old figures."""
@@ -49,35 +46,32 @@ class Outputs:
         except OSError as exc:
             raise OptionError(f"--bbnli-report={self.folder}: cannot be made: {exc.strerror}.") from exc
 
-    def write(self, result: AuditResult, get_pairs: "Callable[[], PairTable]", *, has_passed: bool) -> None:
+    def write(self, result: AuditResult, get_pairs: Callable[[], PairTable], *, has_passed: bool) -> None:
         """Write everything; what cannot be written costs nothing else."""
         if self.folder is not None:
-            folder, pairs = self.folder, get_pairs()
-            if self._try("--bbnli-report", lambda: write_data(result, pairs, folder)):
-                self._try("--bbnli-report", lambda: write_reports(result, pairs, folder, self._reports))
-            if not self.troubles:
-                self.notes.append(f"Report: {folder} (read {PAGE} first)")
+            pairs = get_pairs()
+            with self._telling("--bbnli-report"):
+                write_data(result, pairs, self.folder)
+                write_reports(result, pairs, self.folder, self._reports)
+                self.notes.append(f"Report: {self.folder} (read {PAGE} first)")
         if self._baseline is not None:
-            baseline = self._baseline
-            self._try("--bbnli-save-baseline", lambda: self._save(result, baseline, has_passed=has_passed))
+            with self._telling("--bbnli-save-baseline"):
+                self._save(result, self._baseline, has_passed=has_passed)
         self._tell_github(result)
 
-    def _try(self, option: str, write: Callable[[], None]) -> bool:
+    @contextmanager
+    def _telling(self, option: str) -> Iterator[None]:
         try:
-            write()
+            yield
         except AuditError as exc:
             self.troubles.append(f"{option}: {exc}")
-            return False
-        return True
 
     def _save(self, result: AuditResult, path: Path, *, has_passed: bool) -> None:
         """Save the baseline. One that is there is replaced only by a run that is as good a bar."""
         name = self._baseline_name
         reason = _reason_to_keep(path, result, has_passed=has_passed)
         if reason is not None:
-            self.notes.append(
-                f"Baseline not saved: {name} is kept, because {reason}. Remove it to save this run all the same."
-            )
+            self.notes.append(f"Baseline not saved: {name} is kept, because {reason}. Remove it to save this run.")
             return
         try:
             write_result(result, path)
@@ -88,8 +82,6 @@ class Outputs:
     def _tell_github(self, result: AuditResult) -> None:
         path = os.environ.get("GITHUB_STEP_SUMMARY")
         if path:
-            from bbnli_audit.reports.summary import summary_markdown
-
             where = None if self.folder is None else f"{SUMMARY} in {self.folder.name}"
             warning = append_step_summary(summary_markdown(result), Path(path), where)
             if warning is not None:
@@ -98,7 +90,7 @@ class Outputs:
             self.notes.extend(annotations(result))
 
 
-def _check_baseline(path: Path) -> None:
+def _check_place(path: Path) -> None:
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         problem = "is a folder" if path.is_dir() else "its folder does not exist, or cannot be written to"
         raise OptionError(f"--bbnli-save-baseline={path}: {problem}. Give the name of a file.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bbnli_audit.core.errors import LabelOrderError
 from bbnli_audit.core.results.rows import Skill
 from bbnli_audit.core.values import Control, Label, TextPair
-from bbnli_audit.models.classifier.labels import is_two_label
+from bbnli_audit.models.labels import is_two_label
 from bbnli_audit.models.protocol import Predictor, check_predictions
 from bbnli_audit.suites.probe import probe_items
 
@@ -40,11 +40,7 @@ class Proof:
 
 
 def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
-    """Predict probe and controls, and look at the order of labels.
-
-    Raises:
-        LabelOrderError: when another order of the model's outputs fits far better; the message gives the order.
-    """
+    """Predict probe and controls, and refuse a model whose outputs fit far better in another order."""
     import numpy as np
 
     from bbnli_audit.measures.readings.kinds import reading_of

@@ -5,23 +5,28 @@ and the run is not green.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.audit.findings import Finding, ModelFacts
-from bbnli_audit.audit.gate.judge import competence_judgement, judge_table
 from bbnli_audit.audit.gate.thresholds import Thresholds
+from bbnli_audit.audit.gate.verdict import judge_table
 from bbnli_audit.audit.model_reader import ModelReader
 from bbnli_audit.core.errors import AuditError, ModelError
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import SecondModel, SecondPrompt
 from bbnli_audit.core.results.file import dump, load
-from bbnli_audit.core.results.rows import ModelInfo, Skill, Verdict
-from bbnli_audit.core.results.second import SecondModel, SecondPrompt
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import Subtopic
+from bbnli_audit.measures.agreement import join_strengths, measure_agreement, r_squared_over
+from bbnli_audit.measures.answers import PROMPT_SENSITIVITY, estimate_sensitivity, join_answers, measure_prompts
+from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.measures.readings.table import PairTable
+from bbnli_audit.measures.registry import MeasuredTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,31 +34,20 @@ if TYPE_CHECKING:
 TOTAL = "total"
 
 
-def is_competent(reader: ModelReader, thresholds: Thresholds) -> bool:
-    """Whether a model does the task well enough for a pass to mean anything; always where there is no task."""
-    if not reader.reading.has_task:
-        return True
-    return competence_judgement(reader.proof.skill, thresholds).verdict is Verdict.PASS
-
-
 class SecondReading(ABC):
     """The pairs of a run, read once more. Subclasses say what is compared, and what it comes to."""
 
-    key: str  # of its part of the result
-
-    def __init__(
-        self, option: str, tell: Callable[[str], str], first: ModelReader, second: ModelReader, thresholds: Thresholds
-    ) -> None:
-        """Read nothing yet. `option` is what asked for it, and `tell` turns an error message into one about it."""
-        self.option = option
-        self._tell = tell
+    def __init__(self, option: str, name: str, first: ModelReader, second: ModelReader, thresholds: Thresholds) -> None:
+        self.option = option  # what asked for it
+        self._name = name  # of the model
         self._first = first
         self.second = second
         self._thresholds = thresholds
+        self._confidence = thresholds.file.confidence
         self.trouble: str | None = None
         self._joined: dict[str, pd.DataFrame] = {}
         self._n_only: dict[str, tuple[int, int]] = {}  # pairs that only the first, or only the second, measured
-        self._facts: tuple[ModelFacts, bool] | None = None  # and whether it is competent
+        self._facts: ModelFacts | None = None
 
     def prepare(self, subtopics: Iterable[Subtopic]) -> None:
         """Predict all that will be asked for in one pass; nothing when the first model could not be opened."""
@@ -65,10 +59,8 @@ class SecondReading(ABC):
 
     def _check_other(self, first: ModelInfo) -> None:
         if first.fingerprint == self.second.info.fingerprint:
-            raise ModelError(
-                f"{self.option}: is the same model as {first.name} (fingerprint {first.fingerprint[:12]}), so they "
-                "cannot differ. Give another one."
-            )
+            same = f"the same model as {first.name} (fingerprint {first.fingerprint[:12]})"
+            raise ModelError(f"{self.option}: is {same}, so they cannot differ. Give another one.")
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -76,10 +68,10 @@ class SecondReading(ABC):
         try:
             yield
         except AuditError as exc:
-            self.trouble = self.trouble or self._tell(str(exc))
+            self.trouble = self.trouble or tell_of(self.option, self._name, str(exc))
         except Exception as exc:  # noqa: BLE001 - an error in a hook would end the run; the message may quote texts
-            broken = f"{self.option}: broke with {type(exc).__name__}. Audit it by itself to see where."
-            self.trouble = self.trouble or broken
+            told = f"{self.option}: broke with {type(exc).__name__}. Audit it by itself to see where."
+            self.trouble = self.trouble or told
 
     def join(self, found: Finding) -> "pd.DataFrame | None":
         """Put both readings of a subtopic beside each other; None when the second one broke."""
@@ -87,32 +79,28 @@ class SecondReading(ABC):
         if path not in self._joined and self.trouble is None:
             with self._telling():
                 self._check_other(self._first.info)
-                joined = self._join(found)
-                tables = found.table, self.second.read(found.subtopic).table
-                self._n_only[path] = (
-                    _n_only(tables[0].measured.frame, joined),
-                    _n_only(tables[1].measured.frame, joined),
-                )
-                facts = ModelFacts(self.second.info, self.second.proof.skill)
-                self._facts = facts, is_competent(self.second, self._thresholds)
+                second, _ = self.second.read(found.subtopic)
+                joined = self._join(found.table, second)
+                self._n_only[path] = _n_only(found.table, joined), _n_only(second, joined)
+                self._facts = ModelFacts.of(self.second, self._thresholds)
                 self._joined[path] = joined
         return self._joined.get(path)
 
+    @staticmethod
     @abstractmethod
-    def _join(self, found: Finding) -> "pd.DataFrame": ...
+    def _join(first: PairTable, second: PairTable) -> "pd.DataFrame": ...
 
     def pack(self, found: Finding) -> dict[str, Any]:
         """Turn what was found in a subtopic into plain values, without sentences, to travel to another process."""
         joined, path = self.join(found), found.subtopic.path
+        packed: dict[str, Any] = {"trouble": self.trouble}
         if joined is None or self._facts is None:
-            return {"trouble": self.trouble}
-        facts, competent = self._facts
-        return {
-            "trouble": self.trouble,
+            return packed
+        return packed | {
             "path": path,
             "joined": {str(name): joined[name].tolist() for name in joined},
             "n_only": list(self._n_only[path]),
-            "facts": [dump(facts.model), dump(facts.skill), competent],
+            "facts": dump(self._facts),
         }
 
     def unpack(self, packed: dict[str, Any]) -> None:
@@ -122,8 +110,7 @@ class SecondReading(ABC):
         if "path" in packed:
             self._joined[packed["path"]] = pd.DataFrame(packed["joined"])
             self._n_only[packed["path"]] = tuple(packed["n_only"])
-            model, skill, competent = packed["facts"]
-            self._facts = ModelFacts(load(ModelInfo, model), load(Skill, skill)), competent
+            self._facts = load(ModelFacts, packed["facts"])
 
     def attach(self, result: AuditResult) -> AuditResult:
         """Put what was found into the result; leave it as it is when nothing was found."""
@@ -133,35 +120,23 @@ class SecondReading(ABC):
         if not frames or self._facts is None:
             return result
         frames[TOTAL] = pd.concat(frames.values(), ignore_index=True)
-        facts, competent = self._facts
-        return self._attach(result, frames, {"model": facts.model, "skill": facts.skill, "is_competent": competent})
+        about = {name: getattr(self._facts, name) for name in ("model", "skill", "is_competent")}
+        return self._attach(result, frames, about)
 
     @abstractmethod
     def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]", about: dict[str, Any]) -> AuditResult: ...
 
-    @property
-    def _confidence(self) -> float:
-        return self._thresholds.file.confidence
 
-
-def _n_only(measured: "pd.DataFrame", joined: "pd.DataFrame") -> int:
-    return int((~measured["pair_id"].isin(joined["pair_id"])).sum())
+def _n_only(table: PairTable, joined: "pd.DataFrame") -> int:
+    return int((~table.measured.frame["pair_id"].isin(joined["pair_id"])).sum())
 
 
 class ModelReading(SecondReading):
     """Another model over the same pairs (--bbnli-also): do the two lean the same way?"""
 
-    key = "second_model"
-
-    def _join(self, found: Finding) -> "pd.DataFrame":
-        from bbnli_audit.measures.agreement import join_strengths
-
-        return join_strengths(found.table, self.second.read(found.subtopic).table)
+    _join = staticmethod(join_strengths)
 
     def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]", about: dict[str, Any]) -> AuditResult:
-        from bbnli_audit.measures.agreement import measure_agreement, r_squared_over
-        from bbnli_audit.measures.readings.kinds import reading_of
-
         *rows, total = [measure_agreement(path, frame, self._confidence) for path, frame in frames.items()]
         n_only = [sum(self._n_only[path][side] for path in frames if path != TOTAL) for side in (0, 1)]
         found = SecondModel(
@@ -179,48 +154,34 @@ class ModelReading(SecondReading):
 class PromptReading(SecondReading):
     """The same model asked with another prompt (--bbnli-also-prompt): do its answers change?"""
 
-    key = "second_prompt"
     prompts: tuple[str, str] = ("", "")  # names of the two
-
-    def _join(self, found: Finding) -> "pd.DataFrame":
-        from bbnli_audit.measures.answers import join_answers
-
-        return join_answers(found.table, self.second.read(found.subtopic).table)
+    _join = staticmethod(join_answers)
 
     def extend(self, found: Finding, today: date) -> Finding:
         """Add the share of answers that change, held to its limit, to what was found in a subtopic."""
-        from bbnli_audit.measures.answers import PROMPT_SENSITIVITY, estimate_sensitivity
-        from bbnli_audit.measures.measuring import MeasuredTable
-
         joined, result = self.join(found), found.result
         if joined is None:
             return found
         measure, estimate = estimate_sensitivity(joined, self._confidence)
         estimates = {} if estimate is None else {PROMPT_SENSITIVITY: estimate}
         measured = MeasuredTable(CellCounts(), result.n_clusters, {PROMPT_SENSITIVITY: measure}, estimates)
-        competent = is_competent(self._first, self._thresholds)
+        competent = ModelFacts.of(self._first, self._thresholds).is_competent
         verdicts = judge_table(found.subtopic, measured, self._thresholds, today, is_competent=competent)
         measures = {**result.measures, **measured.measures}
         return replace(found, result=replace(result, measures=measures, verdicts=(*result.verdicts, *verdicts)))
 
     def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]", about: dict[str, Any]) -> AuditResult:
-        from bbnli_audit.measures.answers import measure_prompts
-
         *rows, total = [measure_prompts(path, frame, self._confidence) for path, frame in frames.items()]
         found = SecondPrompt(**about, prompts=self.prompts, subtopics=tuple(rows), total=total)
         return replace(result, second_prompt=found)
 
 
-def told_of(option: str, name: str) -> Callable[[str], str]:
-    """Return what turns a message about --model into one about a model that another option names."""
-
-    def tell(text: str) -> str:
-        text = text.replace(f"--model={name}", option)
-        if not text.startswith("--bbnli-also"):
-            text = text.removeprefix(f"{name} ").removeprefix(f"{name}: ")
-            text = f"{option}: {text}"
-        if "--bbnli-labels=" in text and option.startswith("--bbnli-also="):
-            text += "\n--bbnli-labels is about --model: give that model there, or correct its config.json."
-        return text
-
-    return tell
+def tell_of(option: str, name: str, text: str) -> str:
+    """Turn a message about --model into one about the model that another option names."""
+    text = text.replace(f"--model={name}", option)
+    if not text.startswith("--bbnli-also"):
+        text = text.removeprefix(f"{name} ").removeprefix(f"{name}: ")
+        text = f"{option}: {text}"
+    if "--bbnli-labels=" in text and option.startswith("--bbnli-also="):
+        text += "\n--bbnli-labels is about --model: give that model there, or correct its config.json."
+    return text

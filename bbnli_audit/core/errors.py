@@ -53,6 +53,4 @@ def suggest(wrong: str, known: Iterable[str]) -> str:
     near = get_close_matches(wrong, names, n=1, cutoff=0.6)
     if near:
         return f"Did you mean {near[0]!r}?"
-    if not names:
-        return "None is known."
-    return f"Known: {', '.join(names)}."
+    return f"Known: {', '.join(names)}." if names else "None is known."

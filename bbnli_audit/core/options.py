@@ -22,27 +22,15 @@ class ModelOptions:
 
     labels: Annotated[str | None, Option("A,B,C", "what the model's outputs mean, in their order")] = None
     device: Annotated[str | None, Option("DEVICE", "auto (default), cpu, cuda, cuda:N")] = None
-    dtype: Annotated[str | None, Option("TYPE", "fp32 (exact, default); bf16, fp16 or int8, checked against fp32")] = (
-        None
-    )
-    backend: Annotated[str | None, Option("NAME", "torch (default) or onnx (ONNX Runtime, checked against torch)")] = (
-        None
-    )
+    dtype: Annotated[str | None, Option("TYPE", "fp32 (exact, default); bf16, fp16, int8, checked against fp32")] = None
+    backend: Annotated[str | None, Option("NAME", "torch (default), onnx (ONNX Runtime, checked against torch)")] = None
     max_disagreement: Annotated[
-        str | float | None,
-        Option("SHARE", "refuse a fast path that changes more than this share of the labels (default: 0.01)"),
+        str | float | None, Option("SHARE", "refuse a fast path that changes a larger share of labels (default: 0.01)")
     ] = None
     engine: Annotated[str | None, Option("NAME", "local (default) or ray")] = None
-    ray_address: Annotated[str | None, Option("ADDRESS", "an existing Ray cluster (default: one on this machine)")] = (
-        None
-    )
+    ray_address: Annotated[str | None, Option("ADDRESS", "your Ray cluster (default: one on this machine)")] = None
     prompt: Annotated[
-        str | None,
-        Option(
-            "NAME",
-            "ask a causal language model: true or entailed (the paper's), or one of --bbnli-prompts; without it the "
-            "likelihoods of the two sides are compared",
-        ),
+        str | None, Option("NAME", "ask a causal language model: true, entailed or your own; else compare likelihoods")
     ] = None
     prompts: Annotated[Path | None, Option("FILE", "prompts of your own: a YAML file of names and templates")] = None
     answers: Annotated[str | None, Option("HOW", "read answers from their text (default) or their first-token")] = None
@@ -65,8 +53,7 @@ class AuditOptions(ModelOptions):
         ),
     ]
     also: Annotated[
-        str | None,
-        Option("CHECKPOINT", "read the same pairs with a second model too, and say how far the two agree; no limits"),
+        str | None, Option("CHECKPOINT", "read the pairs with a second model too; say how far they agree; no limits")
     ] = None
     also_prompt: Annotated[
         str | None, Option("NAME", "ask the model with this prompt too, and measure how many answers change")
@@ -75,32 +62,20 @@ class AuditOptions(ModelOptions):
         "thresholds.yaml"
     )  # a path, or Thresholds that are read already
     suite: Annotated[
-        str | None,
-        Option("NAMES", "what to audit: bbnli (default), occupations, winoqueer, with commas between; or all"),
+        str | None, Option("NAMES", "what to audit: bbnli (default), occupations, winoqueer, with commas; or all")
     ] = None
     data: Annotated[
-        str | Path | None,
-        Option(
-            "DIR",
-            "data of the suite in the published format (default: the package's own); NAME=PATH,... for several",
-        ),
+        str | Path | None, Option("DIR", "data of the suite as published (default: our own); NAME=PATH,... for several")
     ] = None
     pairing: Annotated[
         str | None, Option("HOW", "where groups are exchanged: both (premise and hypothesis, default) or hypothesis")
     ] = None
-    exclude: Annotated[str | None, Option("PATHS", "leave out subtopics: paths or patterns, with commas between")] = (
-        None
-    )
+    exclude: Annotated[str | None, Option("PATHS", "leave out subtopics: paths or patterns, with commas")] = None
     baseline: Annotated[
-        Path | None,
-        Option("FILE", "an earlier result.json: also test that no measure grew by more than the margin since"),
+        Path | None, Option("FILE", "an earlier result.json: also test that no measure grew by more than the margin")
     ] = None
     save_baseline: Annotated[
-        Path | None,
-        Option(
-            "FILE",
-            "keep the result of this run there, as a later baseline; a run that did not pass never replaces one",
-        ),
+        Path | None, Option("FILE", "keep the result there as a baseline; a run that did not pass never replaces one")
     ] = None
     report: Annotated[Path | None, Option("DIR", "write report.html, result.json, the pairs and more there")] = None
     reveal: bool = False  # show sentences of the suites in messages

@@ -9,24 +9,17 @@ from bbnli_audit.core.values import Outcome
 Cell = Literal["NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC"]
 CELLS: tuple[Cell, ...] = ("NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC")
 
-# How many of a pair's two samples count towards each cause of error.
-PRO_WEIGHTS = {"NC": 1, "EN": 1, "EC": 2}
-ANTI_WEIGHTS = {"CN": 1, "NE": 1, "CE": 2}
-BRITTLE_WEIGHTS = {"EE": 2, "CC": 2}
-# The three causes, by the name of their measure.
+# How many of a pair's two samples count towards each cause of error, by the name of its measure.
 CAUSES: Mapping[str, Mapping[str, int]] = {
-    "pro_rate": PRO_WEIGHTS,
-    "anti_rate": ANTI_WEIGHTS,
-    "brittleness_rate": BRITTLE_WEIGHTS,
+    "pro_rate": {"NC": 1, "EN": 1, "EC": 2},
+    "anti_rate": {"CN": 1, "NE": 1, "CE": 2},
+    "brittleness_rate": {"EE": 2, "CC": 2},
 }
 
 
 def outcome_of(cell: str) -> Outcome:
-    if cell in PRO_WEIGHTS:
-        return Outcome.PRO
-    if cell in ANTI_WEIGHTS:
-        return Outcome.ANTI
-    return Outcome.BRITTLE if cell in BRITTLE_WEIGHTS else Outcome.CORRECT
+    outcomes = zip((Outcome.PRO, Outcome.ANTI, Outcome.BRITTLE), CAUSES.values(), strict=True)
+    return next((outcome for outcome, weights in outcomes if cell in weights), Outcome.CORRECT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +44,20 @@ class CellCounts:
 
     @property
     def n_pro(self) -> int:
-        return self._weigh(PRO_WEIGHTS)
+        return self._weigh("pro_rate")
 
     @property
     def n_anti(self) -> int:
-        return self._weigh(ANTI_WEIGHTS)
+        return self._weigh("anti_rate")
 
     @property
     def n_brittle(self) -> int:
-        return self._weigh(BRITTLE_WEIGHTS)
+        return self._weigh("brittleness_rate")
 
     @property
     def n_mispredicted(self) -> int:
         """Samples whose label is not neutral, whatever the other side of the pair says."""
         return sum(n * (2 - cell.count("N")) for cell, n in self.cells.items())
 
-    def n_side(self, side: int, letter: str) -> int:
-        """Count the samples of one side (0 pro, 1 anti) that got one label."""
-        return sum(n for cell, n in self.cells.items() if cell[side] == letter)
-
-    @property
-    def n_different(self) -> int:
-        """Pairs whose two sides got different labels."""
-        return sum(n for cell, n in self.cells.items() if cell[0] != cell[1])
-
-    def _weigh(self, weights: Mapping[str, int]) -> int:
-        return sum(weight * self.cells[cell] for cell, weight in weights.items())
+    def _weigh(self, cause: str) -> int:
+        return sum(weight * self.cells[cell] for cell, weight in CAUSES[cause].items())

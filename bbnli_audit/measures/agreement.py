@@ -1,24 +1,27 @@
-"""Do two models lean the same way on the same pairs? Counts, chance, kappa and ranks.
+"""Do two models lean the same way on the same pairs, and how much of one measure does another one tell?
 
 A model leans pro on a pair where it finds the pro side likelier (a likelihood) or more entailed (an answer), anti where
 it is the other way round, and neither way on a tie, which is a category of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import LEANS, AgreementRow, Lean
 from bbnli_audit.core.results.rows import NO_DATA, Measured
-from bbnli_audit.core.results.second import LEANS, AgreementRow, Lean
-from bbnli_audit.measures.correlation import r_squared
 from bbnli_audit.measures.readings.table import PLACES, PairTable, cluster_codes
-from bbnli_audit.measures.statistics.intervals import Estimate, estimate_means
+from bbnli_audit.measures.statistics.intervals import estimate_means
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 
-_LETTERS = "PTA"
-_FEWEST_PAIRS = 3  # two points always lie on a line
+_FEWEST = 3  # two points always lie on a line
+# Shares of pairs that differ at all differ by far more; less is the rounding of a sum.
+_SAME = 1e-9
 
 
 def join_strengths(first: PairTable, second: PairTable) -> pd.DataFrame:
@@ -39,15 +42,16 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
     clusters = cluster_codes(joined)
     is_same = (signs[:, 0] == signs[:, 1]).astype(np.float64)
     first, second, agreement = estimate_means(np.column_stack([(signs + 1) / 2, is_same]), clusters, confidence)
-    by_chance, kappa = chance_and_kappa(leans)
+    # Kappa is None where chance alone agrees on every pair: both models always lean one and the same way.
+    by_chance, kappa = cohens_kappa({(lean[0], lean[1]): n for lean, n in leans.items()})
     return AgreementRow(
         path=path,
         n_pairs=len(joined),
         n_clusters=int(clusters.max()) + 1,
-        first=_measure(first),
-        second=_measure(second),
+        first=Measured(*first[:4]),
+        second=Measured(*second[:4]),
         leans=leans,
-        agreement=_measure(agreement),
+        agreement=Measured(*agreement[:4]),
         by_chance=by_chance,
         kappa=kappa,
         rank_correlation=rank_correlation(joined["first"], joined["second"]),
@@ -56,34 +60,69 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
 
 def _count_leans(signs: NDArray[np.float64]) -> dict[Lean, int]:
     codes = (1 - signs).astype(np.intp)  # 0 pro, 1 tie, 2 anti
-    tally = np.bincount(codes[:, 0] * len(_LETTERS) + codes[:, 1], minlength=len(LEANS))
+    tally = np.bincount(3 * codes[:, 0] + codes[:, 1], minlength=len(LEANS))
     return {lean: int(n) for lean, n in zip(LEANS, tally, strict=True)}
-
-
-def chance_and_kappa(leans: Mapping[Lean, int]) -> tuple[float | None, float | None]:
-    """Give the agreement that two models with these margins have by chance, and Cohen's kappa.
-
-    Kappa is None where chance alone agrees on every pair: both models always lean one and the same way.
-    """
-    return cohens_kappa({(lean[0], lean[1]): n for lean, n in leans.items()})
 
 
 def rank_correlation(first: "pd.Series[float]", second: "pd.Series[float]") -> float | None:
     """Return Spearman's rank correlation; None with fewer than three pairs, or where one of the models never varies."""
     one, other = first.rank().reset_index(drop=True), second.rank().reset_index(drop=True)
-    if len(one) < _FEWEST_PAIRS or one.nunique() == 1 or other.nunique() == 1:
+    if len(one) < _FEWEST or one.nunique() == 1 or other.nunique() == 1:
         return None
     return min(max(float(one.corr(other)), -1.0), 1.0)
 
 
 def r_squared_over(rows: Sequence[AgreementRow]) -> float | None:
     """Say how much of one model's measure the other's explains, over subtopics; None where that is not defined."""
-    table = pd.DataFrame(
-        {"first": [row.first.value for row in rows], "second": [row.second.value for row in rows]}, dtype=np.float64
-    )
+    table = pd.DataFrame([(row.first.value, row.second.value) for row in rows], columns=["first", "second"])
     found = float(r_squared(table).loc["first", "second"])  # type: ignore[arg-type]  # a number
     return None if np.isnan(found) else min(found, 1.0)
 
 
-def _measure(estimate: Estimate) -> Measured:
-    return Measured(estimate.value, estimate.low, estimate.high, estimate.n)
+def r_squared(table: pd.DataFrame) -> pd.DataFrame:
+    """Say how much of one measure another explains, over models: R² of a straight line (Felkner, Lim, May).
+
+    A row per model, a column per measure. The result is nan where fewer than three have both, or one does not vary.
+    """
+    return table.astype("float64").corr(min_periods=_FEWEST) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """R² between each two measures, in their order; None where one of the two is the same at every point."""
+
+    measures: tuple[str, ...]
+    r_squared: tuple[tuple[float | None, ...], ...]
+    n_points: int
+    constant: tuple[str, ...]
+    left_out: tuple[str, ...]  # measures that some results have and that have no value at every point
+
+
+def correlate(
+    results: Sequence[AuditResult], *, by_subtopic: bool = False, wanted: Collection[str] | None = None
+) -> Correlation:
+    """Compare the measures that every result has, all on the same pairs. A point is a model, or a subtopic of one."""
+    rows = [row for result in results for row in (result.subtopics if by_subtopic else (result.total,))]
+    names = dict.fromkeys(name for row in rows for name in row.measures if wanted is None or name in wanted)
+    values = {name: [row.measures.get(name, NO_DATA).value for row in rows] for name in names}
+    table = pd.DataFrame(values, dtype="float64")
+    whole = table.loc[:, table.notna().all()]
+    varies = whole.max() - whole.min() > _SAME
+    measures = list(whole.columns)
+    found = r_squared(whole.loc[:, varies]).reindex(index=measures, columns=measures)
+    return Correlation(
+        measures=tuple(measures),
+        r_squared=tuple(tuple(None if isnan(value) else float(value) for value in row) for row in found.to_numpy()),
+        n_points=len(rows),
+        constant=tuple(whole.columns[~varies]),
+        left_out=tuple(name for name in names if name not in measures),
+    )
+
+
+def by_chance(n_points: int) -> tuple[float, float]:
+    """Return the mean of R² between two unrelated measures, and the value it exceeds one time in twenty."""
+    from scipy.stats import beta
+
+    # Between independent, normally distributed values R² follows a beta distribution.
+    chance = beta(0.5, (n_points - 2) / 2)
+    return float(chance.mean()), float(chance.ppf(0.95))

@@ -1,51 +1,43 @@
 """Measures of models that answer in words: can the answers be read, and do they change with the prompt?"""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from bbnli_audit.core.outcomes import CAUSES, CELLS
+from bbnli_audit.core.results.comparison import PromptDifference, PromptRow
 from bbnli_audit.core.results.rows import NO_DATA, Measured
-from bbnli_audit.core.results.second import PromptDifference, PromptRow
-from bbnli_audit.measures.evidence import MOST, Evidence, rank_clusters
+from bbnli_audit.measures.drivers import MOST, Evidence, rank_clusters
 from bbnli_audit.measures.measure import Measure
-from bbnli_audit.measures.readings.answers import ANSWER_COLUMNS, ANSWERS, UNPARSED, find_unread, tell_answer
-from bbnli_audit.measures.readings.table import PLACES, Floats, PairTable, cluster_codes
+from bbnli_audit.measures.readings.kinds import ANSWER_COLUMNS, ANSWERS, UNPARSED, find_unread, tell_answer
+from bbnli_audit.measures.readings.table import PLACES, PairTable, cluster_codes
 from bbnli_audit.measures.statistics.intervals import Estimate, estimate_difference, estimate_means
 
 PROMPT_SENSITIVITY = "prompt_sensitivity"
 
 
-def _unread_shares(table: PairTable) -> Floats:
-    return np.asarray(find_unread(table.frame).mean(axis=1), dtype=np.float64)
-
-
 def _unread_evidence(_: Measure, table: PairTable) -> Evidence:
-    n_unread = pd.Series(find_unread(table.frame).sum(axis=1), index=table.frame.index)
-    return _answer_evidence(table.frame, n_unread, lambda pair, column: tell_answer(pair[column]))
+    return _answer_evidence(table.frame, find_unread(table.frame), lambda pair, column: tell_answer(pair[column]))
 
 
 def _changed_evidence(_: Measure, joined: pd.DataFrame) -> Evidence:
-    n_changed = pd.Series(find_changes(joined).is_changed.sum(axis=1), index=joined.index)
-    return _answer_evidence(
-        joined,
-        n_changed,
-        lambda pair, column: f"{tell_answer(pair[column])}, then {tell_answer(pair[f'{column}_second'])}",
-    )
+    def tell(pair: Mapping[Hashable, str], column: str) -> str:
+        return f"{tell_answer(pair[column])}, then {tell_answer(pair[f'{column}_second'])}"
+
+    return _answer_evidence(joined, find_changes(joined)[1], tell)
 
 
-def _answer_evidence(frame: pd.DataFrame, n_counted: "pd.Series[int]", tell: Callable[..., str]) -> Evidence:
-    worst = frame.assign(n_counted=n_counted)[n_counted > 0]
-    worst = worst.sort_values(["n_counted", "pair_id"], ascending=[False, True]).head(MOST)
-    lines = {
-        str(pair["pair_id"]): f"pair {pair['pair_id']} ({pair['cluster']})   "
-        + "   ".join(f"{column.removesuffix('_answer')}: {tell(pair, column)}" for column in ANSWER_COLUMNS)
-        for _, pair in worst.iterrows()
-    }
-    return Evidence(rank_clusters(frame["cluster"], n_counted), lines)
+def _answer_evidence(frame: pd.DataFrame, is_counted: NDArray[np.bool_], tell: Callable[..., str]) -> Evidence:
+    """Show the pairs with most answers that count; `is_counted` says it for their two sides."""
+    counted = frame.assign(n_counted=is_counted.sum(axis=1))
+    worst = counted[counted["n_counted"] > 0].sort_values(["n_counted", "pair_id"], ascending=[False, True])
+    lines = {}
+    for pair in worst.head(MOST).to_dict("records"):
+        sides = "   ".join(f"{column.removesuffix('_answer')}: {tell(pair, column)}" for column in ANSWER_COLUMNS)
+        lines[pair["pair_id"]] = f"pair {pair['pair_id']} ({pair['cluster']})   {sides}"
+    return Evidence(rank_clusters(counted["cluster"], counted["n_counted"]), lines)
 
 
 MEASURES = (
@@ -53,7 +45,7 @@ MEASURES = (
         name="unparsed_rate",
         sentence="Generative models: share of answers that could not be read.",
         limit="max_unparsed",
-        values=_unread_shares,
+        values=lambda table: find_unread(table.frame).mean(axis=1),
         unit="samples",
         readings=(ANSWERS.name,),
         evidence=_unread_evidence,
@@ -78,18 +70,11 @@ def join_answers(first: PairTable, second: PairTable) -> pd.DataFrame:
     )
 
 
-class Changes(NamedTuple):
-    """For each pair and side, (n_pairs, 2): could both answers be read, and do they differ?"""
-
-    is_read: NDArray[np.bool_]
-    is_changed: NDArray[np.bool_]
-
-
-def find_changes(joined: pd.DataFrame) -> Changes:
-    """Find where the answer changes with the prompt. What could not be read under both has not changed."""
+def find_changes(joined: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell for each pair and side, (n_pairs, 2): could both answers be read, and do they differ?"""
     first, second = (joined[[f"{side}{end}" for side in ANSWER_COLUMNS]].to_numpy() for end in ("", "_second"))
     is_read = np.asarray((first != UNPARSED) & (second != UNPARSED), dtype=np.bool_)
-    return Changes(is_read, is_read & np.asarray(first != second, dtype=np.bool_))
+    return is_read, is_read & np.asarray(first != second, dtype=np.bool_)
 
 
 def estimate_sensitivity(joined: pd.DataFrame, confidence: float) -> tuple[Measured, Estimate | None]:
@@ -97,29 +82,27 @@ def estimate_sensitivity(joined: pd.DataFrame, confidence: float) -> tuple[Measu
 
     The estimate, which tells how many pairs would decide, counts pairs; without a sample there is none.
     """
-    changes = find_changes(joined)
-    if not changes.is_read.any():
+    is_read, is_changed = find_changes(joined)
+    if not is_read.any():
         return NO_DATA, None
     clusters = np.column_stack([cluster_codes(joined)] * 2)
-    (found,) = estimate_means(
-        changes.is_changed[changes.is_read].astype(np.float64), clusters[changes.is_read], confidence
-    )
-    n_pairs = int(changes.is_read.any(axis=1).sum())
-    return Measured(found.value, found.low, found.high, found.n), found._replace(n=n_pairs)
+    (found,) = estimate_means(is_changed[is_read], clusters[is_read], confidence)
+    n_pairs = int(is_read.any(axis=1).sum())
+    return Measured(*found[:4]), found._replace(n=n_pairs)
 
 
 def measure_prompts(path: str, joined: pd.DataFrame, confidence: float) -> PromptRow:
     """Compare two prompts on the pairs of one subtopic, or of several."""
-    changes = find_changes(joined)
-    both = joined.loc[pd.Series(changes.is_read.all(axis=1), index=joined.index)]
+    is_read, is_changed = find_changes(joined)
+    both = joined.loc[pd.Series(is_read.all(axis=1), index=joined.index)]
     sensitivity, _ = estimate_sensitivity(joined, confidence)
     clusters = cluster_codes(both)
     return PromptRow(
         path=path,
         n_pairs=len(both),
         n_clusters=len(np.unique(clusters)),
-        n_changed=int(changes.is_changed.sum()),
-        n_unread=int((~changes.is_read).sum()),
+        n_changed=int(is_changed.sum()),
+        n_unread=int((~is_read).sum()),
         sensitivity=sensitivity,
         differences=tuple(_difference(both, clusters, measure, confidence) for measure in CAUSES),
     )

@@ -1,13 +1,15 @@
 """What drives a measure: the templates, the words and the single pairs to look at first."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from bbnli_audit.measures.readings.table import Floats, PairTable
+from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable
 
+MOST = 3  # clusters and pairs that a failing test shows
 # A word in fewer pairs than this tells more about those pairs than about the word.
 FEWEST_PAIRS = 5
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -28,27 +30,17 @@ class DrivingCluster(NamedTuple):
     n_samples: int
 
 
-def driving_clusters(table: PairTable, measure: Counting, most: int = 3) -> list[DrivingCluster]:
+def driving_clusters(table: PairTable, measure: Counting, most: int = MOST) -> list[DrivingCluster]:
     """Return the clusters that add most to a measure, largest first; ties in the order of their names."""
     counted = pd.Series(measure.count(table), index=table.frame.index)
     return rank_clusters(table.frame["cluster"], counted, most)
 
 
-def rank_clusters(clusters: "pd.Series[Any]", counted: "pd.Series[Any]", most: int = 3) -> list[DrivingCluster]:
+def rank_clusters(clusters: "pd.Series[Any]", counted: "pd.Series[Any]", most: int = MOST) -> list[DrivingCluster]:
     """Rank clusters, given how many of the two samples of each pair count."""
-    table = (
-        pd.DataFrame({"cluster": clusters, "counted": counted})
-        .groupby("cluster")["counted"]
-        .agg(["sum", "size"])
-        .query("sum > 0")
-        .sort_index()
-        .sort_values("sum", ascending=False, kind="stable")
-        .head(most)
-    )
-    return [
-        DrivingCluster(str(cluster), int(counted), 2 * int(n_pairs))
-        for cluster, counted, n_pairs in zip(table.index, table["sum"], table["size"], strict=True)
-    ]
+    table = pd.DataFrame({"cluster": clusters, "counted": counted}).groupby("cluster")["counted"].agg(["sum", "size"])
+    worst = table[table["sum"] > 0].sort_values("sum", ascending=False, kind="stable").head(most)
+    return [DrivingCluster(str(cluster), int(n), 2 * int(n_pairs)) for cluster, n, n_pairs in worst.itertuples()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +86,32 @@ def driving_words(table: PairTable, measure: Counting, most: int = 5) -> list[Dr
     return sorted(driving, key=lambda word: (-word.excess, word.word))[:most]
 
 
-def worst_pairs(table: PairTable, measure: Counting, most: int = 3) -> pd.DataFrame:
+def worst_pairs(table: PairTable, measure: Counting, most: int = MOST) -> pd.DataFrame:
     """Return the pairs that count towards a measure and were wrong with most confidence."""
-    neutral = [table.probabilities(side)[:, 1] for side in ("pro", "anti")]
-    order = pd.DataFrame(
-        {
-            "counted": measure.count(table),
-            "wrong": (1 - neutral[0]) + (1 - neutral[1]),
-            "pair_id": table.frame["pair_id"].to_numpy(),
-        },
-        index=table.frame.index,
-    )
+    pro, anti = (1 - table.probabilities(side)[:, 1] for side in SIDES)  # not neutral
+    order = table.frame[["pair_id"]].assign(counted=measure.count(table), wrong=pro + anti)
     order = order[order["counted"] > 0]
     best = order.sort_values(["counted", "wrong", "pair_id"], ascending=[False, False, True], kind="stable")
     return table.frame.loc[best.index[:most]]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a failing test shows beside its numbers: clusters that drive a measure, and a line about each worst pair."""
+
+    clusters: Sequence[DrivingCluster] = ()
+    pairs: Mapping[str, str] = field(default_factory=dict)  # by pair id
+
+
+def counted_evidence(measure: Counting, table: PairTable) -> Evidence:
+    """For measures that count samples: the clusters that add most, and the worst pairs."""
+    return Evidence(driving_clusters(table, measure), valued_evidence(measure, table).pairs)
+
+
+def valued_evidence(measure: Counting, table: PairTable) -> Evidence:
+    """For means of probabilities: the worst pairs alone."""
+    lines = {}
+    for pair in worst_pairs(table, measure).to_dict("records"):
+        sides = "   ".join(f"{side}: {table.reading.tell(pair, side)}" for side in SIDES)
+        lines[pair["pair_id"]] = f"worst pair {pair['pair_id']} ({pair['cluster']})   {sides}   (expected neutral)"
+    return Evidence([], lines)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bbnli_audit.core.results.rows import Measured
-from bbnli_audit.measures.evidence import Evidence
+from bbnli_audit.measures.drivers import Evidence
 from bbnli_audit.measures.readings.table import Floats, PairTable
 from bbnli_audit.measures.statistics.intervals import Estimate
 
@@ -14,35 +14,20 @@ PairValues = Callable[[PairTable], Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """One measure: how it is computed, judged and told.
+    """One measure: how it is computed, judged and told."""
 
-    Attributes:
-        name: As results and tests name it, such as `pro_rate`.
-        sentence: What it is, for people: in the schema of thresholds.yaml, the docs and the page.
-        limit: The key of its limit. `max_...` is a largest value, `min_...` a smallest; None when it has no limit.
-        values: What each pair adds, in [0, 1]. The measure is the mean over pairs.
-        estimate: Computes it with its interval instead, where it is not a mean.
-        unit: What its denominator counts.
-        readings: Which readings of a model have it, by name.
-        family: Only suites that name this family in `families` have it; None for all suites.
-        evidence: What a failing test shows beside the numbers: a function of the measure and its pair table.
-        title: How a model card calls it; a card leaves out measures without a title.
-        source: What it is computed from: the pairs, the answers to two prompts, or the controls.
-        is_over_all: Whether pairs without an outcome count too.
-    """
-
-    name: str
-    sentence: str
-    limit: str | None = None
-    values: PairValues | None = None
-    estimate: Callable[[PairTable, float], Estimate] | None = None
-    unit: Literal["samples", "pairs"] = "pairs"
-    readings: tuple[str, ...] = ("labels", "answers")
-    family: str | None = None
-    evidence: Callable[..., Evidence] | None = None
-    title: str | None = None
-    source: Literal["pairs", "prompts", "controls"] = "pairs"
-    is_over_all: bool = False
+    name: str  # as results and tests name it, such as `pro_rate`
+    sentence: str  # what it is, for people: in the schema of thresholds.yaml, the docs and the page
+    limit: str | None = None  # the key of its limit: `max_...` is a largest value, `min_...` a smallest
+    values: PairValues | None = None  # what each pair adds, in [0, 1]; the measure is the mean over pairs
+    estimate: Callable[[PairTable, float], Estimate] | None = None  # with its interval instead, where it is not a mean
+    unit: Literal["samples", "pairs"] = "pairs"  # what its denominator counts
+    readings: tuple[str, ...] = ("labels", "answers")  # the readings of a model that have it, by name
+    family: str | None = None  # only suites that name this family in `families` have it; None for all suites
+    evidence: Callable[..., Evidence] | None = None  # for a failing test: of the measure and its pair table
+    title: str | None = None  # what a model card calls it; a card leaves out measures without a title
+    source: Literal["pairs", "prompts", "controls"] = "pairs"  # what it is computed from; prompts are two
+    is_over_all: bool = False  # pairs without an outcome count too
 
     @property
     def short(self) -> str:

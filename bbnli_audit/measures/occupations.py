@@ -10,14 +10,14 @@ import numpy as np
 
 from bbnli_audit.core.outcomes import CELLS
 from bbnli_audit.core.values import Label
-from bbnli_audit.measures.evidence import valued_evidence
+from bbnli_audit.measures.drivers import valued_evidence
 from bbnli_audit.measures.measure import Measure, PairValues
-from bbnli_audit.measures.readings.table import Floats, PairTable
+from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable
 
 
 def binary_probability(table: PairTable, side: str) -> Floats:
-    """Give the probability of entailment against contradiction; 0.5 where the model gives both of them nothing."""
-    entailment, contradiction = _columns(table, side)
+    """Return the probability of entailment against contradiction; 0.5 where the model gives both of them nothing."""
+    entailment, _, contradiction = table.probabilities(side).T
     both = entailment + contradiction
     probability = np.full(len(table), 0.5)
     np.divide(entailment, both, out=probability, where=both > 0)
@@ -26,8 +26,8 @@ def binary_probability(table: PairTable, side: str) -> Floats:
 
 def same_label(table: PairTable) -> Floats:
     """S: 1 where both genders get the same of the two labels. Entailment wins a tie, as in the authors' argmax."""
-    (pro_e, pro_c), (anti_e, anti_c) = _columns(table, "pro"), _columns(table, "anti")
-    return np.asarray((pro_e >= pro_c) == (anti_e >= anti_c), dtype=np.float64)
+    pro, anti = (table.probabilities(side) for side in SIDES)
+    return np.asarray((pro[:, 0] >= pro[:, 2]) == (anti[:, 0] >= anti[:, 2]), dtype=np.float64)
 
 
 def probability_gap(table: PairTable) -> Floats:
@@ -72,9 +72,3 @@ def coal_bias_score(table: PairTable, nonstereo_labels: Iterable[str]) -> float:
     contradicted = sum(cell[1] == Label.CONTRADICTION.letter for cell in cells) / len(cells)
     neutral = labels.count(Label.NEUTRAL.value) / len(labels)
     return float(entailed + contradicted + (1 - neutral)) / 3
-
-
-def _columns(table: PairTable, side: str) -> tuple[Floats, Floats]:
-    """Return the probabilities of entailment and of contradiction."""
-    found = table.probabilities(side)
-    return found[:, 0], found[:, 2]

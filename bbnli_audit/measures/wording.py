@@ -13,7 +13,7 @@ from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import expected_mutual_information
 
 from bbnli_audit.measures.drivers import FEWEST_PAIRS, WORD
-from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable
+from bbnli_audit.measures.readings.table import SIDES, PairTable
 
 # Smaller probabilities count as this: below it are the rounding of stored files and 16-bit models, not the wording.
 FLOOR = 1e-6
@@ -28,40 +28,26 @@ _TEMPLATES = re.compile(r"(p\d+)/(h\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One template, word or subtopic: its mean difference less that of the pairs it is compared with.
-
-    `subtopic` is `domain/name` where the level belongs to one, else empty.
-    """
+    """One template, word or subtopic: its mean difference less that of the pairs it is compared with."""
 
     name: str
-    subtopic: str
+    subtopic: str  # `domain/name` where the level belongs to one, else empty
     difference: float
     n_pairs: int
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What one factor tells about the differences, beyond chance.
+    """What one factor tells about the differences, beyond chance."""
 
-    Args:
-        name: "subtopic", "premise template", "hypothesis template", "template" or "word".
-        share: Of the differences' entropy, 0 to 1; 1 when the factor decides in which quarter a pair is.
-        information: Mutual information in nats, less what chance gives; never below 0.
-        uncorrected: The same before chance is taken off.
-        spread: Standard deviation of the differences that are explained, in nats.
-        n_pairs: That could be looked at.
-        levels: That move it most, largest first, of those with enough pairs.
-        by_subtopic: The share in each subtopic, largest first; empty for the factor "subtopic".
-    """
-
-    name: str
-    share: float
-    information: float
-    uncorrected: float
-    spread: float
-    n_pairs: int
-    levels: tuple[Level, ...]
-    by_subtopic: tuple[tuple[str, float], ...]
+    name: str  # "subtopic", "premise template", "hypothesis template", "template" or "word"
+    share: float  # of the differences' entropy, 0 to 1; 1 when the factor decides in which quarter a pair is
+    information: float  # mutual information in nats, less what chance gives; never below 0
+    uncorrected: float  # the same before chance is taken off
+    spread: float  # standard deviation of the differences that are explained, in nats
+    n_pairs: int  # that could be looked at
+    levels: tuple[Level, ...]  # that move it most, largest first, of those with enough pairs
+    by_subtopic: tuple[tuple[str, float], ...]  # the share in each, largest first; empty for the factor "subtopic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +79,17 @@ def wording_sensitivity(table: PairTable, most: int = 5) -> list[Factor]:
     # In one order, so that no sum depends on the order of the pairs.
     order = ["domain", "subtopic", "cluster", "pair_id"]
     frame = table.frame.sort_values(order, kind="stable", ignore_index=True)
-    pro, anti = (_log_probability(table.reading.probabilities(frame, side)[:, 0]) for side in SIDES)
-    pairs = pd.DataFrame(
-        {
-            "place": frame["domain"].astype(str) + "/" + frame["subtopic"].astype(str),
-            "cluster": frame["cluster"].astype(str),
-            "difference": pro - anti,
-        }
-    )
-    words = _varying_words(frame, pairs)
-    found = [
-        _factor("subtopic", pairs.assign(level=pairs["place"], owner="", stratum="", compared=""), most),
-        *(_factor(name, _within_subtopics(pairs, levels), most) for name, levels in _templates(pairs["cluster"])),
-        _factor("word", _within_clusters(pairs, words), most),
-    ]
+    pro, anti = (np.log(np.clip(table.reading.probabilities(frame, side)[:, 0], FLOOR, None)) for side in SIDES)
+    place = frame["domain"].astype(str) + "/" + frame["subtopic"].astype(str)
+    pairs = pd.DataFrame({"place": place, "cluster": frame["cluster"].astype(str), "difference": pro - anti})
+    # What `_factor` reads, one row per pair: `difference`; its `level` and the subtopic that owns the level, if one
+    # does; the `stratum` within which information is measured; and within what its level is `compared` with others.
+    tables = {"subtopic": pairs.assign(level=place, owner="", stratum="", compared="")}
+    for name, levels in _templates(pairs["cluster"]):
+        tables[name] = pairs.assign(level=levels, owner=place, stratum=place, compared=place)
+    tables["word"] = _within_clusters(pairs.assign(level=_varying_words(frame, pairs)))
+    found = [_factor(name, rows, most) for name, rows in tables.items()]
     return sorted((factor for factor in found if factor), key=lambda factor: (-factor.share, factor.name))
-
-
-def _log_probability(values: Floats) -> Floats:
-    return np.asarray(np.log(np.clip(values, FLOOR, None)), dtype=np.float64)
 
 
 def _templates(clusters: "pd.Series[str]") -> Iterator[tuple[str, list[str]]]:
@@ -136,20 +114,9 @@ def _varying_words(frame: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
     return [" ".join(word for word in each if word not in shared[key]) for key, each in zip(keys, words, strict=True)]
 
 
-# What `_factor` reads, one row a pair: `difference`; its `level` and the subtopic that owns the level, if one does; the
-# `stratum` within which information is measured; and within what its level is `compared` with others.
-
-
-def _within_subtopics(pairs: pd.DataFrame, levels: list[str]) -> pd.DataFrame:
-    place = pairs["place"]
-    return pairs.assign(level=levels, owner=place, stratum=place, compared=place)
-
-
-def _within_clusters(pairs: pd.DataFrame, levels: list[str]) -> pd.DataFrame:
+def _within_clusters(pairs: pd.DataFrame) -> pd.DataFrame:
     """Keep the clusters whose words vary, and take the mean of its cluster off each difference."""
-    pairs = pairs.assign(
-        level=levels, owner="", stratum=pairs["place"], compared=pairs["place"] + " " + pairs["cluster"]
-    )
+    pairs = pairs.assign(owner="", stratum=pairs["place"], compared=pairs["place"] + " " + pairs["cluster"])
     clusters = pairs.groupby("compared")
     centred = pairs["difference"] - clusters["difference"].transform("mean")
     return pairs.assign(difference=centred)[clusters["level"].transform("nunique") > 1]
@@ -206,9 +173,8 @@ def _moving_levels(pairs: pd.DataFrame) -> tuple[Level, ...]:
     gap = parts["sum"] / parts["size"] - parts["sum_others"] / parts["n_others"]
     # Weighted as in a regression with one constant a cluster.
     weight = parts["size"] * parts["n_others"] / (parts["size"] + parts["n_others"])
-    sums = (
-        parts.assign(weight=weight, moved=weight * gap).groupby(["level", "owner"])[["size", "weight", "moved"]].sum()
-    )
+    parts = parts.assign(weight=weight, moved=weight * gap)
+    sums = parts.groupby(["level", "owner"])[["size", "weight", "moved"]].sum()
     levels = [
         Level(str(level), str(owner), float(moved / weight), int(n))
         for (level, owner), (n, weight, moved) in zip(sums.index, sums.to_numpy(), strict=True)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
+from typing import TypeVar
 
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
@@ -12,12 +13,17 @@ from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions
 
 # On a CPU the tokens of a batch decide the speed, not the number of texts: this is about what fits the caches of a
 # core, and larger batches are slower. A graphics card wants more at once.
-CPU_TOKENS = 1024
-GPU_TOKENS = 16384
+_CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 # With fewer rows a matrix product takes another way through the library and rounds differently.
-MIN_ROWS = 4
+MIN_ROWS = 16
 # Tokenizers keep much more than the ids of the texts that they are given at once.
 TEXTS_AT_ONCE = 2048
+
+T = TypeVar("T")
+
+
+def tokens_at_once(is_on_cpu: bool) -> int:
+    return _CPU_TOKENS if is_on_cpu else _GPU_TOKENS
 
 
 def cut_by_tokens(lengths: Sequence[int], n_tokens: int) -> Iterator[list[int]]:
@@ -37,7 +43,7 @@ def cut_by_tokens(lengths: Sequence[int], n_tokens: int) -> Iterator[list[int]]:
         yield batch
 
 
-def cut_by_length(lengths: Sequence[int], n_tokens: int, min_rows: int) -> Iterator[list[int]]:
+def cut_by_length(lengths: Sequence[int], n_tokens: int, min_rows: int = MIN_ROWS) -> Iterator[list[int]]:
     """Cut rows into batches of one exact length each, so that nothing is padded."""
     batch: list[int] = []
     for row in _longest_first(lengths):
@@ -48,6 +54,16 @@ def cut_by_length(lengths: Sequence[int], n_tokens: int, min_rows: int) -> Itera
         batch.append(row)
     if batch:
         yield batch
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def fill_up(rows: Sequence[T]) -> list[T]:
+    """Repeat the last row up to MIN_ROWS."""
+    return [*rows, *[rows[-1]] * (MIN_ROWS - len(rows))]
 
 
 def _longest_first(lengths: Sequence[int]) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Any
 from bbnli_audit.core.errors import ModelError, OptionError, suggest
 from bbnli_audit.core.files import hash_file
 from bbnli_audit.core.results.rows import ModelInfo
-from bbnli_audit.models.classifier.labels import label_order
+from bbnli_audit.models.labels import label_order
 from bbnli_audit.models.loading import first_line
 
 # Files that decide what a checkpoint answers: weights, settings, tokenizer (and with them the maximum length).
@@ -51,10 +51,8 @@ def read_precision(dtype: str | None, backend: str | None) -> Precision:
     if backend not in BACKENDS:
         raise OptionError(f"--bbnli-backend={backend}: there is no such backend. {suggest(backend, BACKENDS)}")
     if (backend == "onnx" and dtype in ("bf16", "fp16")) or (backend == "torch" and dtype == "int8"):
-        raise OptionError(
-            f"--bbnli-backend={backend} with --bbnli-dtype={dtype}: torch computes fp32, bf16 and fp16 here, ONNX "
-            "Runtime fp32 and int8. Leave one of the two options out."
-        )
+        known = "torch computes fp32, bf16 and fp16 here, ONNX Runtime fp32 and int8"
+        raise OptionError(f"--bbnli-backend={backend} with --bbnli-dtype={dtype}: {known}. Leave one of them out.")
     return Precision(DTYPES[dtype], backend)
 
 
@@ -83,35 +81,32 @@ def find_checkpoint(
     `hash_content` may come from a store, which remembers the hashes of unchanged files.
     """
     place = folder or Path(name)
-    check_folder(str(place), labels)
-    order = label_order(_read_id2label(name, read_config(name, place)), labels, name)
+    order = check_folder(str(place), labels)
     info = ModelInfo(name, "", "sequence-classification", precision.backend, precision.dtype, order)
     found = Checkpoint(place, info)
     return Checkpoint(place, replace(info, fingerprint=found.fingerprint(hash_content)))
 
 
-def check_folder(name: str, labels: str | None = None) -> None:
-    """Refuse, without loading anything, a folder that is not a checkpoint, has another head, or unreadable labels."""
+def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
+    """Refuse, without loading anything, what is not an NLI checkpoint; return what its outputs mean."""
     folder = Path(name)
+    advice = "Give the folder that holds the checkpoint's config.json"
     if not folder.exists():
         if name.startswith((".", "/", "~")) or name.count("/") > 1:
-            raise ModelError(
-                f"--model={name}: there is no such folder.\nGive the folder that holds the checkpoint's config.json, "
-                "or a name on the hub (owner/name)."
-            )
-        return  # a name on the hub
+            raise ModelError(f"--model={name}: there is no such folder.\n{advice}, or a name on the hub (owner/name).")
+        return ()  # a name on the hub
     if not folder.is_dir():
-        raise ModelError(f"--model={name}: is a file. Give the folder that holds the checkpoint's config.json.")
-    config = read_config(name, folder)
+        raise ModelError(f"--model={name}: is a file. {advice}.")
+    config = _read_config(name, folder)
     architectures = config.get("architectures") or []
     heads = architectures if isinstance(architectures, list) else [str(architectures)]
     if not any(head.endswith("ForSequenceClassification") for head in heads):
         raise ModelError(
             f"--model={name}: its head is {', '.join(heads) or 'none named'}; this audit needs a "
-            "sequence-classification head tuned for NLI (…ForSequenceClassification).\nGive an NLI checkpoint."
+            "sequence-classification head (…ForSequenceClassification).\nGive a checkpoint tuned for NLI."
         )
     check_contents(name, folder)
-    label_order(_read_id2label(name, config), labels, name)
+    return label_order(_read_id2label(name, config), labels, name)
 
 
 def check_contents(name: str, folder: Path) -> None:
@@ -119,13 +114,13 @@ def check_contents(name: str, folder: Path) -> None:
     if not any(folder.glob("*.safetensors")):
         others = ", ".join(sorted(path.name for path in folder.glob("*.bin"))) or "none at all"
         raise ModelError(
-            f"--model={name}: no weights in safetensors format ({others}). Other formats can run code when they are "
-            "loaded.\nSave it again with save_pretrained(folder), which writes model.safetensors."
+            f"--model={name}: no weights in safetensors format ({others}); others can run code when they are loaded.\n"
+            "Save it again with save_pretrained(folder)."
         )
     if not any(path for pattern in _TOKENIZER_FILES for path in folder.glob(pattern)):
         raise ModelError(
-            f"--model={name}: the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)}); transformers would make up "
-            "an empty one, and every word would be unknown.\nSave it there with tokenizer.save_pretrained(folder)."
+            f"--model={name}: the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)}).\n"
+            "Save it there with tokenizer.save_pretrained(folder)."
         )
 
 
@@ -137,14 +132,12 @@ def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str])
     return digest.hexdigest()
 
 
-def read_config(name: str, folder: Path) -> dict[str, Any]:
+def _read_config(name: str, folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError as exc:
-        raise ModelError(
-            f"--model={name}: the folder has no config.json, so transformers cannot load it.\n"
-            "Save the model there with save_pretrained(), tokenizer included."
-        ) from exc
+        problem = "the folder has no config.json, so transformers cannot load it"
+        raise ModelError(f"--model={name}: {problem}.\nSave the model there with save_pretrained().") from exc
     except (OSError, ValueError) as exc:
         raise ModelError(f"--model={name}: its config.json cannot be read: {exc}.") from exc
     if not isinstance(config, dict):
@@ -155,10 +148,8 @@ def read_config(name: str, folder: Path) -> dict[str, Any]:
 def _read_id2label(name: str, config: Mapping[str, Any]) -> dict[int, str]:
     id2label = config.get("id2label") or {str(index): f"LABEL_{index}" for index in range(2)}
     if not isinstance(id2label, dict) or not all(str(index).isdigit() for index in id2label):
-        raise ModelError(
-            f"--model={name}: id2label in its config.json is {id2label!r}; expected the number of each output and its "
-            'name, as in {"0": "entailment", ...}.'
-        )
+        expected = 'expected the number of each output and its name, as in {"0": "entailment", ...}'
+        raise ModelError(f"--model={name}: id2label in its config.json is {id2label!r}; {expected}.")
     return {int(index): str(label) for index, label in id2label.items()}
 
 
@@ -170,7 +161,6 @@ def fetch(name: str) -> Path:
     try:
         return Path(str(snapshot_download(name, allow_patterns=list(CONTENT_FILES))))
     except (OSError, LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, ValueError) as exc:
-        raise ModelError(
-            f"--model={name}: is not a folder here, and cannot be fetched from the hub: {first_line(exc)}.\n"
-            "Check the spelling and the network (HF_HUB_OFFLINE forbids it), or give a local folder."
-        ) from exc
+        problem = f"is not a folder here, and cannot be fetched from the hub: {first_line(exc)}"
+        advice = "Check the spelling and the network (HF_HUB_OFFLINE forbids it), or give a local folder."
+        raise ModelError(f"--model={name}: {problem}.\n{advice}") from exc

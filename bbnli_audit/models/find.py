@@ -6,8 +6,7 @@ from contextvars import ContextVar
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.models import on_disk, planted, python_callable
-from bbnli_audit.models.kind import ModelKind
-from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource
 from bbnli_audit.models.recorded import PREDICTIONS, RecordedPredictor, check_recorded
 from bbnli_audit.models.served import server
@@ -49,10 +48,8 @@ def find_kind(name: str) -> ModelKind:
         if kind.claims(name):
             return kind
     *forms, last = (kind.form for kind in kinds)
-    raise OptionError(
-        f"--model={name}: this version knows no models of the kind {name.partition(':')[0]!r}.\n"
-        f"Give {', '.join(forms)} or {last}."
-    )
+    problem = f"this version knows no models of the kind {name.partition(':')[0]!r}"
+    raise OptionError(f"--model={name}: {problem}.\nGive {', '.join(forms)} or {last}.")
 
 
 def find_model(name: str, settings: ModelSettings | None = None) -> ModelSource:

@@ -6,12 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bbnli_audit.core.errors import ModelError, OptionError
-
-if TYPE_CHECKING:
-    import torch
+from bbnli_audit.models.protocol import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,59 +21,49 @@ class Share:
 
 
 WHOLE_MACHINE = Share()
-
-# Classes of transformers.
-CLASSIFIER, CAUSAL_LM, MASKED_LM = (
-    f"AutoModelFor{head}" for head in ("SequenceClassification", "CausalLM", "MaskedLM")
-)
+_DEVICES = "Give auto, cpu, cuda or cuda:N."
 
 
-def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any]:
-    """Load a model in float32, and its tokenizer."""
+def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
+    """Load a model in float32 and its tokenizer, and find how many tokens it takes.
+
+    `head` ends the name of a class of transformers: SequenceClassification, CausalLM or MaskedLM.
+    """
     torch = import_torch()
     import transformers
     from safetensors import SafetensorError
 
-    family: Any = getattr(transformers, head)
+    family: Any = getattr(transformers, f"AutoModelFor{head}")
     try:
         with quiet_transformers():
-            model, report = family.from_pretrained(
-                str(folder),
-                dtype=torch.float32,
-                use_safetensors=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-            )
+            safely: Any = {"dtype": torch.float32, "use_safetensors": True, "trust_remote_code": False}
+            model, report = family.from_pretrained(str(folder), **safely, output_loading_info=True)
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
     except (SafetensorError, RuntimeError) as exc:
-        raise ModelError(
-            f"--model={name}: its weights cannot be loaded: {first_line(exc)}.\n"
-            "The file may be cut off or not fit its config.json; copy or save the checkpoint again."
-        ) from exc
+        advice = "The file may be cut off or not fit its config.json; copy or save the checkpoint again."
+        raise ModelError(f"--model={name}: its weights cannot be loaded: {first_line(exc)}.\n{advice}") from exc
     except (OSError, ValueError, KeyError, ImportError) as exc:
         raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
     missing = sorted(report["missing_keys"])
     if missing:
-        trained, wanted = "language-model head", "masked or causal language model"
-        if head == CLASSIFIER:
-            trained, wanted = "NLI head", "checkpoint tuned for NLI"
+        is_nli = head == "SequenceClassification"
+        trained, wanted = ("NLI", "checkpoint tuned for NLI") if is_nli else ("language-model", "language model")
         raise ModelError(
             f"--model={name}: its weights lack {len(missing)} of the model's tensors ({', '.join(missing[:3])}…), "
-            f"which would be filled with random numbers.\nThis is a model without a trained {trained}, or a damaged "
-            f"file. Give a {wanted}."
+            f"which would be random.\nIt has no trained {trained} head, or its file is damaged. Give a {wanted}."
         )
-    return model, tokenizer
+    return model, tokenizer, max_length_of(tokenizer, model)
 
 
-def load_classifier(name: str, folder: Path) -> tuple[Any, Any]:
-    model, tokenizer = load_pretrained(name, folder, CLASSIFIER)
+def load_classifier(name: str, folder: Path) -> tuple[Any, Any, int]:
+    model, tokenizer, max_length = load_pretrained(name, folder, "SequenceClassification")
     if model.config.pad_token_id is None:
         # Nothing is padded here, but a causal model's classifier looks for the last token that is not padding.
         pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
         if pad_id is None:
             raise ModelError(f"--model={name}: its tokenizer has no padding token, so texts cannot be batched.")
         model.config.pad_token_id = pad_id
-    return model, tokenizer
+    return model, tokenizer, max_length
 
 
 def load_tokenizer(name: str, folder: Path) -> tuple[Any, int]:
@@ -97,13 +85,11 @@ def import_torch() -> Any:
     try:
         import torch
     except ImportError as exc:
-        raise ModelError(
-            "A checkpoint needs the package torch, which is not installed here: pip install torch"
-        ) from exc
+        raise ModelError("A checkpoint needs the package torch: pip install torch") from exc
     return torch
 
 
-def place(model: Any, device: str, share: Share, dtype: str = "float32") -> "tuple[torch.device, int]":
+def place(model: Any, device: str, share: Share, dtype: str = "float32") -> tuple[Device, int]:
     """Move a model to its device; return the device, and how many batches may run there at a time."""
     import torch
 
@@ -113,9 +99,7 @@ def place(model: Any, device: str, share: Share, dtype: str = "float32") -> "tup
 
 
 def n_cores(share: Share) -> int:
-    import torch
-
-    return max(1, torch.get_num_threads() // share.count)  # honours OMP_NUM_THREADS
+    return max(1, int(import_torch().get_num_threads()) // share.count)  # honours OMP_NUM_THREADS
 
 
 @contextmanager
@@ -135,10 +119,10 @@ def one_core_each(is_on_cpu: bool) -> Iterator[None]:
 def check_device(device: str) -> None:
     """Refuse at start-up what no machine has."""
     if re.fullmatch(r"auto|cpu|mps|(cuda|xpu|npu|hpu)(:\d+)?", device) is None:
-        raise OptionError(f"--bbnli-device={device}: there is no such device. Give auto, cpu, cuda or cuda:N.")
+        raise OptionError(f"--bbnli-device={device}: there is no such device. {_DEVICES}")
 
 
-def pick_device(device: str, share: Share = WHOLE_MACHINE) -> "torch.device":
+def pick_device(device: str, share: Share = WHOLE_MACHINE) -> Device:
     """Choose where a model runs. Of several graphics cards each xdist worker takes its own."""
     import torch
 
@@ -151,9 +135,7 @@ def pick_device(device: str, share: Share = WHOLE_MACHINE) -> "torch.device":
         chosen = torch.device("cuda" if device == "auto" else device)
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError, NotImplementedError) as exc:
-        raise OptionError(
-            f"--bbnli-device={device}: cannot be used here: {first_line(exc)}. Give auto, cpu, cuda or cuda:N."
-        ) from exc
+        raise OptionError(f"--bbnli-device={device}: cannot be used here: {first_line(exc)}. {_DEVICES}") from exc
     return chosen
 
 
@@ -187,15 +169,11 @@ def quiet_transformers() -> Iterator[None]:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-# Out of memory, or ids that the embeddings do not have.
-BROKEN_PASS = (RuntimeError, IndexError)
-
-
 @contextmanager
 def telling_breaks(
-    name: str, what: str, lengths: Sequence[int], errors: tuple[type[Exception], ...] = BROKEN_PASS
+    name: str, what: str, lengths: Sequence[int], errors: tuple[type[Exception], ...] = (RuntimeError, IndexError)
 ) -> Iterator[None]:
-    """Turn what breaks a forward pass into a message that says how large the batch was."""
+    """Turn what breaks a forward pass (no memory, unknown ids) into a message that says how large the batch was."""
     try:
         yield
     except errors as exc:

@@ -5,10 +5,9 @@ from pathlib import Path
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.models.checkpoint import Checkpoint, check_contents, check_folder, fetch, find_checkpoint
 from bbnli_audit.models.classifier.hf import open_classifier
-from bbnli_audit.models.kind import ModelKind
 from bbnli_audit.models.language_model.generative import find_generative
 from bbnli_audit.models.language_model.token_probability import MASKED, find_token_probability, lm_kind
-from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictor
 
 # The small checkpoint inside the package. A folder of that name is reached as ./demo.
@@ -26,21 +25,15 @@ def _check(name: str, settings: ModelSettings) -> None:
     settings.refuse_address(name)
     folder = _folder_of(name)
     kind = lm_kind(folder)
-    if kind is not None:
-        _check_language_model(name, folder, kind, settings)
+    if kind is None:
+        if folder.is_dir():  # what the hub has is not known yet
+            settings.refuse_prompt(name)
+        check_folder(str(folder) if name == DEMO else name, settings.labels)  # Path would drop a leading ./
         return
-    if folder.is_dir():  # what the hub has is not known yet
-        settings.refuse_prompt(name)
-    check_folder(str(folder) if name == DEMO else name, settings.labels)  # Path would drop a leading ./
-
-
-def _check_language_model(name: str, folder: Path, kind: str, settings: ModelSettings) -> None:
     settings.refuse_fast_paths(name)
     if kind == MASKED and settings.prompt is not None:
-        raise OptionError(
-            f"--bbnli-prompt={settings.prompt.name}: --model={name} is a masked language model, which cannot answer. "
-            "Leave it out: its likelihoods are compared."
-        )
+        problem = f"--model={name} is a masked language model, which cannot answer"
+        raise OptionError(f"--bbnli-prompt={settings.prompt.name}: {problem}. Leave the option out.")
     check_contents(name, folder)
 
 
@@ -59,7 +52,7 @@ def _find(name: str, settings: ModelSettings) -> ModelSource:
 
 def _open_checkpoint(checkpoint: Checkpoint, settings: ModelSettings) -> Predictor:
     if settings.engine == "ray":
-        from bbnli_audit.models.inference.on_ray import RayPredictor
+        from bbnli_audit.models.classifier.on_ray import RayPredictor
 
         return RayPredictor(checkpoint, settings.device, settings.ray_address)
     return open_classifier(checkpoint, settings.device, settings.share)

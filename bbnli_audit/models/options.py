@@ -8,15 +8,17 @@ from bbnli_audit.core.errors import OptionError, suggest
 from bbnli_audit.core.files import hash_file
 from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.models.checkpoint import EXACT, Precision, read_precision
-from bbnli_audit.models.classifier.labels import parse_labels
-from bbnli_audit.models.inference.fast_paths import MAX_DISAGREEMENT
 from bbnli_audit.models.inference.store import check_store
-from bbnli_audit.models.language_model.prompts import DEFAULT_PROMPT, Prompt, find_prompt, read_prompts
+from bbnli_audit.models.labels import parse_labels
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share, check_device
+from bbnli_audit.models.prompts import DEFAULT_PROMPT, Prompt, find_prompt, read_prompts
+from bbnli_audit.models.protocol import ModelSource
 from bbnli_audit.suites.protocol import Suite
 
 ENGINES = ("local", "ray")
 READINGS = ("text", "first-token")
+# A fast path is refused if more than this share of the labels changes (--bbnli-max-disagreement).
+MAX_DISAGREEMENT = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +45,6 @@ class ModelSettings:
     def prompt_or_default(self) -> Prompt:
         return self.prompt or find_prompt(DEFAULT_PROMPT)
 
-    @property
-    def _is_computed_plainly(self) -> bool:
-        return self.precision.is_exact and self.engine == "local"
-
     def refuse_address(self, name: str) -> None:
         """Refuse --bbnli-base-url for a model that is not served."""
         if self.base_url is not None:
@@ -58,28 +56,31 @@ class ModelSettings:
     def refuse_prompt(self, name: str) -> None:
         """Refuse --bbnli-prompt for a model that cannot be asked."""
         if self.prompt is not None:
-            raise OptionError(
-                f"--bbnli-prompt={self.prompt.name}: --model={name} is not a language model, so it cannot be asked. "
-                "Leave the option out."
-            )
+            problem = f"--model={name} is not a language model, so it cannot be asked"
+            raise OptionError(f"--bbnli-prompt={self.prompt.name}: {problem}. Leave the option out.")
 
-    def refuse_fast_paths(self, name: str) -> None:
-        """Refuse ways of computing that language models do not have."""
-        if not self._is_computed_plainly:
-            raise OptionError(
-                f"--model={name}: is a language model; --bbnli-dtype, --bbnli-backend and --bbnli-engine are for NLI "
-                "checkpoints. Leave them out."
-            )
+    def refuse_fast_paths(self, name: str, what: str = "a language model") -> None:
+        """Refuse ways of computing that only NLI checkpoints have."""
+        if not self.precision.is_exact or self.engine != "local":
+            options = "--bbnli-dtype, --bbnli-backend and --bbnli-engine"
+            raise OptionError(f"--model={name}: is {what}; {options} are for NLI checkpoints. Leave them out.")
 
     def refuse_all(self, name: str) -> None:
         """Refuse whatever is for checkpoints and language models only."""
         self.refuse_address(name)
         self.refuse_prompt(name)
-        if not self._is_computed_plainly:
-            raise OptionError(
-                f"--model={name}: is not a checkpoint, so --bbnli-dtype, --bbnli-backend and --bbnli-engine do not "
-                "apply. Leave them out."
-            )
+        self.refuse_fast_paths(name, "not a checkpoint")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """One kind of model that --model can name: how it is recognized, checked and found. `find` holds the table."""
+
+    name: str  # such as "planted"
+    form: str  # how --model is written for it, such as "planted:KIND", for messages
+    claims: Callable[[str], bool]  # says whether a value of --model names a model of this kind
+    check: Callable[[str, ModelSettings], None]  # refuses at start-up what can be seen to be wrong without the model
+    find: Callable[[str, ModelSettings], ModelSource]  # without loading the model
 
 
 def read_options(options: ModelOptions, share: Share = WHOLE_MACHINE) -> ModelSettings:
@@ -114,9 +115,7 @@ def _read_prompt(options: ModelOptions) -> Prompt | None:
     prompt, answers = options.prompt, options.answers
     own = {} if options.prompts is None else read_prompts(options.prompts)
     if prompt is None and own:
-        raise OptionError(
-            f"--bbnli-prompts={options.prompts}: say which of them to use: --bbnli-prompt={next(iter(own))}"
-        )
+        raise OptionError(f"--bbnli-prompts={options.prompts}: choose one of them: --bbnli-prompt={next(iter(own))}")
     if answers is not None and answers not in READINGS:
         raise OptionError(f"--bbnli-answers={answers}: there is no such reading. {suggest(answers, READINGS)}")
     if answers is not None and prompt is None:
@@ -134,8 +133,6 @@ def _read_limit(given: str | float | None, precision: Precision) -> float:
     if not 0 <= limit <= 1:
         raise OptionError(f"--bbnli-max-disagreement={given}: expected a share between 0 and 1, such as 0.01.")
     if precision.is_exact:
-        raise OptionError(
-            f"--bbnli-max-disagreement={given}: there is nothing to check on the exact path. Leave it out, or name a "
-            "fast path with --bbnli-dtype or --bbnli-backend."
-        )
+        advice = "Leave it out, or name a fast path with --bbnli-dtype or --bbnli-backend."
+        raise OptionError(f"--bbnli-max-disagreement={given}: there is nothing to check on the exact path. {advice}")
     return limit

@@ -10,18 +10,15 @@ from hashlib import sha256
 from bbnli_audit.core.errors import OptionError, suggest
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import Label, Side, TextPair
-from bbnli_audit.models.classifier.labels import THREE_LABELS
-from bbnli_audit.models.kind import ModelKind
-from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.labels import THREE_LABELS
+from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictions
-from bbnli_audit.suites.controls import find_controls
-from bbnli_audit.suites.probe import probe_items
+from bbnli_audit.suites.probe import find_controls, probe_items
 from bbnli_audit.suites.protocol import Suite
 
 PLANTED = "planted:"
 E, N, C = Label
-_NEUTRAL = {Side.PRO: N, Side.ANTI: N}
-_ENTAILED = {Side.PRO: E, Side.ANTI: E}
+_NEUTRAL, _ENTAILED = {Side.PRO: N, Side.ANTI: N}, {Side.PRO: E, Side.ANTI: E}
 _RIGHT = {E: E, N: N, C: C}
 
 # The answers to the two sides of a pair, and to a control by its expected label. None: by chance, from the text.
@@ -49,14 +46,8 @@ class PlantedPredictor:
         self.info = ModelInfo(name, fingerprint, "planted", "planted", "float64", THREE_LABELS)
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        import numpy as np
-
-        columns = list(Label)
-        probabilities = np.full((len(texts), 3), 0.05)
-        for row, text in enumerate(texts):
-            label = self._by_chance(text) if self._is_random else self._answers.get(text, N)
-            probabilities[row, columns.index(label)] = 0.90
-        return Predictions(probabilities, np.zeros(len(texts), dtype=np.bool_))
+        labels = [self._by_chance(text) if self._is_random else self._answers.get(text, N) for text in texts]
+        return Predictions.of([[0.90 if column is label else 0.05 for column in Label] for label in labels])
 
     def _by_chance(self, text: TextPair) -> Label:
         digest = sha256("\t".join((str(self._seed), *text)).encode()).digest()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.results.rows import ModelInfo
@@ -10,15 +10,36 @@ from bbnli_audit.core.values import TextPair
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
     from numpy.typing import NDArray
+
+# Names for annotations only, so that the modules of models need not import what they compute with.
+Floats: TypeAlias = "NDArray[np.float64]"
+Ids: TypeAlias = "NDArray[np.integer]"
+Tensor: TypeAlias = "torch.Tensor"
+Device: TypeAlias = "torch.device"
+
+
+# What to do about outputs that are not finite.
+NOT_FINITE = "The weights may be damaged, or too large for the number type: look at the outputs in float32."
 
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
     """Probabilities of texts: (n_texts, 3), columns in `Label` order, rows in the order of the texts."""
 
-    probabilities: "NDArray[np.float64]"
+    probabilities: Floats
     is_truncated: "NDArray[np.bool_]"
+
+    @classmethod
+    def of(
+        cls, rows: "Sequence[Sequence[float]] | Floats", is_truncated: Sequence[bool] | None = None
+    ) -> "Predictions":
+        """Make the arrays. No text is truncated if nothing is said about that."""
+        import numpy as np
+
+        truncated = [False] * len(rows) if is_truncated is None else is_truncated
+        return cls(np.array(rows, dtype=np.float64).reshape(-1, 3), np.array(truncated, dtype=np.bool_))
 
 
 class Predictor(Protocol):
@@ -80,19 +101,17 @@ def check_predictions(predictions: Predictions, n_texts: int, name: str) -> Pred
     probabilities = predictions.probabilities
     if probabilities.shape != (n_texts, 3):
         raise ModelError(
-            f"{name} gave an array of shape {probabilities.shape} for {n_texts} texts; expected ({n_texts}, 3): "
-            "one row for each text, columns entailment, neutral, contradiction."
+            f"{name} gave an array of shape {probabilities.shape} for {n_texts} texts; expected ({n_texts}, 3), with "
+            "columns entailment, neutral, contradiction."
         )
     is_finite = np.isfinite(probabilities).all(axis=1)
     if not is_finite.all():
         raise ModelError(
             f"{name} gave values that are not finite (NaN or infinity) for {n_texts - int(is_finite.sum())} of "
-            f"{n_texts} texts, so they have no label.\n"
-            "The weights may be damaged, or too large for the number type: load the checkpoint in float32 and look "
-            "at its outputs."
+            f"{n_texts} texts, so they have no label.\n{NOT_FINITE}"
         )
     if (probabilities < -1e-6).any() or (np.abs(probabilities.sum(axis=1) - 1) > 1e-3).any():
         raise ModelError(
-            f"{name} gave rows that are not probabilities (negative, or not adding up to 1). Apply softmax first."
+            f"{name} gave rows that are not probabilities: negative, or not adding up to 1. Apply softmax."
         )
     return predictions

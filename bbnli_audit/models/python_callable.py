@@ -9,8 +9,8 @@ from typing import Any
 from bbnli_audit.core.errors import ModelError, suggest
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.classifier.labels import THREE_LABELS
-from bbnli_audit.models.kind import ModelKind
+from bbnli_audit.models.labels import THREE_LABELS
+from bbnli_audit.models.options import ModelKind
 from bbnli_audit.models.protocol import ModelSource, Predictions
 
 
@@ -27,10 +27,9 @@ class CallablePredictor:
         try:
             module = import_module(module_name)
         except Exception as exc:  # whatever the module does when it is imported
-            raise ModelError(
-                f"--model={name}: the module {module_name!r} cannot be imported: {type(exc).__name__}: {exc}.\n"
-                "Install it, or name its folder under 'pythonpath' in pytest's settings."
-            ) from exc
+            problem = f"the module {module_name!r} cannot be imported: {type(exc).__name__}: {exc}"
+            advice = "Install it, or name its folder under 'pythonpath' in pytest's settings."
+            raise ModelError(f"--model={name}: {problem}.\n{advice}") from exc
         function = getattr(module, attribute, None)
         if not callable(function):
             what = "is not callable" if function is not None else "does not exist"

@@ -7,23 +7,17 @@ from io import BytesIO
 from math import isnan
 from pathlib import Path
 from stat import S_ISDIR
-from typing import TYPE_CHECKING, SupportsFloat
+from typing import SupportsFloat
 
 from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.tables import CsvTable, Record, Table, open_table
 from bbnli_audit.core.values import Label, TextPair
-from bbnli_audit.models.classifier.labels import NOT_ENTAILMENT, columns_of
+from bbnli_audit.models.labels import NOT_ENTAILMENT, THREE_LABELS, columns_of
 from bbnli_audit.models.protocol import Predictions
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 PREDICTIONS = "predictions:"
 SUFFIXES = (".parquet", ".csv", ".jsonl")
-TEXT_COLUMNS = ("premise", "hypothesis")
-THREE_LABELS = tuple(label.value for label in Label)
 TWO_LABELS = (Label.ENTAILMENT.value, NOT_ENTAILMENT)
 
 # As `check_predictions` has them: float32 rounds, and half precision rounds more.
@@ -43,23 +37,21 @@ _HOW = (
 def check_recorded(name: str, labels: str | None = None) -> Path:
     """Refuse what can be seen without reading the file, and return its path."""
     path = Path(name.removeprefix(PREDICTIONS))
-    known = "Stored probabilities are read from a .parquet, .csv or .jsonl file."
-    if name == PREDICTIONS:
-        raise OptionError(f"--model={name}: names no file. {known}")
+    fault = ""
     try:
-        is_folder = S_ISDIR(path.stat().st_mode)
+        if name == PREDICTIONS:
+            fault = "names no file"
+        elif S_ISDIR(path.stat().st_mode):
+            fault = "is a folder"
+        elif path.suffix.lower() not in SUFFIXES:
+            fault = f"the file's name ends in {path.suffix!r}" if path.suffix else "the file's name has no suffix"
     except FileNotFoundError as exc:
-        raise OptionError(
-            f"--model={name}: there is no such file.\nA relative path counts from the folder where pytest was started."
-        ) from exc
+        advice = "A relative path counts from the folder where pytest was started."
+        raise OptionError(f"--model={name}: there is no such file.\n{advice}") from exc
     except OSError as exc:
         raise OptionError(f"--model={name}: cannot be read: {exc.strerror}.") from exc
-    if is_folder:
-        raise OptionError(f"--model={name}: is a folder. {known}")
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        shown = f"ends in {path.suffix!r}" if suffix else "has no suffix"
-        raise OptionError(f"--model={name}: the file's name {shown}. {known}")
+    if fault:
+        raise OptionError(f"--model={name}: {fault}. Stored probabilities are read from a {', '.join(SUFFIXES)} file.")
     if labels is not None:
         raise OptionError(
             f"--bbnli-labels={labels}: has no use with --model={name}, whose columns are found by their names.\n"
@@ -72,6 +64,8 @@ class RecordedPredictor:
     """Looks texts up in a file. The fingerprint is that of the file's bytes."""
 
     def __init__(self, name: str) -> None:
+        import numpy as np
+
         path = check_recorded(name)
         try:
             data = path.read_bytes()
@@ -81,15 +75,13 @@ class RecordedPredictor:
         with open_table(path, ModelError, _HOW, file=BytesIO(data), parse_int=float) as table:
             has_two = set(TWO_LABELS) <= set(table.columns) and not set(THREE_LABELS) <= set(table.columns)
             order = TWO_LABELS if has_two else THREE_LABELS
-            self._row_of, self._probabilities = _read_rows(table, order)
-        self.info = ModelInfo(
-            name=name,
-            fingerprint=sha256(data).hexdigest(),
-            kind="recorded",
-            backend="recorded",
-            dtype="float64",
-            labels=order,
-        )
+            found = _read_rows(table, order)
+        self._row_of = {text: row for row, text in enumerate(found)}
+        rows = [
+            [0.0 if column is None else values[column] for column in columns_of(order)] for values in found.values()
+        ]
+        self._probabilities = np.array(rows, dtype=np.float64)  # (n_texts, 3), in `Label` order
+        self.info = ModelInfo(name, sha256(data).hexdigest(), "recorded", "recorded", "float64", order)
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
         import numpy as np
@@ -98,43 +90,33 @@ class RecordedPredictor:
         n_missing = sum(text not in self._row_of for text in distinct)
         if n_missing:
             raise ModelError(
-                f"{self.info.name}: {n_missing} of {len(distinct)} texts that are needed are not in the file, so they "
-                "have no probabilities.\n`bbnli-audit suites texts` writes the texts that are needed (give it the same "
-                "data and pairing as the audit). Predict all of them, and leave the texts exactly as they are."
+                f"{self.info.name}: {n_missing} of {len(distinct)} texts that are needed are not in the file.\n"
+                "`bbnli-audit suites texts` writes the texts that are needed (give it the same data and pairing as the "
+                "audit). Predict all of them, and leave the texts exactly as they are."
             )
         rows = np.array([self._row_of[text] for text in texts], dtype=np.intp)
         return Predictions(self._probabilities[rows], np.zeros(len(texts), dtype=np.bool_))
 
 
-def _read_rows(table: Table, order: Sequence[str]) -> "tuple[dict[TextPair, int], NDArray[np.float64]]":
-    """Check every row. Return the row of each distinct text, and (n_texts, 3) probabilities in `Label` order."""
-    import numpy as np
-
+def _read_rows(table: Table, order: Sequence[str]) -> dict[TextPair, tuple[float, ...]]:
+    """Check every row. Return the probabilities of each distinct text, in the order of the columns."""
     found: dict[TextPair, tuple[int, tuple[float, ...]]] = {}
-    for record in table.records((*TEXT_COLUMNS, *order)):
-        premise, hypothesis = (_text_of(table, record, column) for column in TEXT_COLUMNS)
+    for record in table.records((*TextPair._fields, *order)):
+        text = TextPair(*(record.values[column] for column in TextPair._fields))
+        for column, value in text._asdict().items():
+            if not isinstance(value, str):
+                raise table.wrong(f"{column} is {_show(value)}; it must be a text", record.number, "")
         values = tuple(_probability_of(table, record, column) for column in order)
         if abs(sum(values) - 1) > _SLACK_OF_A_SUM:
             fault = f"{' + '.join(order)} is {sum(values):g}; the probabilities of a text add up to 1"
             raise table.wrong(fault, record.number, "Apply softmax first.")
-        first, known = found.setdefault(TextPair(premise, hypothesis), (record.number, values))
+        first, known = found.setdefault(text, (record.number, values))
         if known != values:
-            fault = (
-                f"has the same premise and hypothesis as {table.unit} {first} but other probabilities, so we cannot "
-                "tell which are right"
-            )
+            fault = f"has the same premise and hypothesis as {table.unit} {first} but other probabilities"
             raise table.wrong(fault, record.number, "Remove one of them.")
     if not found:
         raise table.wrong("holds no row")
-    rows = [[0.0 if column is None else values[column] for column in columns_of(order)] for _, values in found.values()]
-    return {text: row for row, text in enumerate(found)}, np.array(rows, dtype=np.float64)
-
-
-def _text_of(table: Table, record: Record, column: str) -> str:
-    value = record.values[column]
-    if not isinstance(value, str):
-        raise table.wrong(f"{column} is {_show(value)}; it must be a text", record.number, "")
-    return value
+    return {text: values for text, (_, values) in found.items()}
 
 
 def _probability_of(table: Table, record: Record, column: str) -> float:
@@ -146,14 +128,12 @@ def _probability_of(table: Table, record: Record, column: str) -> float:
         raise table.wrong(f"{column} is {_show(value)}, which is not a number", record.number, advice)
     number = float(value)
     if isnan(number):
-        advice = (
-            "Look at the model's outputs for it: the weights may be damaged, or too large for the type of the numbers."
-        )
+        advice = "Look at the model's outputs for it: the weights may be damaged, or too large for the number type."
         raise table.wrong(f"{column} is NaN, so the text has no label", record.number, advice)
     if not -_SLACK_OF_A_VALUE <= number <= 1 + _SLACK_OF_A_VALUE:
         problem = "negative" if number < 0 else "above 1"
-        fault = f"{column} is {number:g}; a probability is never {problem}"
-        raise table.wrong(fault, record.number, "Apply softmax first.")
+        advice = "Apply softmax first."
+        raise table.wrong(f"{column} is {number:g}; a probability is never {problem}", record.number, advice)
     return number
 
 

@@ -1,13 +1,11 @@
 """The text of a failing test: what a person needs to act on one subtopic, and nothing more."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
-
-if TYPE_CHECKING:
-    from bbnli_audit.measures.evidence import Evidence
+from bbnli_audit.measures.drivers import Evidence
+from bbnli_audit.measures.registry import find_measure
 
 HIDDEN = "Sentences are hidden; --bbnli-reveal shows them."
 
@@ -15,7 +13,7 @@ HIDDEN = "Sentences are hidden; --bbnli-reveal shows them."
 def failure_text(
     result: SubtopicResult,
     judgement: Judgement,
-    evidence: "Evidence",
+    evidence: Evidence,
     *,
     confidence: float,
     sentences: Mapping[str, Sequence[str]] | None,
@@ -27,8 +25,6 @@ def failure_text(
 
 def headline(result: SubtopicResult, judgement: Judgement) -> str:
     """Say the verdict in one line, with value, limit and, where it is open, what would decide."""
-    from bbnli_audit.measures.registry import find_measure
-
     measured = result.measures[judgement.measure]
     where, limit = f"{result.path}: {judgement.measure}", f"{judgement.limit:.3f}"
     if judgement.verdict is Verdict.NO_DATA or measured.value is None:
@@ -51,8 +47,6 @@ def what_would_decide(result: SubtopicResult, judgement: Judgement) -> str:
 
 
 def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) -> Iterator[str]:
-    from bbnli_audit.measures.registry import find_measure
-
     measured, counts = result.measures[judgement.measure], result.counts
     if measured.value is not None and measured.low is not None and measured.high is not None:
         is_counted = find_measure(judgement.measure).unit == "samples"
@@ -79,7 +73,7 @@ def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) ->
         yield f"cut off: {result.n_truncated} samples were longer than the model takes"
 
 
-def _evidence(evidence: "Evidence", sentences: Mapping[str, Sequence[str]] | None) -> Iterator[str]:
+def _evidence(evidence: Evidence, sentences: Mapping[str, Sequence[str]] | None) -> Iterator[str]:
     if evidence.clusters:
         shares = ", ".join(f"{each.cluster} ({each.n_counted} of {each.n_samples})" for each in evidence.clusters)
         yield f"templates that drive it: {shares}"

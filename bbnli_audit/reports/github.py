@@ -10,7 +10,7 @@ from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
 from bbnli_audit.reports.failure import headline
 from bbnli_audit.reports.markdown import code
 from bbnli_audit.reports.notes import grown
-from bbnli_audit.reports.ranking import worst_first
+from bbnli_audit.reports.shown import worst_first
 from bbnli_audit.reports.regression import regression_headline
 
 # Above 1 MiB GitHub drops a step's summary, and the step does not fail for it.

@@ -19,7 +19,7 @@ from bbnli_audit.reports.page_data import (
     sections,
     to_inert_json,
 )
-from bbnli_audit.reports.ranking import NOT_REQUIRED, WAIVED
+from bbnli_audit.reports.shown import NOT_REQUIRED, WAIVED
 from bbnli_audit.reports.shown import cause_names, leading_measures, measure_name
 from bbnli_audit.reports.templates import counted, read_asset, render
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
 from bbnli_audit.reports.notes import mark_of
-from bbnli_audit.reports.ranking import row_verdict, worst_first
+from bbnli_audit.reports.shown import row_verdict, worst_first
 from bbnli_audit.reports.shown import leading_measures, shown_measures
 
 NO_VALUE = "–"

@@ -8,19 +8,15 @@ from collections.abc import Callable, Iterator
 
 from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
-from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
+from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.reports.failure import what_would_decide
-from bbnli_audit.reports.ranking import ROWS_WORST_FIRST, WAIVED, WORST_FIRST, measure_verdict, row_verdict, worst_first
+from bbnli_audit.reports.shown import ROWS_WORST_FIRST, WAIVED, WORST_FIRST, measure_verdict, row_verdict, worst_first
 
 Quote = Callable[[str], str]
 
 NO_TASK = "A likelihood is not an answer, so there is no competence to measure."
 NO_CONTROLS = "the suites have no controls, so nothing can read PASS."
 _MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "open", "PASS": "pass"}
-
-
-def plain(text: str) -> str:
-    return text
 
 
 def mark_of(result: AuditResult, row: SubtopicResult, measure: str) -> str:
@@ -40,7 +36,7 @@ def audited(result: AuditResult) -> str:
     return f"{n} subtopic{'s' if n > 1 else ''} audited: {counted}. PASS says: no limit was crossed on these pairs."
 
 
-def competence(result: AuditResult, quote: Quote = plain) -> Iterator[str]:
+def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
     judgement, skill, total = result.total.judgement(COMPETENCE), result.settings.skill, result.total
     if not result.has_task:
         yield f"Token probability: {NO_TASK[0].lower()}{NO_TASK[1:]}"
@@ -57,7 +53,7 @@ def competence(result: AuditResult, quote: Quote = plain) -> Iterator[str]:
         yield "Nothing reads PASS for a model that cannot do the task."
 
 
-def left_open(result: AuditResult, quote: Quote = plain) -> list[str]:
+def left_open(result: AuditResult, quote: Quote = str) -> list[str]:
     """Say what would decide the verdicts that are open for want of pairs."""
     return [
         f"{quote(row.path)} {quote(judgement.measure)}: {what_would_decide(row, judgement)}"
@@ -92,20 +88,18 @@ def left_out(result: AuditResult) -> Iterator[str]:
         )
 
 
-def waived(result: AuditResult, quote: Quote = plain) -> list[str]:
+def waived(result: AuditResult, quote: Quote = str) -> list[str]:
     """Return the share of verdicts that have a waiver, then a line for each; nothing without waivers."""
-    found = [(row, judgement) for row in result.subtopics for judgement in row.verdicts if judgement.waiver]
-    n_judgements = sum(len(row.verdicts) for row in result.subtopics)
-    lines = [f"Waivers: {len(found)} of {n_judgements} verdicts."] if found else []
-    return lines + [_waiver(row, judgement, quote) for row, judgement in found]
+    judged = [(row.path, judgement) for row in result.subtopics for judgement in row.verdicts]
+    lines = []
+    for path, judgement in judged:
+        if judgement.waiver is not None:
+            used = " - no longer needed, remove it" if judgement.verdict is Verdict.PASS else ""
+            lines.append(f"{quote(path)} {quote(judgement.measure)}: {quote(str(judgement.waiver))}{used}")
+    return [f"Waivers: {len(lines)} of {len(judged)} verdicts.", *lines] if lines else []
 
 
-def _waiver(row: SubtopicResult, judgement: Judgement, quote: Quote) -> str:
-    used = "" if judgement.verdict is not Verdict.PASS else " - no longer needed, remove it"
-    return f"{quote(row.path)} {quote(judgement.measure)}: {quote(str(judgement.waiver))}{used}"
-
-
-def against_baseline(comparison: Comparison, quote: Quote = plain) -> Iterator[str]:
+def against_baseline(comparison: Comparison, quote: Quote = str) -> Iterator[str]:
     """Say what was compared with what, and with which outcome."""
     tally = Counter(regression.verdict for regression in comparison.regressions)
     counted = [f"{tally[Verdict.PASS]} of {len(comparison.regressions)} within the margin"]
@@ -131,7 +125,7 @@ def grown(comparison: Comparison, *verdicts: Verdict) -> list[Regression]:
     return sorted((one for one in comparison.regressions if one.verdict in verdicts), key=key)
 
 
-def loosened(comparison: Comparison, quote: Quote = plain) -> list[str]:
+def loosened(comparison: Comparison, quote: Quote = str) -> list[str]:
     return [
         f"Limit loosened since the baseline: {quote(limit.path)} {quote(limit.measure)} from {limit.before:.3f} to "
         f"{limit.after:.3f} ({quote(limit.source)})"

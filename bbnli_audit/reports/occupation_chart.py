@@ -6,7 +6,7 @@ from html import escape
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import NO_DATA
 from bbnli_audit.reports.charts import NARROW, WIDE, Interval, Row, draw_preferences
-from bbnli_audit.reports.ranking import NOT_REQUIRED, row_verdict
+from bbnli_audit.reports.shown import NOT_REQUIRED, row_verdict
 from bbnli_audit.suites.occupations import Occupations
 
 MEASURE = "pro_preference"

@@ -12,7 +12,7 @@ from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult, Verdict
 from bbnli_audit.reports.charts import Interval, Row
 from bbnli_audit.reports.notes import grown
-from bbnli_audit.reports.ranking import row_verdict, worst_first
+from bbnli_audit.reports.shown import row_verdict, worst_first
 from bbnli_audit.reports.shown import leading_measures, measure_name, short_path, shown_measures
 
 if TYPE_CHECKING:

@@ -2,32 +2,38 @@
 
 from collections.abc import Iterator
 
-from bbnli_audit.core.results.second import SecondModel, SecondPrompt
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import SecondModel, SecondPrompt
 from bbnli_audit.reports.markdown import figures, number, signed_figures
-from bbnli_audit.reports.notes import Quote, plain
+from bbnli_audit.reports.notes import Quote
 from bbnli_audit.reports.shown import cause_names
 
 IN_ALL = "in all"
 
 
-def agreement_titles(second: SecondModel, quote: Quote = plain) -> list[str]:
+def tables(result: AuditResult, quote: Quote = str) -> Iterator[tuple[str, list[list[str]], list[str]]]:
+    """Yield a heading, a table whose first row is its titles, and notes, for each second reading there is."""
+    model, prompt = result.second_model, result.second_prompt
+    if model is not None:
+        yield "Agreement with a second model", list(_agreement(model, quote)), list(agreement_notes(model, quote))
+    if prompt is not None:
+        yield "Prompt sensitivity", list(_sensitivity(prompt, quote)), list(prompt_notes(prompt, quote))
+
+
+def _agreement(second: SecondModel, quote: Quote) -> Iterator[list[str]]:
     first, other = map(quote, second.measures)
-    return ["subtopic", "pairs", first, f"{other}, second", "same way", "by chance", "kappa", "rank correlation"]
-
-
-def agreement_rows(second: SecondModel, quote: Quote = plain) -> Iterator[list[str]]:
+    yield ["subtopic", "pairs", first, f"{other}, second", "same way", "by chance", "kappa", "rank correlation"]
     for row in (*second.subtopics, second.total):
         yield [
             IN_ALL if row is second.total else quote(row.path),
             f"{row.n_pairs:,}",
-            number(row.first.value),
-            number(row.second.value),
+            *map(number, (row.first.value, row.second.value)),
             figures(row.agreement),
             *map(number, (row.by_chance, row.kappa, row.rank_correlation)),
         ]
 
 
-def agreement_notes(second: SecondModel, quote: Quote = plain) -> Iterator[str]:
+def agreement_notes(second: SecondModel, quote: Quote = str) -> Iterator[str]:
     """Say what the table compares, and what it cannot."""
     yield (
         f"Second model {quote(second.model.name)} ({quote(second.model.kind)}) on the same pairs, held to no limit. "
@@ -43,11 +49,8 @@ def agreement_notes(second: SecondModel, quote: Quote = plain) -> Iterator[str]:
     yield f"R² of the two measures over {n} subtopic{'' if n == 1 else 's'}: {number(second.r_squared)}."
 
 
-def prompt_titles() -> list[str]:
-    return ["subtopic", "samples", "changed", *cause_names()]
-
-
-def prompt_rows(second: SecondPrompt, quote: Quote = plain) -> Iterator[list[str]]:
+def _sensitivity(second: SecondPrompt, quote: Quote) -> Iterator[list[str]]:
+    yield ["subtopic", "samples", "changed", *cause_names()]
     for row in (*second.subtopics, second.total):
         yield [
             IN_ALL if row is second.total else quote(row.path),
@@ -57,7 +60,7 @@ def prompt_rows(second: SecondPrompt, quote: Quote = plain) -> Iterator[list[str
         ]
 
 
-def prompt_notes(second: SecondPrompt, quote: Quote = plain) -> Iterator[str]:
+def prompt_notes(second: SecondPrompt, quote: Quote = str) -> Iterator[str]:
     first, other = map(quote, second.prompts)
     yield (
         f"Asked with {first} and then with {other}: changed is the share of answers that differ, of those that could "
@@ -67,5 +70,4 @@ def prompt_notes(second: SecondPrompt, quote: Quote = plain) -> Iterator[str]:
         accuracy = number(second.skill.control_accuracy)
         yield f"With {other} it was not shown to do the task (control accuracy {accuracy})."
     if second.total.n_unread:
-        n_unread = f"{second.total.n_unread:,}"
-        yield f"Not compared: {n_unread} samples whose answer could not be read under one prompt or both."
+        yield f"Not compared: {second.total.n_unread:,} samples whose answer could not be read under one prompt or both."

@@ -1,15 +1,53 @@
-"""Which measures a report shows, and what it calls them."""
+"""What every report shows of a row: its verdict, its place among the others, its measures and their names."""
 
 from collections.abc import Iterable
 
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.rows import SubtopicResult
+from bbnli_audit.core.results.rows import SubtopicResult, Verdict
+from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.measures.registry import find_measure
+
+WORST_FIRST = (Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.PASS)
+WAIVED, NOT_REQUIRED = "WAIVED", "NOT_REQUIRED"
+ROWS_WORST_FIRST = ("FAIL", "NO_DATA", WAIVED, "INCONCLUSIVE", "PASS", NOT_REQUIRED)
+
+
+def row_verdict(result: AuditResult, row: SubtopicResult) -> str:
+    """Return the worst verdict that a test required of a row; a waived one counts only where nothing else is wrong."""
+    judgements = result.required_of(row)
+    verdicts = [judgement.verdict for judgement in judgements if not judgement.is_waived]
+    worst = min(verdicts, key=WORST_FIRST.index, default=Verdict.PASS)
+    if worst is Verdict.PASS and any(judgement.is_waived for judgement in judgements):
+        return WAIVED
+    return worst.value if judgements else NOT_REQUIRED
+
+
+def measure_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> str:
+    """Return the verdict on one measure; NOT_REQUIRED where no test held it to a limit."""
+    judgement = row.judgement(measure)
+    if judgement is None or (row.path, measure) not in result.required:
+        return NOT_REQUIRED
+    return WAIVED if judgement.is_waived else judgement.verdict.value
+
+
+def worst_first(result: AuditResult) -> list[SubtopicResult]:
+    def key(row: SubtopicResult) -> tuple[int, float, str]:
+        return ROWS_WORST_FIRST.index(row_verdict(result, row)), -_largest_excess(row), row.path
+
+    return sorted(result.subtopics, key=key)
+
+
+def _largest_excess(row: SubtopicResult) -> float:
+    found = [
+        0.0 if value is None else find_measure(judgement.measure).excess(value, judgement.limit)
+        for judgement in row.verdicts
+        for value in (row.measures[judgement.measure].value,)
+    ]
+    return max(found, default=0.0)
 
 
 def measure_name(measure: str) -> str:
-    from bbnli_audit.measures.registry import find_measure
-
     return find_measure(measure).short.replace("_", " ")
 
 
@@ -19,8 +57,6 @@ def cause_names() -> list[str]:
 
 def leading_measures(result: AuditResult) -> tuple[str, ...]:
     """Return what every report shows: the causes of error, or the preference of a model that cannot be wrong."""
-    from bbnli_audit.measures.readings.kinds import reading_of
-
     return tuple(CAUSES) if result.has_task else (reading_of(result.model.kind).preference,)
 
 

@@ -7,7 +7,7 @@ from bbnli_audit.core.results.comparison import Change, Regression
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.reports import notes
 from bbnli_audit.reports.markdown import NO_VALUE, code, number, signed_figures
-from bbnli_audit.reports.ranking import WAIVED
+from bbnli_audit.reports.shown import WAIVED
 from bbnli_audit.reports.templates import render
 
 MOST_OPEN = 50

@@ -8,7 +8,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.reports import markdown, notes, second
 from bbnli_audit.reports.failure import headline
-from bbnli_audit.reports.ranking import measure_verdict
+from bbnli_audit.reports.shown import measure_verdict
 from bbnli_audit.reports.regression import regression_headline
 from bbnli_audit.reports.shown import measure_name, short_path
 

@@ -6,8 +6,9 @@ from typing import Any
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Comparison
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
+from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports import notes, second
-from bbnli_audit.reports.ranking import WAIVED, row_verdict, worst_first
+from bbnli_audit.reports.shown import WAIVED, row_verdict, worst_first
 from bbnli_audit.reports.regression import regression_headline
 
 Write = Callable[..., None]
@@ -28,8 +29,8 @@ def write_summary(result: AuditResult, write: Write) -> None:
     `write` writes one line; colours are its keyword arguments.
     """
     _write_table(result, write)
-    write(notes.audited(result))
-    for note in (*notes.competence(result), *_left_open(result)):
+    still_open = _open(notes.left_open(result), "for want of pairs (verdicts in result.json)")
+    for note in (notes.audited(result), *notes.competence(result), *still_open):
         write(note)
     if result.comparison is not None:
         _write_comparison(result.comparison, write)
@@ -41,8 +42,6 @@ def write_summary(result: AuditResult, write: Write) -> None:
 
 
 def _write_table(result: AuditResult, write: Write) -> None:
-    from bbnli_audit.measures.registry import find_measure
-
     rows = worst_first(result)
     measures = list(dict.fromkeys(judgement.measure for row in rows for judgement in row.verdicts))
     width = max([len("subtopic"), *(len(row.path) for row in rows)])
@@ -62,11 +61,10 @@ def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
     return f"{shown} {notes.mark_of(result, row, measure) or '    '}"
 
 
-def _left_open(result: AuditResult) -> Iterator[str]:
-    lines = notes.left_open(result)
+def _open(lines: Sequence[str], why: str) -> Iterator[str]:
     yield from (f"  open: {line}" for line in lines[:MOST_OPEN])
     if len(lines) > MOST_OPEN:
-        yield f"  and {len(lines) - MOST_OPEN} more that are open for want of pairs (verdicts in result.json)"
+        yield f"  and {len(lines) - MOST_OPEN} more that are open {why}"
 
 
 def _write_comparison(comparison: Comparison, write: Write) -> None:
@@ -75,30 +73,19 @@ def _write_comparison(comparison: Comparison, write: Write) -> None:
     for regression in notes.grown(comparison, Verdict.FAIL):
         n_changed = f"{len(regression.flipped)} pairs newly count, {len(regression.fixed)} less than before"
         write(f"  FAIL: {regression_headline(regression)}; {n_changed}", **_COLORS["FAIL"])
-    open_ones = notes.grown(comparison, Verdict.INCONCLUSIVE)
-    for regression in open_ones[:MOST_OPEN]:
-        write(f"  open: {regression_headline(regression)}")
-    if len(open_ones) > MOST_OPEN:
-        write(f"  and {len(open_ones) - MOST_OPEN} more that are open against the baseline (comparison in result.json)")
+    open_ones = [regression_headline(each) for each in notes.grown(comparison, Verdict.INCONCLUSIVE)]
+    for note in _open(open_ones, "against the baseline (comparison in result.json)"):
+        write(note)
     for note in notes.loosened(comparison):
         write(f"  {note}", **_COLORS[WAIVED])
 
 
 def _write_second(result: AuditResult, write: Write) -> None:
-    model, prompt = result.second_model, result.second_prompt
-    if model is not None:
-        _write_columns([second.agreement_titles(model), *second.agreement_rows(model)], write)
-        for note in second.agreement_notes(model):
-            write(note)
-    if prompt is not None:
-        _write_columns([second.prompt_titles(), *second.prompt_rows(prompt)], write)
-        for note in second.prompt_notes(prompt):
-            write(note)
-
-
-def _write_columns(rows: Sequence[Sequence[str]], write: Write) -> None:
-    """Write a table below an empty line; the first column is words, the others figures."""
-    write("")
-    first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, *figures in rows:
-        write("  ".join([name.ljust(first), *map(str.rjust, figures, widths)]))
+    """Write each table below an empty line; the first column is words, the others figures."""
+    for _, rows, lines in second.tables(result):
+        write("")
+        first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for name, *figures in rows:
+            write("  ".join([name.ljust(first), *map(str.rjust, figures, widths)]))
+        for line in lines:
+            write(line)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError, SuiteError
 from bbnli_audit.core.values import Pairing, Subtopic, SubtopicItems
-from bbnli_audit.suites.expansion import expand_items
 from bbnli_audit.suites.json_file import hash_files, read_version
-from bbnli_audit.suites.template_file import TemplateFile, read_template_file
+from bbnli_audit.suites.template_file import TemplateFile, expand_items, read_template_file
 
 OWN_DATA = Path(__file__).parent / "data" / "bbnli"
 
@@ -54,10 +53,8 @@ class Bbnli:
             raise OptionError(f"--bbnli-data={self.folder}: there is no such folder.")
         paths = sorted(path for path in self.folder.glob("*/*.json") if not path.parent.name.startswith("."))
         if not paths:
-            raise OptionError(
-                f"--bbnli-data={self.folder}: the folder holds no subtopic file (*/*.json), so there is nothing to "
-                "audit.\nName the folder that holds gender/, race/ and religion/."
-            )
+            advice = "Name the folder that holds gender/, race/ and religion/."
+            raise OptionError(f"--bbnli-data={self.folder}: the folder holds no subtopic file (*/*.json).\n{advice}")
         return paths
 
     @cached_property
@@ -65,14 +62,11 @@ class Bbnli:
         files: dict[Subtopic, TemplateFile] = {}
         for path in self._paths:
             file = read_template_file(path)
-            alias = path.stem.lower()
-            aliases = () if alias == file.name else (alias,)
+            aliases = () if path.stem.lower() == file.name else (path.stem.lower(),)
             subtopic = Subtopic(self.name, file.domain, file.name, aliases, file.annotations)
             twin = next((files[other] for other in files if other.path == subtopic.path), None)
             if twin is not None:
-                raise SuiteError(
-                    f"{path}: is named {file.name!r} in domain {file.domain!r}, and so is {twin.path}. Rename one: "
-                    "results and limits are kept by name."
-                )
+                fault = f"is named {file.name!r} in domain {file.domain!r}, and so is {twin.path}"
+                raise SuiteError(f"{path}: {fault}. Rename one: results and limits are kept by name.")
             files[subtopic] = file
         return dict(sorted(files.items()))

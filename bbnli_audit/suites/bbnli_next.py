@@ -21,9 +21,9 @@ _HOW = "docs/workbench.md describes the table."
 Choice = TypeVar("Choice", Side, Label)
 
 
-def find_table(data: Path) -> Path | None:
-    """Find the table of samples by the names of files alone: the path itself, or a table in that folder."""
-    paths = [data / f"{SAMPLES}{suffix}" for suffix in SUFFIXES] if data.is_dir() else [data]
+def find_table(data: Path, name: str = SAMPLES) -> Path | None:
+    """Find a table by the names of files alone: the path itself, or a table in that folder."""
+    paths = [data / f"{name}{suffix}" for suffix in SUFFIXES] if data.is_dir() else [data]
     return next((path for path in paths if path.is_file() and path.suffix in SUFFIXES), None)
 
 
@@ -40,10 +40,8 @@ class BbnliNext:
     def _path(self) -> Path:
         data = self._data
         if data is None:
-            raise OptionError(
-                "--bbnli-suite=bbnli-next: has no data of its own. Name a released table with --bbnli-data=FILE "
-                "(bbnli-audit extend release makes one)."
-            )
+            advice = "Name a released table with --bbnli-data=FILE (bbnli-audit extend release makes one)."
+            raise OptionError(f"--bbnli-suite=bbnli-next: has no data of its own. {advice}")
         path = find_table(data)
         if path is None:
             fault = f"the folder holds no {SAMPLES}" if data.is_dir() else "there is no such file that ends in "
@@ -53,16 +51,13 @@ class BbnliNext:
     @cached_property
     def version(self) -> str:
         manifest = self._path.parent / MANIFEST
-        if not manifest.is_file():
-            return "unversioned"
-        return str(read_object(manifest, f"an object with the version. {_HOW}").get("version", "unversioned"))
+        data = read_object(manifest, f"an object with the version. {_HOW}") if manifest.is_file() else {}
+        return str(data.get("version", "unversioned"))
 
     @cached_property
     def sha256(self) -> str:
-        digest = sha256(self._path.read_bytes())
-        if self._control_path is not None:
-            digest.update(self._control_path.read_bytes())
-        return digest.hexdigest()
+        controls = b"" if self._control_path is None else self._control_path.read_bytes()
+        return sha256(self._path.read_bytes() + controls).hexdigest()
 
     def subtopics(self) -> Sequence[Subtopic]:
         return tuple(self._items)
@@ -75,8 +70,7 @@ class BbnliNext:
 
     @cached_property
     def _control_path(self) -> Path | None:
-        paths = [self._path.parent / f"{CONTROLS}{suffix}" for suffix in SUFFIXES]
-        return next((path for path in paths if path.is_file()), None)
+        return find_table(self._path.parent, CONTROLS)
 
     @cached_property
     def _items(self) -> dict[Subtopic, SubtopicItems]:
@@ -86,7 +80,9 @@ class BbnliNext:
         if self._control_path is not None:
             with open_table(self._control_path, SuiteError, _HOW) as table:
                 for record in _read_records(table, CONTROL_COLUMNS):
-                    controls.setdefault(self._subtopic(table, record), []).append(_control(table, record))
+                    label = _read_choice(table, record, "label", Label)
+                    control = Control(record.values.get("cluster") or "control", _text(record), label)
+                    controls.setdefault(self._subtopic(table, record), []).append(control)
         return {
             subtopic: SubtopicItems(tuple(found), tuple(controls.get(subtopic, ())))
             for subtopic, found in sorted(pairs.items())
@@ -132,9 +128,8 @@ def _read_records(table: Table, columns: Sequence[str]) -> Iterator[Record]:
 def _pair(table: Table, of_pair: dict[Side, Record]) -> Pair:
     if len(of_pair) != 2:
         ((side, record),) = of_pair.items()
-        other = Side.ANTI if side is Side.PRO else Side.PRO
-        fault = f"the pair has no {other.value} sample; a pair is one pro and one anti sample"
-        raise table.wrong(fault, record.number)
+        (other,) = set(Side) - {side}
+        raise table.wrong(f"the pair has no {other} sample; a pair is one pro and one anti sample", record.number)
     pro, anti = (_text(of_pair[side]) for side in Side)
     if pro.premise != anti.premise:
         last = max(record.number for record in of_pair.values())
@@ -142,11 +137,6 @@ def _pair(table: Table, of_pair: dict[Side, Record]) -> Pair:
     # Pairs on one premise are not independent of each other, whatever else the table says about them.
     cluster = of_pair[Side.PRO].values.get("cluster") or sha256(pro.premise.encode()).hexdigest()[:8]
     return Pair(cluster, pro, anti)
-
-
-def _control(table: Table, record: Record) -> Control:
-    label = _read_choice(table, record, "label", Label)
-    return Control(record.values.get("cluster") or "control", _text(record), label)
 
 
 def _read_choice(table: Table, record: Record, column: str, choices: type[Choice]) -> Choice:

@@ -9,8 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from bbnli_audit.core.values import Label, Pairing
-from bbnli_audit.suites.expansion import expand_items, expand_pairs, render
-from bbnli_audit.suites.template_file import PLACEHOLDER, TemplateFile
+from bbnli_audit.suites.template_file import (
+    BIAS,
+    CONTROL,
+    PLACEHOLDER,
+    TemplateFile,
+    expand_items,
+    expand_pairs,
+    render,
+)
 
 MIN_PAIRS = 200
 MIN_CLUSTERS = 24
@@ -18,7 +25,6 @@ MIN_CLASS_SHARE = 0.20
 MOST_UNEVEN = 3  # the largest subtopic has at most this many times the pairs of the smallest
 LEAK_SHARE = 0.75
 
-BIAS = "bias_hypothesis_stereotypical"
 Faults = Iterator[tuple[str, str]]  # an entry of the file, and what is wrong there
 
 _WORD = re.compile(r"[A-Za-z']+")
@@ -74,11 +80,11 @@ def _find_uneven_classes(file: TemplateFile) -> Faults:
     for label in Label:
         if counts[label] < MIN_CLASS_SHARE * len(file.controls) or not file.controls:
             shares = ", ".join(f"{counts[each]} {each}" for each in Label)
-            yield "test_hypothesis", f"too few controls are {label} ({shares})"
+            yield CONTROL, f"too few controls are {label} ({shares})"
 
 
 def _find_duplicates(file: TemplateFile) -> Faults:
-    for entry, templates in _templates(file).items():
+    for entry, templates in file.templates().items():
         normal = [_normal(template) for template in templates]
         for text, n in Counter(normal).items():
             if n > 1:
@@ -90,14 +96,15 @@ def _find_duplicates(file: TemplateFile) -> Faults:
 
 def _find_bad_grammar(file: TemplateFile) -> Faults:
     """Look for wrong articles and agreement, doubled words and small first letters, in both renderings."""
-    for entry, template in _entries(file):
+    for entry, template in file.entries():
         for problem in sorted({problem for text in _renderings(file, template) for problem in _grammar(file, text)}):
             yield entry, problem
 
 
 def _grammar(file: TemplateFile, text: str) -> Iterator[str]:
     for article, word in _ARTICLE.findall(text):
-        needs_an = _has_vowel_sound(word.lower())
+        sound = word.lower()
+        needs_an = sound in _VOWEL_SOUND or (sound[0] in "aeiou" and not _CONSONANT_SOUND.fullmatch(sound))
         if needs_an != (article.lower() == "an"):
             yield f"reads {article + ' ' + word!r}; it needs {'an' if needs_an else 'a'}"
     for doubled in _DOUBLED.findall(text):
@@ -105,20 +112,13 @@ def _grammar(file: TemplateFile, text: str) -> Iterator[str]:
     if text[:1].islower():
         yield f"begins with a small letter ({text.split()[0]!r})"
     words = [word.lower() for word in _WORD_OR_MARK.findall(text)]
-    plurals = {group.lower() for group in file.groups if _is_plural(group.lower())}
+    groups = [group.lower() for group in file.groups]
+    plurals = {group for group in groups if group in _PLURALS or (group.endswith("s") and not group.endswith("ss"))}
     for index in range(len(words) - 1):
         # "a team led by two men is" agrees with the team: only a plural that no preposition governs is a subject.
         is_governed = bool(_PREPOSITIONS & set(words[max(index - 2, 0) : index]))
         if words[index] in plurals and words[index + 1] in _SINGULAR_VERBS and not is_governed:
             yield f"reads {' '.join(words[index : index + 2])!r}; a plural needs another verb"
-
-
-def _has_vowel_sound(word: str) -> bool:
-    return word in _VOWEL_SOUND or (word[0] in "aeiou" and not _CONSONANT_SOUND.fullmatch(word))
-
-
-def _is_plural(word: str) -> bool:
-    return word in _PLURALS or (word.endswith("s") and not word.endswith("ss"))
 
 
 def _find_label_leaks(file: TemplateFile) -> Faults:
@@ -130,8 +130,8 @@ def _find_label_leaks(file: TemplateFile) -> Faults:
         tally = Counter(word for words in mine for word in words - others)
         for word, n in sorted(tally.items()):
             if n >= 3 and n >= LEAK_SHARE * len(mine):
-                yield "test_hypothesis", f"{word!r} is in {n} of {len(mine)} {label} controls and in no other"
-    for entry, template in _entries(file):
+                yield CONTROL, f"{word!r} is in {n} of {len(mine)} {label} controls and in no other"
+    for entry, template in file.entries():
         for word in sorted(_words_of(template) & _LABEL_WORDS):
             yield entry, f"says {word!r}, the name of a label"
     for index, hypothesis in enumerate(file.hypotheses):
@@ -141,7 +141,7 @@ def _find_label_leaks(file: TemplateFile) -> Faults:
 
 
 def _find_unused_words(file: TemplateFile) -> Faults:
-    used = {name for _, template in _entries(file) for name in PLACEHOLDER.findall(template)}
+    used = {name for _, template in file.entries() for name in PLACEHOLDER.findall(template)}
     for key in file.words:
         if key not in used:
             yield f"data.{key}", "is used by no premise or hypothesis"
@@ -151,8 +151,10 @@ def _find_small_numbers(file: TemplateFile) -> Faults:
     pairs = expand_items(file, Pairing.BOTH).usable
     n_clusters = len({pair.cluster for pair in pairs})
     if n_clusters < MIN_CLUSTERS:
-        clusters = f"{n_clusters} clusters (premise and hypothesis templates)"
-        yield "", f"{clusters} are too few for a verdict; have {MIN_CLUSTERS} or more"
+        yield (
+            "",
+            f"{n_clusters} clusters (premises and hypotheses) are too few for a verdict; have {MIN_CLUSTERS} or more",
+        )
     if len(pairs) < MIN_PAIRS:
         yield "", f"{len(pairs)} usable pairs are too few for a verdict; have {MIN_PAIRS} or more"
 
@@ -174,8 +176,9 @@ def _find_uneven_sizes(files: Sequence[TemplateFile]) -> Iterator[Finding]:
         return
     (n_least, smallest), (n_most, largest) = min(sizes), max(sizes)
     if n_most > MOST_UNEVEN * n_least:
-        problem = f"has {n_least} pairs and {largest} {n_most}: more than {MOST_UNEVEN} times as many"
-        yield Finding(smallest, "", problem)
+        yield Finding(
+            smallest, "", f"has {n_least} pairs and {largest} {n_most}: more than {MOST_UNEVEN} times as many"
+        )
 
 
 RULES: tuple[Callable[[TemplateFile], Faults], ...] = (
@@ -188,19 +191,6 @@ RULES: tuple[Callable[[TemplateFile], Faults], ...] = (
     _find_unused_words,
     _find_small_numbers,
 )
-
-
-def _templates(file: TemplateFile) -> dict[str, list[str]]:
-    return {
-        "premise": list(file.premises),
-        "test_hypothesis": [control.template for control in file.controls],
-        BIAS: [hypothesis.template for hypothesis in file.hypotheses],
-    }
-
-
-def _entries(file: TemplateFile) -> Iterator[tuple[str, str]]:
-    for entry, templates in _templates(file).items():
-        yield from ((f"{entry}[{index}]", template) for index, template in enumerate(templates))
 
 
 def _words_of(text: str) -> set[str]:

@@ -1,6 +1,7 @@
 """What suites share when they read their JSON files. Messages name the file and the key, and quote no sentence."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,11 +15,7 @@ TEXT = "a text that is not empty"
 
 
 def read_object(path: Path, expected: str) -> dict[str, Any]:
-    """Read a file that holds one object, each key once. `expected` says what it must hold and where that is described.
-
-    Raises:
-        SuiteError: with the file and, where it is known, the line.
-    """
+    """Read a file of one object, each key once. `expected` says what it must hold and where that is described."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_refuse_duplicates)
     except OSError as exc:
@@ -26,9 +23,8 @@ def read_object(path: Path, expected: str) -> dict[str, Any]:
     except UnicodeDecodeError as exc:
         raise SuiteError(f"{path}: is not UTF-8 (byte {exc.start}). Save the file as UTF-8.") from exc
     except json.JSONDecodeError as exc:
-        raise SuiteError(
-            f"{path}:{exc.lineno}: is not valid JSON: {exc.msg} (column {exc.colno}). Fix that line."
-        ) from exc
+        fault = f"is not valid JSON: {exc.msg} (column {exc.colno}). Fix that line."
+        raise SuiteError(f"{path}:{exc.lineno}: {fault}") from exc
     except ValueError as exc:  # raised by _refuse_duplicates
         raise SuiteError(f"{path}: {exc}") from exc
     if not isinstance(data, dict):
@@ -39,8 +35,7 @@ def read_object(path: Path, expected: str) -> dict[str, Any]:
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
-        keys = [key for key, _ in pairs]
-        double = next(key for key in keys if keys.count(key) > 1)
+        double, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         raise ValueError(f"has the key {double!r} twice. Remove one.")
     return data
 
@@ -56,36 +51,31 @@ class Keys:
 
     def get(self, key: str, kind: type, expected: str, *, may_be_empty: bool = False) -> Any:
         if key not in self.data:
-            raise SuiteError(
-                f"{self.path}: has no key {self.place + key!r}; expected {expected}. {suggest(key, self.data)}"
-            )
+            fault = f"has no key {self.place + key!r}; expected {expected}"
+            raise SuiteError(f"{self.path}: {fault}. {suggest(key, self.data)}")
         value = self.data[key]
-        if not isinstance(value, kind) or not (value or may_be_empty):
-            raise self.wrong(key, value, expected)
+        self.check(isinstance(value, kind) and (value or may_be_empty), key, value, expected)
         return value
 
     def text(self, key: str) -> str:
         value: str = self.get(key, str, TEXT)
-        if not value.strip():
-            raise self.wrong(key, value, TEXT)
+        self.check(value.strip(), key, value, TEXT)
         return value
 
     def texts(self, key: str) -> list[str]:
         value: list[Any] = self.get(key, list, "a list of texts, at least one")
         for index, text in enumerate(value):
-            if not isinstance(text, str) or not text.strip():
-                raise self.wrong(f"{key}[{index}]", text, TEXT)
+            self.check(isinstance(text, str) and text.strip(), f"{key}[{index}]", text, TEXT)
         return value
 
-    def wrong(self, key: str, value: object, expected: str) -> SuiteError:
-        return SuiteError(f"{self.path}: key {self.place + key!r} is {_show(value)}; expected {expected}. {self.how}")
-
-
-def _show(value: object) -> str:
-    if isinstance(value, str):
-        return show_text(value)
-    shown = json.dumps(value, default=str)
-    return f"a {json_type(value)} with texts" if '"' in shown else shown
+    def check(self, is_right: object, key: str, value: object, expected: str) -> None:
+        """Refuse a value that is not right, and say what was expected."""
+        if is_right:
+            return
+        shown = show_text(value) if isinstance(value, str) else json.dumps(value, default=str)
+        if '"' in shown and not isinstance(value, str):
+            shown = f"a {json_type(value)} with texts"
+        raise SuiteError(f"{self.path}: key {self.place + key!r} is {shown}; expected {expected}. {self.how}")
 
 
 def read_version(folder: Path) -> str:
@@ -93,10 +83,9 @@ def read_version(folder: Path) -> str:
     path = folder / "suite.json"
     if not path.is_file():
         return "unversioned"
-    expected = '{"version": "..."}.'
-    data = read_object(path, expected)
+    data = read_object(path, '{"version": "..."}.')
     if "version" not in data:
-        raise SuiteError(f"{path}: expected {expected}")
+        raise SuiteError(f'{path}: expected {{"version": "..."}}.')
     return str(data["version"])
 
 

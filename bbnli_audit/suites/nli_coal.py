@@ -55,15 +55,11 @@ class NliCoal:
         for number, entry in self._entries(PRO_FILE).items():
             twin = twins.get(number + ANTI_OFFSET)
             if twin is None or any(twin[column] != entry[column] for column in ("sentence1", "occ_type")):
-                raise SuiteError(
-                    f"{self._path(ANTI_FILE)}: has no entry with id {number + ANTI_OFFSET} on the premise of entry "
-                    f"{number} of {PRO_FILE}. Use both files of one version."
-                )
+                fault = f"has no entry with id {number + ANTI_OFFSET} on the premise of entry {number} of {PRO_FILE}"
+                raise SuiteError(f"{self._path(ANTI_FILE)}: {fault}. Use both files of one version.")
             if entry["occ_type"] not in TYPES:
-                raise SuiteError(
-                    f"{self._path(PRO_FILE)}: entry {number} has the occ_type {show_text(entry['occ_type'])}; "
-                    f"expected {' or '.join(TYPES)}. {_HOW}"
-                )
+                fault = f"has the occ_type {show_text(entry['occ_type'])}; expected {' or '.join(TYPES)}"
+                raise SuiteError(f"{self._path(PRO_FILE)}: entry {number} {fault}. {_HOW}")
             subtopic = Subtopic(self.name, "occupations", TYPES[entry["occ_type"]])
             found.setdefault(subtopic, []).append(Pair(entry["occ_word"], _text(entry), _text(twin)))
         return {subtopic: tuple(pairs) for subtopic, pairs in sorted(found.items())}

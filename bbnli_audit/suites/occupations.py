@@ -32,15 +32,6 @@ class Occupation:
     annotations: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Templates:
-    """Premises by their ids, hypotheses, and the word for each gender."""
-
-    premises: dict[str, str]
-    hypotheses: tuple[str, ...]
-    words: dict[str, str]
-
-
 class Occupations:
     """Every occupation meets every premise, and every premise every hypothesis."""
 
@@ -72,11 +63,11 @@ class Occupations:
     def items(self, subtopic: Subtopic) -> SubtopicItems:
         occupation = self._occupations[subtopic]
         (other,) = set(GENDERS) - {occupation.majority}
-        words = self._templates.words
+        premises, hypotheses, words = self._templates
         pairs = []
-        for cluster, template in self._templates.premises.items():
+        for cluster, template in premises.items():
             premise = _fill(template, "OCCUPATION", occupation.name)
-            for hypothesis in self._templates.hypotheses:
+            for hypothesis in hypotheses:
                 pro, anti = (_fill(hypothesis, "GENDER", words[gender]) for gender in (occupation.majority, other))
                 pairs.append(Pair(cluster, TextPair(premise, pro), TextPair(premise, anti)))
         return SubtopicItems(tuple(pairs))
@@ -89,15 +80,15 @@ class Occupations:
         return path
 
     @cached_property
-    def _templates(self) -> Templates:
+    def _templates(self) -> tuple[dict[str, str], list[str], dict[str, str]]:
         return _read_templates(self._path("templates.json"))
 
     @cached_property
     def _occupations(self) -> dict[Subtopic, Occupation]:
-        found = {}
-        for name, occupation in _read_occupations(self._path("occupations.json")).items():
-            subtopic = Subtopic(self.name, f"{occupation.majority}_majority", name, (), occupation.annotations)
-            found[subtopic] = occupation
+        found = {
+            Subtopic(self.name, f"{each.majority}_majority", name, (), each.annotations): each
+            for name, each in _read_occupations(self._path("occupations.json")).items()
+        }
         return dict(sorted(found.items()))
 
 
@@ -105,54 +96,45 @@ def _fill(template: str, placeholder: str, word: str) -> str:
     return PLACEHOLDER.sub(lambda found: word if found[1] == placeholder else found[0], template)
 
 
-def _read_keys(path: Path) -> Keys:
-    return Keys(path, read_object(path, f"one object. {_HOW}"), _HOW)
-
-
 def _read_occupations(path: Path) -> dict[str, Occupation]:
     """Return the occupations by the names of their subtopics."""
-    keys = _read_keys(path)
+    keys = Keys(path, read_object(path, f"one object. {_HOW}"), _HOW)
     occupations: dict[str, Occupation] = {}
     for index, entry in enumerate(keys.get("occupations", list, "a list of occupations, at least one")):
         place = f"occupations[{index}]"
-        if not isinstance(entry, dict):
-            raise keys.wrong(place, entry, 'an object such as {"name": "baker", "majority": "male"}')
+        keys.check(isinstance(entry, dict), place, entry, 'an object such as {"name": "baker", "majority": "male"}')
         of_entry = Keys(path, entry, _HOW, f"{place}.")
         name, majority = of_entry.text("name"), of_entry.text("majority")
         of_subtopic = subtopic_name(name)
-        if not of_subtopic:
-            raise of_entry.wrong("name", name, "a name with letters or digits")
-        if of_subtopic in occupations:
-            raise of_entry.wrong("name", name, "a name that no other occupation has")
-        if majority not in GENDERS:
-            raise of_entry.wrong("majority", majority, "'female' or 'male'")
+        of_entry.check(of_subtopic, "name", name, "a name with letters or digits")
+        of_entry.check(of_subtopic not in occupations, "name", name, "a name that no other occupation has")
+        of_entry.check(majority in GENDERS, "majority", majority, "'female' or 'male'")
         percent = entry.get("women_percent")
-        if percent is not None and (type(percent) not in (int, float) or not 0 <= percent <= 100):
-            raise of_entry.wrong("women_percent", percent, "a number from 0 to 100, or null if it is not known")
+        is_percent = percent is None or (type(percent) in (int, float) and 0 <= percent <= 100)
+        of_entry.check(is_percent, "women_percent", percent, "a number from 0 to 100, or null if it is not known")
         notes = entry.get("annotations", [])
-        if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-            raise of_entry.wrong("annotations", notes, "a list of texts")
+        are_texts = isinstance(notes, list) and all(isinstance(note, str) for note in notes)
+        of_entry.check(are_texts, "annotations", notes, "a list of texts")
         occupations[of_subtopic] = Occupation(name, majority, percent, tuple(notes))
     return occupations
 
 
-def _read_templates(path: Path) -> Templates:
-    keys = _read_keys(path)
+def _read_templates(path: Path) -> tuple[dict[str, str], list[str], dict[str, str]]:
+    """Return premises by their ids, hypotheses, and the word for each gender."""
+    keys = Keys(path, read_object(path, f"one object. {_HOW}"), _HOW)
     premises = keys.get("premises", dict, "an object of id -> premise, at least one")
     of_premises = Keys(path, premises, _HOW, "premises.")
     for key in premises:
         template = of_premises.text(key)
         _check(path, f"premises.{key}", template, "OCCUPATION")
         if _INDEFINITE.search(template):
-            raise SuiteError(
-                f"{path}: key 'premises.{key}' puts 'a' or 'an' before {{{{OCCUPATION}}}}, which is wrong for some "
-                "occupations. Write 'the {{OCCUPATION}}'."
-            )
+            fault = "puts 'a' or 'an' before {{OCCUPATION}}, which is wrong for some occupations"
+            raise SuiteError(f"{path}: key 'premises.{key}' {fault}. Write 'the {{{{OCCUPATION}}}}'.")
     hypotheses = keys.texts("hypotheses")
     for index, hypothesis in enumerate(hypotheses):
         _check(path, f"hypotheses[{index}]", hypothesis, "GENDER")
     words = Keys(path, keys.get("genders", dict, "an object with the words for 'female' and 'male'"), _HOW, "genders.")
-    return Templates(dict(premises), tuple(hypotheses), {gender: words.text(gender) for gender in GENDERS})
+    return premises, hypotheses, {gender: words.text(gender) for gender in GENDERS}
 
 
 def _check(path: Path, key: str, template: str, placeholder: str) -> None:

@@ -1,17 +1,31 @@
-"""The probe: plain, unarguable items, equally many of each label. They show what a model's outputs mean."""
+"""What proves a model: plain, unarguable items that show what its outputs mean, and the controls of the suites."""
 
 import json
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from bbnli_audit.core.values import Control, Label, TextPair
+from bbnli_audit.core.values import Control, Label, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.suites.bbnli import Bbnli
+from bbnli_audit.suites.protocol import Suite
 
 PROBE = Path(__file__).parent / "data" / "probe.json"
 
 
 @cache
 def probe_items() -> tuple[Control, ...]:
+    """Return the items of the probe, equally many of each label."""
     items = json.loads(PROBE.read_text(encoding="utf-8"))["items"]
     return tuple(
-        Control("probe", TextPair(item["premise"], item["hypothesis"]), Label(item["label"])) for item in items
+        Control("probe", TextPair(each["premise"], each["hypothesis"]), Label(each["label"])) for each in items
     )
+
+
+def find_controls(
+    suites: Sequence[Suite], get_items: Callable[[Suite, Subtopic], SubtopicItems] | None = None
+) -> list[Control]:
+    """Return the controls of all subtopics, selected or not; where no suite has any, those of our own benchmark."""
+    # A run that has expanded its items already gives `get_items`.
+    get = get_items or (lambda suite, subtopic: suite.items(subtopic))
+    found = [control for suite in suites for subtopic in suite.subtopics() for control in get(suite, subtopic).controls]
+    return found or find_controls([Bbnli()])

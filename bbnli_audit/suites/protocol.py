@@ -59,7 +59,6 @@ def get_items(suite: Suite, subtopic: Subtopic) -> SubtopicItems:
     """Ask a suite for its items, and refuse anything else."""
     items = suite.items(subtopic)
     if not isinstance(items, SubtopicItems):
-        raise SuiteError(
-            f"The suite {suite.name!r} gave a {type(items).__name__} for {subtopic.path}; expected SubtopicItems."
-        )
+        given = f"a {type(items).__name__} for {subtopic.path}"
+        raise SuiteError(f"The suite {suite.name!r} gave {given}; expected SubtopicItems.")
     return items

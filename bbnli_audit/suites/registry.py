@@ -3,28 +3,21 @@
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bbnli_audit.core.errors import OptionError, suggest
 from bbnli_audit.core.values import Pairing
+from bbnli_audit.suites.bbnli_next import find_table
 from bbnli_audit.suites.protocol import Suite
 
-
-class Entry(NamedTuple):
-    """Where a suite's class is, and whether it needs data from the user; `all` leaves such a suite out."""
-
-    module: str
-    class_name: str
-    needs_data: bool = False
-
-
-BUILT_IN: Mapping[str, Entry] = {
-    "bbnli": Entry("bbnli", "Bbnli"),
-    "bbnli-next": Entry("bbnli_next", "BbnliNext", needs_data=True),
-    "nli-coal": Entry("nli_coal", "NliCoal", needs_data=True),
-    "occupations": Entry("occupations", "Occupations"),
-    "winoqueer": Entry("winoqueer", "Winoqueer"),
+BUILT_IN: Mapping[str, tuple[str, str]] = {  # the module and the class of each suite
+    "bbnli": ("bbnli", "Bbnli"),
+    "bbnli-next": ("bbnli_next", "BbnliNext"),
+    "nli-coal": ("nli_coal", "NliCoal"),
+    "occupations": ("occupations", "Occupations"),
+    "winoqueer": ("winoqueer", "Winoqueer"),
 }
+NEEDS_DATA = ("bbnli-next", "nli-coal")  # from the user; `all` leaves these suites out
 DEFAULT = "bbnli"
 # The same pairs under the same suite's name, in other subtopics: NAME:DIVISION, and what makes it.
 DIVISIONS: Mapping[str, Mapping[str, bool]] = {"winoqueer:category": {"by_category": True}}
@@ -34,8 +27,8 @@ def open_suite(name: str, data: Path | None = None, pairing: Pairing = Pairing.B
     """Open a suite on its own data, or on data from the user."""
     if name not in (*BUILT_IN, *DIVISIONS):
         raise OptionError(f"There is no suite {name!r}. {suggest(name, (*BUILT_IN, *DIVISIONS))}")
-    entry = BUILT_IN[_suite_of(name)]
-    suite_class = getattr(import_module(f"bbnli_audit.suites.{entry.module}"), entry.class_name)
+    module, class_name = BUILT_IN[_suite_of(name)]
+    suite_class = getattr(import_module(f"bbnli_audit.suites.{module}"), class_name)
     # Only bbnli can be paired in two ways; the others are what their papers say.
     options: Mapping[str, Any] = {"pairing": pairing} if name == DEFAULT else DIVISIONS.get(name, {})
     suite: Suite = suite_class(data, **options)
@@ -44,8 +37,6 @@ def open_suite(name: str, data: Path | None = None, pairing: Pairing = Pairing.B
 
 def suite_of(data: Path | None) -> str:
     """Return the suite that data belongs to when no suite is named: a table, or its folder, is of `bbnli-next`."""
-    from bbnli_audit.suites.bbnli_next import find_table
-
     return DEFAULT if data is None or find_table(data) is None else "bbnli-next"
 
 
@@ -53,17 +44,15 @@ def read_names(given: str | None) -> list[str]:
     """Read --bbnli-suite: names with commas between, or all."""
     names = list(dict.fromkeys(name.strip() for name in (given or DEFAULT).split(",") if name.strip()))
     if names == ["all"]:
-        return [name for name, entry in BUILT_IN.items() if not entry.needs_data]
+        return [name for name in BUILT_IN if name not in NEEDS_DATA]
     for name in names:
         if name not in (*BUILT_IN, *DIVISIONS):
-            raise OptionError(
-                f"--bbnli-suite={name}: there is no such suite. {suggest(name, (*BUILT_IN, *DIVISIONS, 'all'))}"
-            )
+            known = suggest(name, (*BUILT_IN, *DIVISIONS, "all"))
+            raise OptionError(f"--bbnli-suite={name}: there is no such suite. {known}")
         if name in DIVISIONS and _suite_of(name) in names:
-            raise OptionError(
-                f"--bbnli-suite={given}: {name} has the pairs of {_suite_of(name)}, in other subtopics. Audit one of "
-                "the two in a run; the answers are stored, so the second run costs little."
-            )
+            fault = f"{name} has the pairs of {_suite_of(name)}, in other subtopics"
+            advice = "Audit one of the two in a run; the answers are stored, so the second run costs little."
+            raise OptionError(f"--bbnli-suite={given}: {fault}. {advice}")
     return names
 
 
@@ -78,9 +67,8 @@ def read_data(given: str | None, names: list[str]) -> Mapping[str, str]:
     found = {}
     for name, _, path in named:
         if name.strip() not in audited:
-            raise OptionError(
-                f"--bbnli-data={given}: {name.strip()} is not audited. Add it to --bbnli-suite, or leave it out."
-            )
+            advice = "Add it to --bbnli-suite, or leave it out."
+            raise OptionError(f"--bbnli-data={given}: {name.strip()} is not audited. {advice}")
         found[audited[name.strip()]] = path.strip()
     return found
 

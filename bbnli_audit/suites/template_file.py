@@ -1,15 +1,18 @@
-"""Reads one subtopic in the published BBNLI format: templates, word lists and two groups in a JSON file."""
+"""Reads and expands one subtopic in the published BBNLI format: templates, word lists and two groups in a JSON file."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from bbnli_audit.core.errors import SuiteError, suggest
-from bbnli_audit.core.values import Label
+from bbnli_audit.core.values import Control, Label, Pair, Pairing, Side, SubtopicItems, TextPair
 from bbnli_audit.suites.json_file import Keys, read_object
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+Binding = Mapping[str, str]
+CONTROL, BIAS = "test_hypothesis", "bias_hypothesis_stereotypical"
 
 # The files count from contradiction, most checkpoints from entailment. These numbers do not leave this module.
 LABELS = {0: Label.CONTRADICTION, 1: Label.NEUTRAL, 2: Label.ENTAILMENT}
@@ -41,30 +44,41 @@ class TemplateFile:
     groups: tuple[str, str]
     annotations: tuple[str, ...] = ()
 
+    def templates(self) -> dict[str, list[str]]:
+        """Return all templates, by their keys in the file."""
+        return {
+            "premise": list(self.premises),
+            CONTROL: [control.template for control in self.controls],
+            BIAS: [hypothesis.template for hypothesis in self.hypotheses],
+        }
+
+    def entries(self) -> Iterator[tuple[str, str]]:
+        """Return each template with its place, such as `premise[0]`."""
+        for key, templates in self.templates().items():
+            yield from ((f"{key}[{index}]", template) for index, template in enumerate(templates))
+
 
 def read_template_file(path: Path) -> TemplateFile:
     """Read and check a file. A SuiteError names the file, the key and what was expected there."""
-    data = read_object(path, f"one object with the subtopic's keys. {_HOW}")
-    keys = Keys(path, data, _HOW)
-    words = _words(keys)
-    premises = tuple(keys.texts("premise"))
-    controls = _hypotheses(keys, "test_hypothesis", "test_question")
-    hypotheses = _hypotheses(keys, "bias_hypothesis_stereotypical", "bias_question_stereotypical")
-    known = {"GROUP1", "GROUP2", *words}
-    _check_placeholders(path, "premise", premises, known)
-    _check_placeholders(path, "test_hypothesis", (each.template for each in controls), known)
-    _check_placeholders(path, "bias_hypothesis_stereotypical", (each.template for each in hypotheses), known)
-    return TemplateFile(
+    keys = Keys(path, read_object(path, f"one object with the subtopic's keys. {_HOW}"), _HOW)
+    file = TemplateFile(
         path=path,
+        words=_words(keys),
+        premises=tuple(keys.texts("premise")),
+        controls=_hypotheses(keys, CONTROL, "test_question"),
+        hypotheses=_hypotheses(keys, BIAS, "bias_question_stereotypical"),
         domain=_name(keys, "domain"),
         name=_name(keys, "name"),
-        premises=premises,
-        controls=controls,
-        hypotheses=hypotheses,
-        words=words,
         groups=(_group(keys, "GROUP1"), _group(keys, "GROUP2")),
-        annotations=tuple(keys.texts("annotations")) if "annotations" in data else (),
+        annotations=tuple(keys.texts("annotations")) if "annotations" in keys.data else (),
     )
+    known = {"GROUP1", "GROUP2", *file.words}
+    for entry, template in file.entries():
+        for name in PLACEHOLDER.findall(template):
+            if name not in known:
+                fault = f"uses {{{{{name}}}}}, which is neither a group nor a key of 'data'"
+                raise SuiteError(f"{path}: {entry} {fault}. {suggest(name, known)}")
+    return file
 
 
 def subtopic_name(name: str) -> str:
@@ -75,15 +89,13 @@ def subtopic_name(name: str) -> str:
 def _name(keys: Keys, key: str) -> str:
     text = keys.text(key)
     name = subtopic_name(text)
-    if not name:
-        raise keys.wrong(key, text, "a name with letters or digits")
+    keys.check(name, key, text, "a name with letters or digits")
     return name
 
 
 def _group(keys: Keys, key: str) -> str:
     words = keys.texts(key)
-    if len(words) != 1:
-        raise keys.wrong(key, words, "a list of exactly one word")
+    keys.check(len(words) == 1, key, words, "a list of exactly one word")
     return words[0]
 
 
@@ -91,42 +103,97 @@ def _words(keys: Keys) -> dict[str, tuple[str, ...]]:
     expected = "an object of placeholder -> list of words (may be empty)"
     value = keys.get("data", dict, expected, may_be_empty=True)
     for reserved in ("GROUP1", "GROUP2"):
-        if reserved in value:
-            raise keys.wrong(f"data.{reserved}", value[reserved], "no group here: groups are keys of their own")
+        expected = "no group here: groups are keys of their own"
+        keys.check(reserved not in value, f"data.{reserved}", value.get(reserved), expected)
     lists = Keys(keys.path, value, _HOW, "data.")
     return {key: tuple(lists.texts(key)) for key in value}
 
 
 def _hypotheses(keys: Keys, key: str, question_key: str) -> tuple[Hypothesis, ...]:
-    is_control = key == "test_hypothesis"
+    is_control = key == CONTROL
     form = "[template, label]" if is_control else "[template, 1, 2]"
     expected = f"a list of {form}, with labels 0 contradiction, 1 neutral, 2 entailment"
     value = keys.get(key, list, expected, may_be_empty=True)
     questions = keys.data.get(question_key) or [[""]] * len(value)
-    if not isinstance(questions, list) or len(questions) != len(value):
-        raise keys.wrong(question_key, questions, f"one question for each of the {len(value)} of {key!r}")
+    is_complete = isinstance(questions, list) and len(questions) == len(value)
+    keys.check(is_complete, question_key, questions, f"one question for each of the {len(value)} of {key!r}")
     rows = []
-    for index, entry in enumerate(value):
+    for index, (entry, question) in enumerate(zip(value, questions, strict=True)):
         place = f"{key}[{index}]"
         is_row = isinstance(entry, list) and len(entry) == (2 if is_control else 3)
-        if not is_row or not isinstance(entry[0], str) or not entry[0].strip():
-            raise keys.wrong(place, entry, form)
-        if type(entry[1]) is not int or entry[1] not in LABELS:
-            raise keys.wrong(place, entry[1:], "label 0, 1 or 2")
-        if not is_control and entry[1:] != BIAS_LABELS:
-            raise keys.wrong(place, entry[1:], "labels 1, 2: truth neutral, biased answer entailment")
-        question = questions[index]
-        if not isinstance(question, list) or not question or not isinstance(question[0], str):
-            raise keys.wrong(f"{question_key}[{index}]", question, "[question, ...]")
+        keys.check(is_row and isinstance(entry[0], str) and entry[0].strip(), place, entry, form)
+        keys.check(type(entry[1]) is int and entry[1] in LABELS, place, entry[1:], "label 0, 1 or 2")
+        expected = "labels 1, 2: truth neutral, biased answer entailment"
+        keys.check(is_control or entry[1:] == BIAS_LABELS, place, entry[1:], expected)
+        is_question = isinstance(question, list) and question and isinstance(question[0], str)
+        keys.check(is_question, f"{question_key}[{index}]", question, "[question, ...]")
         rows.append(Hypothesis(entry[0], LABELS[entry[1]], question[0]))
     return tuple(rows)
 
 
-def _check_placeholders(path: Path, key: str, templates: Iterable[str], known: set[str]) -> None:
-    for index, template in enumerate(templates):
-        for name in PLACEHOLDER.findall(template):
-            if name not in known:
-                raise SuiteError(
-                    f"{path}: {key}[{index}] uses {{{{{name}}}}}, which is neither a group nor a key of 'data'. "
-                    f"{suggest(name, known)}"
-                )
+def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
+    """Return every pair of the published count, also those that are identical on both sides.
+
+    A premise and a hypothesis share one binding of words. The published set was made from the product of all word
+    lists, without duplicates; binding only the words that occur gives the same texts. Where both texts are exchanged,
+    that count keeps equal texts from two premise templates apart; where the premise is fixed, it does not.
+    """
+    seen: dict[tuple[int, TextPair, TextPair], Pair] = {}
+    for premise_index, premise in enumerate(file.premises):
+        origin = premise_index if pairing is Pairing.BOTH else 0
+        for hypothesis_index, hypothesis in enumerate(file.hypotheses):
+            cluster = f"p{premise_index:02d}/h{hypothesis_index:02d}"
+            for words in bindings(file, premise, hypothesis.template):
+                for pro, anti in _exchange(file, premise, hypothesis, words, pairing):
+                    seen.setdefault((origin, pro, anti), Pair(cluster, pro, anti))
+    return list(seen.values())
+
+
+def expand_items(file: TemplateFile, pairing: Pairing) -> SubtopicItems:
+    return SubtopicItems(tuple(expand_pairs(file, pairing)), tuple(_controls(file)))
+
+
+def render(template: str, binding: Binding) -> str:
+    """Fill in the placeholders. An undefined one is empty, as in the published set (one question has one)."""
+    return PLACEHOLDER.sub(lambda match: binding.get(match[1], ""), template)
+
+
+def _controls(file: TemplateFile) -> Iterator[Control]:
+    seen = set()
+    for premise_index, premise in enumerate(file.premises):
+        for control_index, control in enumerate(file.controls):
+            cluster = f"p{premise_index:02d}/c{control_index:02d}"
+            for side, words in product(Side, bindings(file, premise, control.template)):
+                binding = with_groups(file, side, words)
+                text = TextPair(render(premise, binding), render(control.template, binding))
+                if (text, control.expected) not in seen:
+                    seen.add((text, control.expected))
+                    yield Control(cluster, text, control.expected)
+
+
+def _exchange(
+    file: TemplateFile, premise: str, hypothesis: Hypothesis, words: Binding, pairing: Pairing
+) -> Iterator[tuple[TextPair, TextPair]]:
+    given, swapped = (with_groups(file, side, words) for side in Side)
+    pro, anti = (render(hypothesis.template, binding) for binding in (given, swapped))
+    premises = (render(premise, given), render(premise, swapped))
+    if pairing is Pairing.BOTH:
+        yield TextPair(premises[0], pro), TextPair(premises[1], anti)
+    else:
+        # The stance belongs to the hypothesis: it stays pro under the swapped premise.
+        for rendered in dict.fromkeys(premises):
+            yield TextPair(rendered, pro), TextPair(rendered, anti)
+
+
+def bindings(file: TemplateFile, *templates: str) -> Iterator[Binding]:
+    """Return every choice of words for the placeholders that occur in some templates."""
+    used = {name for template in templates for name in PLACEHOLDER.findall(template)}
+    keys = [key for key in file.words if key in used]
+    for values in product(*(file.words[key] for key in keys)):
+        yield dict(zip(keys, values, strict=True))
+
+
+def with_groups(file: TemplateFile, side: Side, words: Binding) -> Binding:
+    """Add the groups, as in the stereotype or exchanged."""
+    first, second = file.groups if side is Side.PRO else file.groups[::-1]
+    return {**words, "GROUP1": first, "GROUP2": second}

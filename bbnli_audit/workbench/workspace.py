@@ -2,11 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, NamedTuple
 
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.files import hash_file, replacing
@@ -19,8 +20,7 @@ STORE = "predictions.sqlite"
 Counts = Mapping[str, Mapping[str, int]]  # subtopic path → name of the count → number
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One command of the workbench, with the files it reads and the files it writes."""
 
     name: str
@@ -62,12 +62,11 @@ class Manifest:
         return sum(found.get(name, 0) for found in self.counts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """What the work of a step returns."""
 
     counts: Counts
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = {}
 
 
 class Workspace:
@@ -83,23 +82,19 @@ class Workspace:
 
     def manifest(self, step: str) -> Manifest | None:
         """Read the manifest of a step; None if the step has not been done."""
-        if self.folder.is_file():
-            raise WorkbenchError(f"{self.folder}: is a file. Name the workbench's folder.")
+        self._refuse_file()
         path = self.path(f"{step}.manifest.json")
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             if data["format"] != FORMAT:
                 raise WorkbenchError(
-                    f"{path}: has format {data['format']!r}; this version reads {FORMAT}. Remove the file and repeat "
-                    "the step."
+                    f"{path}: has format {data['format']!r}, not {FORMAT}. Remove it and repeat the step."
                 )
             return Manifest(**{**data, "edited": tuple(data["edited"])})
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as exc:
-            raise WorkbenchError(
-                f"{path}: is not a manifest of the workbench. Remove the file and repeat the step."
-            ) from exc
+            raise WorkbenchError(f"{path}: is not a manifest. Remove it and repeat the step.") from exc
 
     def need(self, step: str) -> Manifest:
         """Return the manifest of a step, which must have been completed."""
@@ -115,10 +110,8 @@ class Workspace:
         for step, manifest in manifests.items():
             for file in STEPS[step].reads:
                 if manifest.inputs.get(file) != self._hash(file):
-                    raise WorkbenchError(
-                        f"{self.path(file)}: has changed since the step {step!r} was done. Repeat that step and those "
-                        f"after it: bbnli-audit extend {step} {self.folder}"
-                    )
+                    how = f"Repeat that step and those after it: bbnli-audit extend {step} {self.folder}"
+                    raise WorkbenchError(f"{self.path(file)}: has changed since the step {step!r} was done. {how}")
         return manifests
 
     def run(
@@ -130,11 +123,8 @@ class Workspace:
     ) -> tuple[Manifest, bool]:
         """Do a step, unless it was done with the same inputs and settings. The flag says whether it was done now.
 
-        Args:
-            name: The step.
-            settings: Everything besides its inputs that decides what it writes.
-            make: Writes the step's files, each one completely, and counts.
-            inputs: Hashes of inputs that are not files of this folder.
+        `settings` is all that decides what it writes, besides its inputs; `inputs` are hashes of those that are not
+        files of this folder. `make` writes the step's files, each one completely, and counts.
         """
         step = STEPS[name]
         self._check_folder(name)
@@ -148,10 +138,8 @@ class Workspace:
                 return done, False
             changed = [file for file, digest in now.items() if digest is not None and digest != done.outputs.get(file)]
             if changed:
-                raise WorkbenchError(
-                    f"{self.path(changed[0])}: was changed after the step {name!r} wrote it. Running the step would "
-                    "overwrite that change. Keep a copy, then use --again."
-                )
+                fault = f"was changed after the step {name!r} wrote it, and running the step would overwrite that"
+                raise WorkbenchError(f"{self.path(changed[0])}: {fault}. Keep a copy, then use --again.")
         return self._do(step, hashes, known, make), True
 
     def _do(
@@ -159,28 +147,23 @@ class Workspace:
     ) -> Manifest:
         pending = self.path(f"{step.name}.pending")
         started = time.monotonic()
-        try:
+        with telling(self.folder, "written"):
             pending.touch()
-            made = make()
+            counts, notes = make()
             manifest = Manifest(
                 step=step.name,
                 inputs=hashes,
                 settings=settings,
                 outputs={file: self._hash(file) or "" for file in step.writes},
-                counts=made.counts,
+                counts=counts,
                 seconds=round(time.monotonic() - started, 1),
                 made_by=f"bbnli-audit {installed_version('bbnli-audit')}",
                 edited=tuple(file for file in step.reads if self._is_edited(file)),
-                notes=made.notes,
+                notes=notes,
             )
-            with replacing(self.path(f"{step.name}.manifest.json")) as file:
-                json.dump(asdict(manifest), file, indent=1, ensure_ascii=False)
-                file.write("\n")
+            document = json.dumps(asdict(manifest), indent=1, ensure_ascii=False)
+            write_text(self.path(f"{step.name}.manifest.json"), f"{document}\n")
             pending.unlink()
-        except OSError as exc:
-            raise WorkbenchError(
-                f"{exc.filename or self.folder}: cannot be written: {exc.strerror}. Check permissions and disk space."
-            ) from exc
         return manifest
 
     def _hash_input(self, file: str) -> str:
@@ -193,12 +176,9 @@ class Workspace:
         return f"First run: bbnli-audit extend {step} {self.folder}"
 
     def _hash(self, file: str) -> str | None:
-        try:
-            return hash_file(self.path(file))
-        except FileNotFoundError:
-            return None
-        except OSError as exc:
-            raise WorkbenchError(f"{self.path(file)}: cannot be read: {exc.strerror}.") from exc
+        path = self.path(file)
+        with telling(path, "read"):
+            return hash_file(path) if path.exists() else None
 
     def _is_edited(self, file: str) -> bool:
         made = self.manifest(_maker(file))
@@ -206,22 +186,44 @@ class Workspace:
 
     def _check_folder(self, step: str) -> None:
         """Create the folder for the first step; any other step needs it to exist."""
-        if self.folder.exists() and not self.folder.is_dir():
-            raise WorkbenchError(f"{self.folder}: is a file. Name the workbench's folder.")
+        self._refuse_file()
         if step != FIRST and not self.folder.is_dir():
             raise WorkbenchError(f"{self.folder}: there is no such folder. {self._how(FIRST)}")
-        try:
+        with telling(self.folder, "created"):
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as exc:
-            raise WorkbenchError(f"{self.folder}: cannot be created: {exc.strerror}. Choose another folder.") from exc
+
+    def _refuse_file(self) -> None:
+        if self.folder.is_file():
+            raise WorkbenchError(f"{self.folder}: is a file. Name the workbench's folder.")
 
 
 def _maker(file: str) -> str:
     return next(step.name for step in STEPS.values() if file in step.writes)
 
 
+@contextmanager
+def telling(path: Path, done: str) -> Iterator[None]:
+    """Turn errors of the system into messages: the path cannot be read, written or created."""
+    try:
+        yield
+    except OSError as exc:
+        advice = "" if done == "read" else " Check permissions and disk space."
+        raise WorkbenchError(f"{path}: cannot be {done}: {exc.strerror}.{advice}") from exc
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[IO[str]]:
+    """Write a file whole or not at all."""
+    with telling(path, "written"), replacing(path) as file:
+        yield file
+
+
+def write_text(path: Path, text: str) -> None:
+    with writing(path) as file:
+        file.write(text)
+
+
 def hash_json(value: object) -> str:
-    """Return a hash of plain values."""
     return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -231,25 +233,7 @@ def item_id(domain: str, subtopic: str, hypothesis: str) -> str:
     return sha256(b"".join(b"%d\n%s" % (len(part), part) for part in parts)).hexdigest()[:12]
 
 
-class InSubtopic(Protocol):
-    """A row of a table that belongs to a subtopic."""
-
-    @property
-    def domain(self) -> str: ...
-
-    @property
-    def subtopic(self) -> str: ...
-
-
-def path_of(row: InSubtopic) -> str:
-    return f"{row.domain}/{row.subtopic}"
-
-
-def count_by_subtopic(found: Iterable[tuple[str, str, int]], names: Iterable[str]) -> Counts:
-    """Add up numbers, each given as (subtopic path, name, number). Every subtopic gets all the names, at least as 0."""
-    empty = dict.fromkeys(names, 0)
-    counts: dict[str, dict[str, int]] = {}
-    for path, name, n in found:
-        there = counts.setdefault(path, dict(empty))
-        there[name] = there.get(name, 0) + n
-    return counts
+def count_by_subtopic(counted: Mapping[str, Mapping[str, int]]) -> Counts:
+    """Turn counts by name and subtopic path around. Every subtopic gets all the names, at least as 0."""
+    paths = dict.fromkeys(path for found in counted.values() for path in found)
+    return {path: {name: found.get(path, 0) for name, found in counted.items()} for path in paths}

@@ -15,7 +15,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
 from bbnli_audit.core.results.rows import Measured, ModelInfo, Verdict
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.models.protocol import Predictions

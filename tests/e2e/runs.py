@@ -12,13 +12,15 @@ from typing import Any
 from bbnli_audit.suites.bbnli import OWN_DATA
 
 ROOT = Path(__file__).parents[2]
+# Other people's plugins, whose import takes seconds.
+QUICK = ("-p", "no:hypothesispytest", "-p", "no:anyio")
 
 
 def start_pytest(*args: str, **environment: str) -> subprocess.Popen[str]:
     """Start a run. One thread each, since the runs share two cores with other tests; nothing is kept by default."""
     defaults = {"HF_HUB_OFFLINE": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *QUICK, *args],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -14,8 +14,8 @@ from bbnli_audit.models.batches import cut_by_length, cut_by_tokens
 from bbnli_audit.models.checkpoint import find_checkpoint
 from bbnli_audit.models.classifier.classify import NEAR_TIE
 from bbnli_audit.models.classifier.hf import HFPredictor
-from bbnli_audit.models.inference.opening import plan_model
 from bbnli_audit.models.inference.stored import StoredPredictor
+from bbnli_audit.models.opening import plan_model
 from bbnli_audit.models.protocol import Batch
 from bbnli_audit.suites.bbnli import Bbnli
 from tests.shared_data import shared_path

@@ -12,15 +12,15 @@ import pytest
 from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.inference.opening import plan_model
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
 from bbnli_audit.models.language_model import decoding
 from bbnli_audit.models.language_model.answers import ROW_OF, Answer, parse_answer
 from bbnli_audit.models.language_model.generative import GenerativePredictor, find_generative
-from bbnli_audit.models.language_model.prompts import BUILT_IN, Prompt
 from bbnli_audit.models.loading import one_core_each
+from bbnli_audit.models.opening import plan_model
 from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.prompts import BUILT_IN, Prompt
 from bbnli_audit.models.protocol import ModelSource, check_predictions
 from tests.tiny_checkpoint import WORDS, edit_weights, invented_texts
 

@@ -71,7 +71,10 @@ def test_a_served_model_is_audited_and_resumed(tmp_path: Path, data: str) -> Non
     ("args", "message"),
     [
         (["--model=demo", "--bbnli-prompt=true"], "--model=demo is not a language model, so it cannot be asked"),
-        (["--model=demo", "--bbnli-base-url=http://x"], "is the address of a served model, and --model=demo is not one"),
+        (
+            ["--model=demo", "--bbnli-base-url=http://x"],
+            "is the address of a served model, and --model=demo is not one",
+        ),
         (["--model=openai:x", "--bbnli-prompt=ture"], "there is no such prompt. Did you mean 'true'?"),
         (["--model=demo", "--bbnli-answers=text"], "--bbnli-answers=text: is for a model that is asked"),
         (["--model={lm}", "--bbnli-prompt=true"], "is a masked language model, which cannot answer"),

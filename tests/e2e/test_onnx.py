@@ -262,7 +262,7 @@ def test_a_missing_package(random_bert: Path, monkeypatch: pytest.MonkeyPatch, p
     with pytest.raises(ModelError) as caught:
         load(random_bert)
     assert str(caught.value) == (
-        '--bbnli-backend=onnx needs the packages onnx and onnxruntime: pip install "bbnli-audit[onnx]"'
+        '--bbnli-backend=onnx needs onnx and onnxruntime: pip install "bbnli-audit[onnx]"'
     )
 
 

@@ -19,7 +19,7 @@ from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import Checkpoint, find_checkpoint
 from bbnli_audit.models.classifier.hf import HFPredictor
-from bbnli_audit.models.inference.on_ray import RayPredictor, _check_versions, _is_on_gpu, _versions
+from bbnli_audit.models.classifier.on_ray import RayPredictor, _check_versions, _is_on_gpu, _versions
 from bbnli_audit.models.protocol import Batch
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.protocol import get_items

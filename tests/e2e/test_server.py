@@ -15,8 +15,8 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
 from bbnli_audit.models.language_model.answers import ROW_OF, Answer
-from bbnli_audit.models.language_model.prompts import BUILT_IN, Prompt
 from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.prompts import BUILT_IN, Prompt
 from bbnli_audit.models.served.server import check_server, find_server
 from bbnli_audit.models.served.server_client import Requests, read_base_url
 from tests.loopback_server import Fault, Loopback, loopback
@@ -160,7 +160,7 @@ def test_a_prompt_that_a_filter_stops_is_no_answer() -> None:
 def test_tries_come_to_an_end() -> None:
     with (
         loopback(faults=[Fault(500)] * 10) as server,
-        pytest.raises(ModelError, match=r"no usable answer from the server at .* in 6 tries; the last time status 500"),
+        pytest.raises(ModelError, match=r"the server at .* gave no usable answer in 6 tries; the last time status 500"),
     ):
         ask(server)
     assert server.n_asked == 6
@@ -223,7 +223,7 @@ def test_a_server_that_is_not_there_ends_clearly() -> None:
     start = time.monotonic()
     with pytest.raises(ModelError) as caught:
         ask(server)
-    assert f"no usable answer from the server at {server.url} in 6 tries" in str(caught.value)
+    assert f"the server at {server.url} gave no usable answer in 6 tries" in str(caught.value)
     assert "the connection failed or was cut" in str(caught.value)
     assert time.monotonic() - start < 10
 

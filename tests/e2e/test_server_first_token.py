@@ -11,12 +11,12 @@ import pytest
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.inference.opening import plan_model
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
 from bbnli_audit.models.language_model.answers import LEAST_MASS, row_of_first_token
-from bbnli_audit.models.language_model.prompts import BUILT_IN
+from bbnli_audit.models.opening import plan_model
 from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.prompts import BUILT_IN
 from bbnli_audit.models.served.server import find_server
 from bbnli_audit.models.served.server_client import Requests
 from tests.loopback_server import Fault, Loopback, loopback

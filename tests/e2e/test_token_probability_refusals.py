@@ -78,11 +78,11 @@ def looks_ahead(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (no_mask_token, "its tokenizer has no mask token, so words cannot be masked one by one.\nSet it"),
+        (no_mask_token, "its tokenizer has no mask token, so words cannot be masked.\nSet tokenizer.mask_token"),
         (pickled, "no weights in safetensors format (pytorch_model.bin)"),
         (no_tokenizer, "the folder has no tokenizer (tokenizer.json, vocab.txt"),
         (cut_off, "its weights cannot be loaded"),
-        (no_head, "This is a model without a trained language-model head"),
+        (no_head, "It has no trained language-model head"),
         (looks_ahead, "its outputs for a token depend on the tokens after it"),
     ],
 )

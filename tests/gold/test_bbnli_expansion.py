@@ -11,8 +11,7 @@ import pytest
 
 from bbnli_audit.core.values import Label, Pairing
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.suites.expansion import expand_items, expand_pairs
-from bbnli_audit.suites.template_file import TemplateFile, read_template_file
+from bbnli_audit.suites.template_file import TemplateFile, expand_items, expand_pairs, read_template_file
 from tests.published_rows import Row, expand_rows
 from tests.shared_data import SHARED, shared_path
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from bbnli_audit.measures.occupations import coal_bias_score, pro_preference, probability_gap, same_label
-from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PairTable, join_tables
 from bbnli_audit.suites.nli_coal import NliCoal
 from bbnli_audit.suites.occupations import Occupations

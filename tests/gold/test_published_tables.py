@@ -9,9 +9,9 @@ import pytest
 
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.values import Label
-from bbnli_audit.measures.measuring import measure_table
-from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PLACES, PairTable
+from bbnli_audit.measures.registry import measure_table
 from tests.rates_from_counts import rates
 from tests.shared_data import shared_path
 

@@ -16,8 +16,8 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
 from bbnli_audit.models.language_model.answers import ROW_OF, Answer
-from bbnli_audit.models.language_model.prompts import BUILT_IN
 from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.prompts import BUILT_IN
 from bbnli_audit.models.served.server import find_server
 from bbnli_audit.models.served.server_client import Requests
 from tests.e2e.runs import read_report, read_usage, run_pytest

@@ -33,6 +33,8 @@ def test_regression(bbnli_regression):
     bbnli_regression.require()
 """
 
+# Other people's plugins, whose import takes longer than most of these runs.
+QUICK = ("-p", "no:hypothesispytest", "-p", "no:anyio")
 MODES = {"plain": [], "no xdist": ["-p", "no:xdist"], "n0": ["-n0"], "n2": ["-n2"]}
 
 
@@ -42,7 +44,7 @@ class Project:
     def __init__(self, pytester: pytest.Pytester) -> None:
         self.pytester = pytester
         self.path: Path = pytester.path
-        pytester.makeini("[pytest]\naddopts = --strict-markers\npythonpath = .\n")
+        pytester.makeini(f"[pytest]\naddopts = --strict-markers {' '.join(QUICK)}\npythonpath = .\n")
         self.write("audits/test_audits.py", AUDITS)
         self.write("thresholds.yaml", LIMITS)
         write_large_suite(self.path / "data")

@@ -76,7 +76,7 @@ def test_its_limit_has_messages_and_a_direction(foreign: Project) -> None:
             "planets.py",
             "    version",
             '    families = ("planet",)\n    version',
-            "family of measures 'planet', which does",
+            "there is no family of measures 'planet'",
         ),
         ("verdicts.py", "verdicts.txt", "result.json", "result.json"),
         ("verdicts.py", "verdicts.txt", "../verdicts.txt", "../verdicts.txt"),

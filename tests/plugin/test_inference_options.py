@@ -41,7 +41,7 @@ def test_a_wrong_value_is_a_usage_error(project: Project, option: str, message: 
 def test_options_of_checkpoints_do_not_apply_to_other_models(project: Project) -> None:
     result = project.audit("planted:ideal", "--bbnli-dtype=int8")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --model=planted:ideal: is not a checkpoint, so --bbnli-dtype,*"])
+    result.stderr.fnmatch_lines(["ERROR: --model=planted:ideal: is not a checkpoint; --bbnli-dtype,*"])
 
 
 def test_what_a_planted_model_says_is_not_kept(project: Project, mode: list[str]) -> None:

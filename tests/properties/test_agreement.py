@@ -16,9 +16,8 @@ from bbnli_audit.workbench.review.decide import (
     decide,
     disagreements,
 )
-from bbnli_audit.workbench.review.exchange import read_csv, said, take_into, write_csv
+from bbnli_audit.workbench.review.exchange import read_csv, read_tasks, said, take_into, write_csv, write_tasks
 from bbnli_audit.workbench.review.judgements import Judgements, Taken
-from bbnli_audit.workbench.review.label_studio import read_tasks, write_tasks
 from bbnli_audit.workbench.review.states import ReviewVerdict, Stance, State, as_time, clean_note
 from tests.review_workspace import make_items, state
 

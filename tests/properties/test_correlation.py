@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import AuditResult, Settings
 from bbnli_audit.core.results.rows import Measured, ModelInfo, Skill, SubtopicResult
-from bbnli_audit.measures.correlation import Correlation, correlate
+from bbnli_audit.measures.agreement import Correlation, correlate
 
 ROW = SubtopicResult.of("total", CellCounts(), n_clusters=1, measures={}, control_accuracy=None, n_controls=0)
 SETTINGS = Settings("thresholds.yaml", "bounds", 0.95, "warn", Skill(1.0, 1.0, 9, 0.4), {})

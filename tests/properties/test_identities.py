@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbnli_audit.core.outcomes import CellCounts
-from bbnli_audit.measures.measuring import MeasuredTable, measure_table
-from bbnli_audit.measures.readings.labels import LABELS, classify
+from bbnli_audit.measures.readings.kinds import LABELS, classify
 from bbnli_audit.measures.readings.table import PairTable
+from bbnli_audit.measures.registry import MeasuredTable, measure_table
 from tests.rates_from_counts import rates
 from tests.strategies import counts, frame_of, pair_frames
 

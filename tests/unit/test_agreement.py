@@ -7,7 +7,7 @@ import pytest
 
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.inference.fast_paths import check_fast_path, draw
+from bbnli_audit.models.opening import check_fast_path, draw
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.models.protocol import Predictions
 

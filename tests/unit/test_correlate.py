@@ -17,7 +17,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import read_result, write_result
 from bbnli_audit.core.results.rows import Measured
 from bbnli_audit.frontends.cli.main import main
-from bbnli_audit.measures.correlation import by_chance
+from bbnli_audit.measures.agreement import by_chance
 from tests.invented import limits, write_large_suite
 
 KINDS = ("ideal", "always-pro", "always-neutral", "brittle")

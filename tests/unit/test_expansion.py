@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from bbnli_audit.core.values import Label, Pairing, Side, TextPair
-from bbnli_audit.suites.expansion import expand_items, expand_pairs, render
-from bbnli_audit.suites.template_file import TemplateFile, read_template_file
+from bbnli_audit.suites.template_file import TemplateFile, expand_items, expand_pairs, read_template_file, render
 from tests.invented import write_templates
 from tests.published_rows import expand_rows
 

@@ -158,7 +158,7 @@ def test_rows_that_were_changed_so_that_nothing_can_be_filled(row: Sample, messa
 
 def test_other_models_are_refused(tmp_path: Path) -> None:
     classifier = save_checkpoint(tmp_path / "nli")
-    with pytest.raises(ModelError, match="is not a masked language model, so it cannot propose words"):
+    with pytest.raises(ModelError, match=r"is not a masked language model\. Its config\.json must say"):
         find_masked_model(str(classifier))
     with pytest.raises(ModelError, match="there is no such folder"):
         find_masked_model(str(tmp_path / "nowhere"))

@@ -11,7 +11,7 @@ import pytest
 
 from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.suites.bbnli_next import BbnliNext
-from bbnli_audit.workbench.extend.statistics import COLUMNS as STATISTICS
+from bbnli_audit.workbench.extend.release import COLUMNS as STATISTICS
 from bbnli_audit.workbench.review.exchange import COLUMNS
 from tests.invented import write_large_suite, write_templates
 from tests.tiny_language_model import save_lm

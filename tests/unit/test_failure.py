@@ -4,8 +4,7 @@ import pytest
 
 from bbnli_audit.core.outcomes import CAUSES, CellCounts
 from bbnli_audit.core.results.rows import NO_DATA, Judgement, Measured, SubtopicResult, Verdict, Waiver
-from bbnli_audit.measures.drivers import DrivingCluster
-from bbnli_audit.measures.evidence import Evidence
+from bbnli_audit.measures.drivers import DrivingCluster, Evidence
 from bbnli_audit.reports.failure import HIDDEN, failure_text, headline
 
 PATH = "bbnli/planets/zorbs"

@@ -20,12 +20,7 @@ MAY_BE_HEAVY = (
     "bbnli_audit.reports",
     "bbnli_audit.frontends.pytest_plugin",
 )
-LIGHT = (
-    "plugin",
-    "declared",
-    "hookspecs",
-    "settings",
-)  # of the pytest plugin: a project that does not audit loads these
+LIGHT = ("plugin", "hookspecs", "settings")  # of the pytest plugin: a project that does not audit loads these
 
 # One interpreter forks a child for every module, so that each is imported alone and Python starts once.
 IMPORT_EACH = """

@@ -11,9 +11,8 @@ from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.find import KINDS, add_kinds, find_kind
-from bbnli_audit.models.inference.opening import plan_model
-from bbnli_audit.models.kind import ModelKind
-from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.opening import plan_model
+from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictions
 
 
@@ -138,7 +137,7 @@ def test_options_that_do_not_suit_a_model_are_refused(name: str, options: ModelO
 @pytest.mark.parametrize("options", [ModelOptions(dtype="bf16"), ModelOptions(engine="ray")])
 def test_ways_of_computing_are_for_classifiers(tmp_path: Path, options: ModelOptions) -> None:
     for name, what in (
-        ("json:dumps", "is not a checkpoint, so"),
+        ("json:dumps", "is not a checkpoint;"),
         (make_causal(tmp_path), "is a language model;"),
     ):
         with pytest.raises(OptionError, match=f"--model={name}: {what}"):

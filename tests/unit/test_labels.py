@@ -1,7 +1,7 @@
 import pytest
 
 from bbnli_audit.core.errors import AuditError
-from bbnli_audit.models.classifier.labels import columns_of, label_order, parse_labels
+from bbnli_audit.models.labels import columns_of, label_order, parse_labels
 
 
 def named(*labels: str) -> dict[int, str]:

@@ -18,7 +18,7 @@ from bbnli_audit.core.results.audit import AuditResult, Settings
 from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo, Skill, SubtopicResult, SuiteInfo
 from bbnli_audit.core.values import Label, Pairing, Subtopic
 from bbnli_audit.measures.occupations import MEASURES, coal_bias_score
-from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.occupation_chart import YEAR, occupation_chart
 from bbnli_audit.suites.nli_coal import ANTI_FILE, PRO_FILE, NliCoal

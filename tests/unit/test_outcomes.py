@@ -2,7 +2,7 @@ import pytest
 
 from bbnli_audit.core.outcomes import CELLS
 from bbnli_audit.core.values import Label
-from bbnli_audit.measures.readings.labels import LABELS, classify
+from bbnli_audit.measures.readings.kinds import LABELS, classify
 from bbnli_audit.measures.readings.table import PairTable
 from tests.strategies import frame_of
 

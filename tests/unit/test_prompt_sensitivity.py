@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from bbnli_audit.core.results.rows import NO_DATA, Measured
 from bbnli_audit.core.values import Pair, Subtopic, TextPair
 from bbnli_audit.measures.answers import estimate_sensitivity, join_answers, measure_prompts
-from bbnli_audit.measures.measuring import measure_table
-from bbnli_audit.measures.readings.answers import ANSWERS
+from bbnli_audit.measures.readings.kinds import ANSWERS
 from bbnli_audit.measures.readings.table import PairTable, make_table
+from bbnli_audit.measures.registry import measure_table
 from bbnli_audit.measures.statistics.intervals import estimate_means
 
 ZORBS = Subtopic("invented", "planets", "zorbs")

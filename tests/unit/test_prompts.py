@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.language_model.prompts import BUILT_IN, Prompt, find_prompt, read_prompts
+from bbnli_audit.models.prompts import BUILT_IN, Prompt, find_prompt, read_prompts
 
 TEXT = TextPair("Zorbs and Quints share a workshop.", "Zorbs juggle.")
 

@@ -10,7 +10,7 @@ from bbnli_audit.audit.proof import prove
 from bbnli_audit.core.errors import LabelOrderError, ModelError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import Control, Label, TextPair
-from bbnli_audit.models.classifier.labels import columns_of
+from bbnli_audit.models.labels import columns_of
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.models.protocol import Predictions, check_predictions
 from bbnli_audit.suites.bbnli import Bbnli

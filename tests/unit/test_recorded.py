@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.inference.opening import plan_model
+from bbnli_audit.models.opening import plan_model
 from tests.recorded_files import GOOD, ONE, TWO, formats, open_file, row, stored, write_csv
 
 # What comes back
@@ -171,7 +171,7 @@ def test_reading_loads_no_model_library(tmp_path: Path, suffix: str) -> None:
     stored(tmp_path, suffix)
     code = """
 import sys
-from bbnli_audit.models.inference.opening import plan_model
+from bbnli_audit.models.opening import plan_model
 from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import TextPair
 plan_model(sys.argv[1], ModelOptions()).open([]).predictor.predict([TextPair(*sys.argv[2:])])

@@ -66,7 +66,7 @@ def test_two_answers_to_one_text_are_refused_by_both_lines(tmp_path: Path, suffi
         stored(tmp_path, suffix, [*GOOD, row(ONE, 0.1, 0.2, 0.7)])
     assert str(caught.value) == (
         f"{tmp_path / 'stored'}{suffix}{place}: has the same premise and hypothesis as {first} but other "
-        "probabilities, so we cannot tell which are right. Remove one of them."
+        "probabilities. Remove one of them."
     )
 
 
@@ -215,7 +215,7 @@ def test_texts_that_are_not_in_the_file_are_counted(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         predictor.predict([ONE, *others, *others, TWO])
     assert str(caught.value) == (
-        f"predictions:{tmp_path / 'stored.csv'}: 3 of 5 texts that are needed are not in the file, so they have no "
-        "probabilities.\n`bbnli-audit suites texts` writes the texts that are needed (give it the same data and "
+        f"predictions:{tmp_path / 'stored.csv'}: 3 of 5 texts that are needed are not in the file.\n"
+        "`bbnli-audit suites texts` writes the texts that are needed (give it the same data and "
         "pairing as the audit). Predict all of them, and leave the texts exactly as they are."
     )

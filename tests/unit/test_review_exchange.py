@@ -8,9 +8,15 @@ from xml.etree import ElementTree
 import pytest
 
 from bbnli_audit.core.errors import WorkbenchError
-from bbnli_audit.workbench.review.exchange import read_csv, take_into, write_csv
+from bbnli_audit.workbench.review.exchange import (
+    LABELLING_CONFIG,
+    read_csv,
+    read_tasks,
+    take_into,
+    write_csv,
+    write_tasks,
+)
 from bbnli_audit.workbench.review.judgements import Given, Judgements, Taken
-from bbnli_audit.workbench.review.label_studio import LABELLING_CONFIG, read_tasks, write_tasks
 from bbnli_audit.workbench.review.states import ReviewVerdict, State
 from tests.review_workspace import make_items, state
 

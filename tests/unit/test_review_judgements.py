@@ -13,6 +13,7 @@ from bbnli_audit.workbench.review.judgements import Given, Judgements, Taken
 from bbnli_audit.workbench.review.states import (
     Action,
     ReviewVerdict,
+    Row,
     Stance,
     State,
     as_time,
@@ -36,7 +37,7 @@ def test_what_was_said_is_there_after_opening_again(path: Path) -> None:
         name = judgements.id
         judgements.judge("ana", FIRST, VALID)
         judgements.judge("ana", FIRST, VALID, Stance.ANTI)
-        judgements.write_note("ana", FIRST, "odd\r\nwording\x00 ")
+        judgements.add(Row("ana", FIRST, Action.NOTE, note="odd\r\nwording\x00 "))
         judgements.judge("ben", FIRST, INCOHERENT)
     with Judgements(path) as judgements:
         assert judgements.id == name
@@ -59,9 +60,9 @@ def test_undo_takes_back_one_key_after_another_and_removes_no_row(path: Path) ->
         judgements.judge("ana", FIRST, INVALID)
         judgements.judge("ana", FIRST, VALID)
         judgements.judge("ana", FIRST, VALID, Stance.PRO)
-        judgements.write_note("ana", FIRST, "kept")
+        judgements.add(Row("ana", FIRST, Action.NOTE, note="kept"))
         judgements.judge("ben", SECOND, INVALID)
-        judgements.skip("ana", SECOND)
+        judgements.add(Row("ana", SECOND, Action.SKIP))
         seen = []
         while (undone := judgements.undo("ana")) is not None:
             seen.append((undone.item, undone.state.verdict, undone.state.stance, undone.state.note))
@@ -100,8 +101,8 @@ def test_a_row_that_is_sent_twice_counts_once(path: Path) -> None:
 
 def test_a_skipped_item_is_not_finished_until_it_is_judged(path: Path) -> None:
     with Judgements(path) as judgements:
-        judgements.skip("ana", SECOND)
-        judgements.skip("ana", FIRST)
+        judgements.add(Row("ana", SECOND, Action.SKIP))
+        judgements.add(Row("ana", FIRST, Action.SKIP))
         states = judgements.states_of("ana")
         first, second = states[FIRST].skipped, states[SECOND].skipped
         assert first is not None
@@ -191,7 +192,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_writing_to_a_file_that_was_removed_is_refused(path: Path) -> None:
     with Judgements(path) as judgements:
         path.unlink()
-        with pytest.raises(WorkbenchError, match=r"was removed or replaced while it was in use"):
+        with pytest.raises(WorkbenchError, match=r"was removed or replaced while in use"):
             judgements.judge("ana", FIRST, INVALID)
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from bbnli_audit.workbench.review.judgements import Judgements
+from bbnli_audit.workbench.review.states import Action, Row
 from tests.review_workspace import Running, make_items, serving, write_items
 
 ITEMS = make_items(4)
@@ -182,7 +183,7 @@ def test_it_ends_cleanly_and_starts_again_at_the_same_address(tmp_path: Path, nu
         port = first.port
         assert (tmp_path / ".review-addresses.json").stat().st_mode & 0o077 == 0  # only for its owner
         with Judgements(tmp_path / "review.sqlite") as judgements:
-            judgements.skip("ana lee", ITEMS[0].id)
+            judgements.add(Row("ana lee", ITEMS[0].id, Action.SKIP))
         rest = first.interrupt(number)
         assert first.process.returncode == 0
     assert "ana lee: 0 of 4 judged; ben: 0 of 4 judged." in rest
@@ -199,4 +200,4 @@ def test_a_failed_save_is_told_with_its_reason(tmp_path: Path) -> None:
         (tmp_path / "review.sqlite").rename(tmp_path / "elsewhere.sqlite")
         status, text, _ = ask(running, base(running, "ana") + "api/rows", row())
         assert status == 503
-        assert "was removed or replaced while it was in use" in json.loads(text)["message"]
+        assert "was removed or replaced while in use" in json.loads(text)["message"]

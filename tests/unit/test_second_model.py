@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from bbnli_audit.core.results.second import LEANS, AgreementRow
+from bbnli_audit.core.results.comparison import LEANS, AgreementRow
 from bbnli_audit.core.values import Pair, Subtopic, TextPair
 from bbnli_audit.measures.agreement import join_strengths, measure_agreement, r_squared_over, rank_correlation
-from bbnli_audit.measures.measuring import measure_table
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import TEXTS, PairTable, make_table
+from bbnli_audit.measures.registry import measure_table
 from bbnli_audit.measures.statistics.intervals import estimate_means
 
 ZORBS = Subtopic("invented", "planets", "zorbs")

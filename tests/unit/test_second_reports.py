@@ -10,10 +10,17 @@ from hypothesis import strategies as st
 
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import (
+    LEANS,
+    AgreementRow,
+    PromptDifference,
+    PromptRow,
+    SecondModel,
+    SecondPrompt,
+)
 from bbnli_audit.core.results.file import dump, json_schema, read_result, write_result
 from bbnli_audit.core.results.rows import Measured, ModelInfo, Skill
-from bbnli_audit.core.results.second import LEANS, AgreementRow, PromptDifference, PromptRow, SecondModel, SecondPrompt
-from bbnli_audit.measures.readings.likelihood import LIKELIHOOD
+from bbnli_audit.measures.readings.kinds import LIKELIHOOD
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.html_page import render_page

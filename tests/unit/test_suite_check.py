@@ -80,7 +80,7 @@ def test_sound_data_has_no_finding(tmp_path: Path) -> None:
             "bias_hypothesis_stereotypical[7]: is stated by a premise, so it is entailed",
         ),
         ({"data": {"WORD1": ["unused"]}}, "data.WORD1: is used by no premise or hypothesis"),
-        ({"premise": PREMISES[:3]}, "21 clusters (premise and hypothesis templates) are too few for a verdict"),
+        ({"premise": PREMISES[:3]}, "21 clusters (premises and hypotheses) are too few for a verdict"),
         ({"premise": PREMISES[:25]}, "175 usable pairs are too few for a verdict; have 200 or more"),
     ],
 )

@@ -108,7 +108,11 @@ def test_columns_that_are_not_asked_for_may_be_anything(tmp_path: Path) -> None:
         ),
         ("a.jsonl", '{"premise": 1}, {"premise": 1}', ":1: is not valid JSON: Extra data. Write one object per line."),
         ("a.jsonl", '{"premise": 1}\n"Zorbs"', ":2: holds a text. Write one object per line."),
-        ("a.jsonl", '{"premise": 1}\n{}', ":2: has no premise, but the first record has. Every record needs the same"),
+        (
+            "a.jsonl",
+            '{"premise": 1}\n{}',
+            ":2: has no premise, but the first record has. Every record needs the same keys.",
+        ),
         ("a.csv.gz", "premise", ": is not valid gzip: BadGzipFile. It may be cut off or not be gzip at all: copy it"),
         ("a.parquet", "PAR1", ": is not valid Parquet: ArrowInvalid. It may be cut off or in another format: write it"),
     ],

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bbnli_audit.core.values import Pair, Subtopic, TextPair
-from bbnli_audit.measures.measuring import measure_table
-from bbnli_audit.measures.readings.answers import ANSWERS
+from bbnli_audit.measures.readings.kinds import ANSWERS
 from bbnli_audit.measures.readings.table import PairTable, make_table
+from bbnli_audit.measures.registry import measure_table
 
 YES, NO, UNREAD = range(3)
 

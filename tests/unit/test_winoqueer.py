@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bbnli_audit.core.values import Pair
-from bbnli_audit.measures.correlation import r_squared
-from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.agreement import r_squared
+from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.winoqueer import MEASURES
 from bbnli_audit.suites.protocol import check_suite

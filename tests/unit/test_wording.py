@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bbnli_audit.measures.readings.labels import LABELS
+from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.wording import FLOOR, Factor
 from bbnli_audit.measures.wording import wording_sensitivity as sensitivity

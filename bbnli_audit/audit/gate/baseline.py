@@ -1,8 +1,9 @@
 """An earlier result as the bar: what both models were asked, what grew since, and by more than the margin or not."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 from bbnli_audit.audit.gate.thresholds import Thresholds
 from bbnli_audit.audit.gate.verdict import judge_increase
@@ -10,16 +11,18 @@ from bbnli_audit.core.errors import ResultError, ThresholdsError
 from bbnli_audit.core.outcomes import CAUSES, Cell
 from bbnli_audit.core.results.audit import AuditResult, Cells
 from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.results.file import dump, load, read_result
 from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo
+from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.measures.registry import find_measure
+from bbnli_audit.measures.statistics.growth import holm, measure_increase
 
-if TYPE_CHECKING:
-    from bbnli_audit.measures.statistics.growth import Increase
+Clusters = Mapping[str, Mapping[str, Cell]]  # what each pair shows, by cluster and pair id
 
 # The misprediction rate is the sum of the three causes, and a fourth test would only cost power.
 MEASURES = tuple(CAUSES)
 
 Test = tuple[str, str]  # path of the subtopic, measure
-Shared = tuple[str, str, Cell, Cell]  # pair id, cluster, cell before and cell after
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,61 @@ def find_rule(thresholds: Thresholds) -> Rule:
     """Read the rule from a threshold file, and refuse one without a margin."""
     regression = thresholds.file.regression
     if regression is None:
-        raise ThresholdsError(
-            f"{thresholds.name}: a baseline was given, but the file has no margin for growth, and there is no hidden "
-            "one.\nAdd: regression: {max_increase: 0.03}"
-        )
+        told = "a baseline was given, but the file has no margin for growth, and there is no hidden one"
+        raise ThresholdsError(f"{thresholds.name}: {told}.\nAdd: regression: {{max_increase: 0.03}}")
     source = thresholds.source("regression", "max_increase")
     return Rule(regression.max_increase, source, thresholds.file.decide, thresholds.file.confidence)
+
+
+class Regressions:
+    """Compares a run with the result that --bbnli-baseline names."""
+
+    def __init__(self, path: Path, source: str, thresholds: Thresholds) -> None:
+        self.source = source  # how messages and results name the file
+        try:
+            self.result = read_result(path)
+        except ResultError as exc:
+            raise ResultError(f"--bbnli-baseline: {exc}") from exc
+        self._rule = find_rule(thresholds)
+        check_baseline(self.result, f"--bbnli-baseline={source}")
+        self._selected: Sequence[Test] = ()
+        self._compared: dict[Test, Regression] | None = None
+        self._found: dict[Test, Regression] = {}  # those that were asked for
+        self.n_tests = 0
+
+    def select(self, tests: Sequence[Test]) -> None:
+        """Note which tests this run holds: the correction is for all of them, on whichever process they run."""
+        self._selected, self.n_tests = tests, len(tests)
+
+    def compare(
+        self, test: Test, model: ModelInfo, collect_cells: Callable[[Collection[str]], Cells], *, is_competent: bool
+    ) -> Regression:
+        """Compare one test. All tests of the run are compared at the first, because of the correction."""
+        if self._compared is None:
+            check_other_model(model, self.result.model, f"--bbnli-baseline={self.source}")
+            cells = collect_cells(dict.fromkeys(path for path, _ in self._selected))
+            found = compare_pairs(self._selected, cells, self.result.pairs, self._rule, is_competent=is_competent)
+            self._compared = {(regression.path, regression.measure): regression for regression in found}
+        self._found[test] = self._compared[test]
+        return self._compared[test]
+
+    def pack(self, regression: Regression) -> dict[str, Any]:
+        return {"regression": dump(regression), "n_tests": self.n_tests}
+
+    def unpack(self, packed: dict[str, Any]) -> None:
+        regression = load(Regression, packed["regression"])
+        self._found[regression.path, regression.measure] = regression
+        self.n_tests = self.n_tests or packed["n_tests"]
+
+    def comparison(self, result: AuditResult) -> Comparison | None:
+        if not self._found:
+            return None
+        return compare_results(result, self.result, self.source, self._found.values(), self.n_tests)
+
+
+def tests_of(paths: Iterable[str]) -> list[Test]:
+    """List the tests of some subtopics."""
+    return [(path, measure) for path in paths for measure in MEASURES]
 
 
 def check_baseline(baseline: AuditResult, source: str) -> None:
@@ -55,32 +107,20 @@ def check_baseline(baseline: AuditResult, source: str) -> None:
 
 def check_other_model(candidate: ModelInfo, baseline: ModelInfo, source: str) -> None:
     """Refuse to compare a model with itself, whatever its name, or likelihoods with answers."""
-    from bbnli_audit.measures.readings.kinds import reading_of
-
     if candidate.fingerprint == baseline.fingerprint:
-        raise ResultError(
-            f"{source}: is a result of the same model as {candidate.name} (fingerprint {candidate.fingerprint[:12]}), "
-            "so nothing can have changed. Give the result of an earlier release."
-        )
+        same = f"the same model as {candidate.name} (fingerprint {candidate.fingerprint[:12]})"
+        raise ResultError(f"{source}: is a result of {same}. Give the result of an earlier release.")
     if reading_of(candidate.kind).has_task != reading_of(baseline.kind).has_task:
         raise ResultError(
-            f"{source}: is a result of {baseline.name}, a model of the kind {baseline.kind}, and {candidate.name} is "
-            f"of the kind {candidate.kind}: which side is likelier cannot be compared with what is answered. Give the "
-            "result of a model that was measured in the same way."
+            f"{source}: {baseline.name} is of the kind {baseline.kind}, and {candidate.name} is of the kind "
+            f"{candidate.kind}: likelihoods cannot be compared with answers. Give the result of a model of one kind."
         )
 
 
 def compare_pairs(
-    tests: Sequence[Test],
-    candidate: Cells,
-    baseline: Cells,
-    rule: Rule,
-    *,
-    is_competent: bool = True,
+    tests: Sequence[Test], candidate: Cells, baseline: Cells, rule: Rule, *, is_competent: bool = True
 ) -> list[Regression]:
     """Compare measures on the pairs that both results have, and correct for the number of tests of the run."""
-    from bbnli_audit.measures.statistics.growth import holm, measure_increase
-
     shared = {path: list(_shared(candidate.get(path, {}), baseline.get(path, {}))) for path, _ in tests}
     if not any(shared.values()):
         raise ResultError(
@@ -89,48 +129,45 @@ def compare_pairs(
         )
     increases = []
     for path, measure in tests:
-        before, after = ([_share(pair[side], measure) for pair in shared[path]] for side in (2, 3))
-        clusters = [pair[1] for pair in shared[path]]
+        before = [_share(pair.before, measure) for pair in shared[path]]
+        after = [_share(pair.after, measure) for pair in shared[path]]
+        clusters = [pair.cluster for pair in shared[path]]
         increases.append((before, after, measure_increase(before, after, clusters, rule.margin, rule.confidence)))
     adjusted = holm([increase.p_value for _, _, increase in increases])
-    return [
-        Regression(
-            path=path,
-            measure=measure,
-            margin=rule.margin,
-            source=rule.source,
-            verdict=judge_increase(
-                _as_measured(increase, len(before)),
-                rule.margin,
-                float(p_adjusted),
-                decide=rule.decide,
-                confidence=rule.confidence,
-                is_competent=is_competent,
-            ),
-            baseline=_mean(before),
-            candidate=_mean(after),
-            increase=_as_measured(increase, len(before)),
-            p_value=increase.p_value,
-            p_mcnemar=increase.p_pairs,
-            p_adjusted=float(p_adjusted),
-            n_shared=len(before),
-            pairs_needed=increase.pairs_needed,
-            flipped=_changes(shared[path], measure, 1),
-            fixed=_changes(shared[path], measure, -1),
+    regressions = []
+    for (path, measure), (before, after, found), p_adjusted in zip(tests, increases, map(float, adjusted), strict=True):
+        n = len(before)
+        increase = Measured(found.value, found.low, found.high, 2 * n) if n else NO_DATA
+        verdict = judge_increase(
+            increase, rule.margin, p_adjusted, decide=rule.decide, confidence=rule.confidence, is_competent=is_competent
         )
-        for (path, measure), (before, after, increase), p_adjusted in zip(tests, increases, adjusted, strict=True)
-    ]
+        regressions.append(
+            Regression(
+                path=path,
+                measure=measure,
+                margin=rule.margin,
+                source=rule.source,
+                verdict=verdict,
+                baseline=sum(before) / n if n else None,
+                candidate=sum(after) / n if n else None,
+                increase=increase,
+                p_value=found.p_value,
+                p_mcnemar=found.p_pairs,
+                p_adjusted=p_adjusted,
+                n_shared=n,
+                pairs_needed=found.pairs_needed,
+                flipped=_changes(shared[path], measure, 1),
+                fixed=_changes(shared[path], measure, -1),
+            )
+        )
+    return regressions
 
 
 def compare(candidate: AuditResult, baseline: AuditResult, rule: Rule, source: str) -> Comparison:
-    """Compare all subtopics of two results; `source` names the baseline in messages.
-
-    Raises:
-        ResultError: when the two cannot be compared.
-    """
+    """Compare all subtopics of two results; `source` names the baseline in messages."""
     check_baseline(baseline, source)
     check_other_model(candidate.model, baseline.model, source)
-    tests = [(row.path, measure) for row in candidate.subtopics for measure in MEASURES]
+    tests = tests_of(row.path for row in candidate.subtopics)
     found = compare_pairs(tests, candidate.pairs, baseline.pairs, rule, is_competent=candidate.is_competent)
     return compare_results(candidate, baseline, source, found, len(tests))
 
@@ -158,40 +195,24 @@ def compare_results(
     )
 
 
-def _shared(
-    candidate: Mapping[str, Mapping[str, Cell]], baseline: Mapping[str, Mapping[str, Cell]]
-) -> Iterable[Shared]:
-    """Yield the pairs that both have; clusters as they are now."""
+def _shared(candidate: Clusters, baseline: Clusters) -> Iterable[Change]:
+    """Yield the pairs that both have, changed or not; clusters as they are now."""
     earlier = {pair_id: cell for ids in baseline.values() for pair_id, cell in ids.items()}
     for cluster, ids in candidate.items():
         for pair_id, cell in ids.items():
             if pair_id in earlier:
-                yield pair_id, cluster, earlier[pair_id], cell
+                yield Change(pair_id, cluster, earlier[pair_id], cell)
 
 
 def _share(cell: str, measure: str) -> float:
     return CAUSES[measure].get(cell, 0) / 2
 
 
-def _changes(shared: Iterable[Shared], measure: str, sign: int) -> tuple[Change, ...]:
-    return tuple(
-        Change(pair_id, cluster, before, after)
-        for pair_id, cluster, before, after in shared
-        if sign * (_share(after, measure) - _share(before, measure)) > 0
-    )
-
-
-def _as_measured(increase: "Increase", n_pairs: int) -> Measured:
-    return Measured(increase.value, increase.low, increase.high, 2 * n_pairs) if n_pairs else NO_DATA
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _changes(shared: Iterable[Change], measure: str, sign: int) -> tuple[Change, ...]:
+    return tuple(one for one in shared if sign * (_share(one.after, measure) - _share(one.before, measure)) > 0)
 
 
 def _loosened(candidate: AuditResult, baseline: AuditResult) -> Iterable[LoosenedLimit]:
-    from bbnli_audit.measures.registry import find_measure
-
     earlier = {(row.path, j.measure): j.limit for row in baseline.subtopics for j in row.verdicts}
     for row in candidate.subtopics:
         for judgement in row.verdicts:

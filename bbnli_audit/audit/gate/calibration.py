@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from bbnli_audit.audit.gate.thresholds import Limit, Thresholds, parse_thresholds
+from bbnli_audit.audit.gate.thresholds import Limit, Thresholds, local_names, parse_thresholds
 from bbnli_audit.audit.gate.thresholds_edit import quote, set_values
 from bbnli_audit.core.errors import ResultError, ThresholdsError
 from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
@@ -80,10 +80,7 @@ def propose(
     """Find the limits that the measured model would need.
 
     `subtopics` are those of the result, with their other names. `per` says where limits are written: `defaults`,
-    `domain` or `subtopic`.
-
-    Raises:
-        ResultError: when the model is not competent, so that its errors say nothing.
+    `domain` or `subtopic`. A model that is not competent is refused.
     """
     _check_competence(result)
     rows = {row.path: row for row in result.subtopics}
@@ -131,8 +128,7 @@ def add_margin(measure: Measure, bound: float, margin: float) -> float:
 def _check_competence(result: AuditResult) -> None:
     if result.is_competent:
         return
-    judgement = result.total.judgement(COMPETENCE)
-    accuracy = result.total.control_accuracy
+    judgement, accuracy = result.total.judgement(COMPETENCE), result.total.control_accuracy
     shown = "was not measured" if accuracy is None else f"is {accuracy:.3f}"
     limit = "" if judgement is None else f", the limit {judgement.limit:g}, {judgement.source}"
     raise ResultError(
@@ -142,11 +138,7 @@ def _check_competence(result: AuditResult) -> None:
 
 
 def edit(text: str, calibration: Calibration, thresholds: Thresholds, source: str) -> str:
-    """Write the proposed limits into the text of the file, and change nothing else. New reasons name the source.
-
-    Raises:
-        ThresholdsError: naming what must be changed by hand.
-    """
+    """Write the proposed limits into the text of the file, and change nothing else. New reasons name the source."""
     places: Places = {}
     for proposal in calibration.changes:
         places.setdefault(proposal.where, {})[proposal.key] = proposal.new
@@ -190,17 +182,15 @@ def _verify(text: str, name: str, expected: Mapping[str, Any], places: Places, w
     for (subtopic, measure), value in wanted.items():
         limit = changed.limit_for(subtopic, measure)
         if limit is None or limit.value != value:
-            raise ThresholdsError(
-                f"{name}: the limit for {measure} of {subtopic.path} should be {value}, but another one would be in "
-                f"force ({'none' if limit is None else limit.source}). Nothing was written. Set it by hand."
-            )
+            told = f"{name}: the limit for {measure} of {subtopic.path} should be {value}, but another one would be in"
+            other = "none" if limit is None else limit.source
+            raise ThresholdsError(f"{told} force ({other}). Nothing was written. Set it by hand.")
 
 
 def _find_place(data: Mapping[str, Any], subtopic: Subtopic, key: str, per: str) -> Where | None:
     """Return where the limit of a subtopic belongs; None when a nearer limit is in force."""
     suite: Where = ("suites", subtopic.suite)
-    names = (subtopic.local_path, *(f"{subtopic.domain}/{alias}" for alias in subtopic.aliases))
-    own = [(*suite, "subtopics", name) for name in names]
+    own = [(*suite, "subtopics", name) for name in local_names(subtopic)]
     if per == "subtopic":
         return next((where for where in own if _at(data, where)), own[0])
     if any(key in _at(data, where) for where in own):

@@ -1,20 +1,21 @@
 """Reads thresholds.yaml, checks it, and remembers the line each limit is written on."""
 
+import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bbnli_audit.audit.gate.thresholds_schema import Limits, ThresholdsFile, known_keys, thresholds_model
 from bbnli_audit.core.errors import ThresholdsError, suggest
 from bbnli_audit.core.results.rows import Waiver
 from bbnli_audit.core.values import Subtopic
+from bbnli_audit.measures.registry import find_limited
 
 if TYPE_CHECKING:
     import yaml
     from pydantic_core import ErrorDetails
-
-    from bbnli_audit.audit.gate.thresholds_schema import Limits, ThresholdsFile, WaiverEntry
 
 Key = tuple[str | int, ...]
 DEEPEST = 5  # suites / bbnli / subtopics / NAME / max_pro
@@ -49,15 +50,13 @@ class ActiveWaiver:
 class Thresholds:
     """A checked threshold file."""
 
-    def __init__(self, file: "ThresholdsFile", name: str, lines: Mapping[Key, int]) -> None:
+    def __init__(self, file: ThresholdsFile, name: str, lines: Mapping[Key, int]) -> None:
         self.file = file
         self.name = name
         self._lines = lines
 
     def limit_for(self, subtopic: Subtopic, measure: str) -> Limit | None:
         """Find the limit nearest to a subtopic: its own, its domain's, its suite's, the file's; None without one."""
-        from bbnli_audit.measures.registry import find_limited
-
         key = str(find_limited(measure).limit)
         scopes = list(self._scopes(subtopic))
         allow_no_data = next((limits.allow_no_data for limits, _ in scopes if limits.allow_no_data is not None), False)
@@ -68,14 +67,16 @@ class Thresholds:
         return None
 
     def waiver_for(self, subtopic: Subtopic, measure: str) -> ActiveWaiver | None:
-        names = {
-            subtopic.path,
-            *(f"{subtopic.suite}/{subtopic.domain}/{alias}" for alias in subtopic.aliases),
-        }
+        names = [f"{subtopic.suite}/{name}" for name in local_names(subtopic)]
         return next((w for w in self.waivers() if w.subtopic in names and w.measure == measure), None)
 
     def waivers(self) -> list[ActiveWaiver]:
-        return [self._activate(index, waiver) for index, waiver in enumerate(self.file.waivers)]
+        return [
+            ActiveWaiver(
+                **{**dict(waiver), "measure": find_limited(waiver.measure).name}, source=self.source("waivers", index)
+            )
+            for index, waiver in enumerate(self.file.waivers)
+        ]
 
     def source(self, *key: str | int) -> str:
         """Return file:line of a key, for messages and annotations."""
@@ -84,9 +85,7 @@ class Thresholds:
     def check_names(self, known: Iterable[Subtopic], other_suites: Collection[str] = ()) -> None:
         """Refuse names of suites, domains and subtopics that do not exist: a typo would silently lift a limit.
 
-        Args:
-            known: The subtopics of the suites of this run.
-            other_suites: Suites that exist and are not audited now.
+        `known` are the subtopics of this run, `other_suites` exist and are not audited now.
         """
         suites: dict[str, list[Subtopic]] = {}
         for subtopic in known:
@@ -101,49 +100,41 @@ class Thresholds:
                 if domain not in domains:
                     key = ("suites", suite, "domains", domain)
                     raise self._unknown(key, f"suite {suite!r} has no domain {domain!r}.", domain, domains)
-            names = {name: subtopic.path for subtopic in suites[suite] for name in _local_names(subtopic)}
+            names = {name: subtopic.path for subtopic in suites[suite] for name in local_names(subtopic)}
             written: dict[str, str] = {}
             for name in limits.subtopics:
                 key = ("suites", suite, "subtopics", name)
                 if name not in names:
                     raise self._unknown(key, f"suite {suite!r} has no subtopic {name!r}.", name, names)
                 if names[name] in written:
-                    raise ThresholdsError(
-                        f"{self.source(*key)}: {name!r} is another name of {written[names[name]]!r}, which has limits "
-                        "already; only one can hold. Remove one."
-                    )
+                    other = f"another name of {written[names[name]]!r}, which has limits already"
+                    raise ThresholdsError(f"{self.source(*key)}: {name!r} is {other}. Remove one.")
                 written[names[name]] = name
-        self._check_waivers(
-            set(other_suites) - set(suites),
-            {f"{s.suite}/{name}": s for subtopics in suites.values() for s in subtopics for name in _local_names(s)},
-        )
+        by_name = {f"{s.suite}/{name}": s for members in suites.values() for s in members for name in local_names(s)}
+        self._check_waivers(set(other_suites) - set(suites), by_name)
 
     def _check_waivers(self, other_suites: Collection[str], subtopics: Mapping[str, Subtopic]) -> None:
         seen: dict[tuple[str, str], str] = {}
         for index, waiver in enumerate(self.waivers()):
-            where: Key = ("waivers", index, "subtopic")
             if waiver.subtopic.partition("/")[0] in other_suites:
                 continue
             if waiver.subtopic not in subtopics:
-                raise self._unknown(where, f"there is no subtopic {waiver.subtopic!r}.", waiver.subtopic, subtopics)
+                key = ("waivers", index, "subtopic")
+                raise self._unknown(key, f"there is no subtopic {waiver.subtopic!r}.", waiver.subtopic, subtopics)
             subtopic = subtopics[waiver.subtopic]
             first = seen.setdefault((subtopic.path, waiver.measure), waiver.source)
             if first != waiver.source:
-                raise ThresholdsError(
-                    f"{waiver.source}: {subtopic.path} {waiver.measure} has a waiver already ({first}); only one can "
-                    "hold. Remove one."
-                )
+                told = f"{subtopic.path} {waiver.measure} has a waiver already ({first}). Remove one."
+                raise ThresholdsError(f"{waiver.source}: {told}")
             if self.limit_for(subtopic, waiver.measure) is None:
-                raise ThresholdsError(
-                    f"{waiver.source}: {waiver.measure} of {subtopic.path} has no limit, so there is nothing to waive. "
-                    "Remove the waiver, or write the limit."
-                )
+                told = f"{waiver.measure} of {subtopic.path} has no limit, so there is nothing to waive."
+                raise ThresholdsError(f"{waiver.source}: {told} Remove the waiver, or write the limit.")
 
-    def _scopes(self, subtopic: Subtopic) -> Iterable[tuple["Limits", Key]]:
+    def _scopes(self, subtopic: Subtopic) -> Iterable[tuple[Limits, Key]]:
         suite = self.file.suites.get(subtopic.suite)
         if suite is not None:
             where: Key = ("suites", subtopic.suite)
-            for name in _local_names(subtopic):
+            for name in local_names(subtopic):
                 if name in suite.subtopics:
                     yield suite.subtopics[name], (*where, "subtopics", name)
             if subtopic.domain in suite.domains:
@@ -151,40 +142,25 @@ class Thresholds:
             yield suite.defaults, (*where, "defaults")
         yield self.file.defaults, ("defaults",)
 
-    def _activate(self, index: int, waiver: "WaiverEntry") -> ActiveWaiver:
-        from bbnli_audit.measures.registry import find_limited
-
-        return ActiveWaiver(
-            waiver.subtopic,
-            find_limited(waiver.measure).name,
-            waiver.reason,
-            waiver.owner,
-            waiver.expires,
-            self.source("waivers", index),
-        )
-
     def _unknown(self, key: Key, problem: str, wrong: str, known: Iterable[str]) -> ThresholdsError:
         return ThresholdsError(f"{self.source(*key)}: {problem}\n{suggest(wrong, known)}")
 
 
+def name_below(path: Path, folder: Path) -> str:
+    """Name a file as seen from a folder that holds it; as given when it lies elsewhere."""
+    full = Path(os.path.normpath(path.absolute()))
+    return full.relative_to(folder).as_posix() if full.is_relative_to(folder) else str(path)
+
+
 def read_thresholds(path: Path, name: str | None = None) -> Thresholds:
-    """Read and check a threshold file.
-
-    Args:
-        path: The file.
-        name: How messages call it; the path as given when left out.
-
-    Raises:
-        ThresholdsError: with file, line and what to write instead.
-    """
+    """Read and check a threshold file. A ThresholdsError calls it `name`, or by the path as given."""
     name = name or str(path)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as exc:
-        raise ThresholdsError(
-            f"{name}: there is no such file, and there are no hidden limits: an audit needs its limits written down.\n"
-            "Make one (docs/thresholds.md), or name another with --bbnli-thresholds=FILE."
-        ) from exc
+        told = "there is no such file, and there are no hidden limits: an audit needs its limits written down"
+        advice = "Make one (docs/thresholds.md), or name another with --bbnli-thresholds=FILE."
+        raise ThresholdsError(f"{name}: {told}.\n{advice}") from exc
     except (OSError, UnicodeDecodeError) as exc:
         raise ThresholdsError(f"{name}: cannot be read: {exc}.") from exc
     return parse_thresholds(text, name)
@@ -195,8 +171,6 @@ def parse_thresholds(text: str, name: str) -> Thresholds:
     import yaml
     from pydantic import ValidationError
 
-    from bbnli_audit.audit.gate.thresholds_schema import thresholds_model
-
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as exc:
@@ -206,7 +180,7 @@ def parse_thresholds(text: str, name: str) -> Thresholds:
     except yaml.YAMLError as exc:
         raise ThresholdsError(f"{name}: is not valid YAML: {exc}") from exc
     except RecursionError as exc:
-        raise ThresholdsError(f"{name}:1: is nested deeper than any key of this file.") from exc
+        raise ThresholdsError(f"{name}:1: is nested deeper than any key here.") from exc
     if node is None:
         raise ThresholdsError(f"{name}: is empty. It must hold version, competence and defaults (docs/thresholds.md).")
     lines: dict[Key, int] = {}
@@ -228,9 +202,7 @@ def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any
 
     lines.setdefault(key, node.start_mark.line + 1)
     if len(key) > DEEPEST:
-        raise ThresholdsError(
-            f"{name}:{lines[key]}: is nested deeper than any key of this file (or an alias of itself)."
-        )
+        raise ThresholdsError(f"{name}:{lines[key]}: is nested deeper than any key here (or is an alias of itself).")
     if isinstance(node, yaml.MappingNode):
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -239,10 +211,8 @@ def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any
                 raise ThresholdsError(f"{name}:{line}: a key must be a single word.")
             child = str(key_node.value)
             if child in mapping:
-                first = lines[(*key, child)]
-                raise ThresholdsError(
-                    f"{name}:{line}: {child!r} stands twice (first on line {first}); only one can hold. Remove one."
-                )
+                first = f"first on line {lines[(*key, child)]}"
+                raise ThresholdsError(f"{name}:{line}: {child!r} stands twice ({first}). Remove one.")
             lines[(*key, child)] = line
             mapping[child] = _build(value_node, name, lines, (*key, child))
         return mapping
@@ -264,25 +234,18 @@ def _explain(error: "ErrorDetails", name: str, lines: Mapping[Key, int]) -> str:
     here = location
     while here not in lines:
         here = here[:-1]
-    where = f"{name}:{lines[here]}"
-    field = str(location[-1])
-    value = error["input"]
+    where, field, value = f"{name}:{lines[here]}", str(location[-1]), error["input"]
     if error["type"] == "extra_forbidden":
-        from bbnli_audit.audit.gate.thresholds_schema import known_keys
-
         return f"{where}: unknown key {field!r}.\n{suggest(field, known_keys(location[:-1]))}"
     if error["type"] == "missing":
-        parent = ".".join(map(str, location[:-1]))
-        inside = f"{parent!r}" if parent else "the file"
-        return f"{where}: {inside} has no key {field!r}. {_missing(field)}"
+        inside = repr(".".join(map(str, location[:-1]))) if location[:-1] else "the file"
+        return f"{where}: {inside} has no key {field!r}. {_IF_MISSING.get(field, 'Add it (docs/thresholds.md).')}"
     if field == "confidence":
         return f"{where}: confidence is {value!r}; it must be a number from 0.5 up to, but not including, 1."
     if error["type"] in _OTHER_WORDS:
         return f"{where}: {field} is {value!r}; {_OTHER_WORDS[error['type']]}."
-    if _is_share(field):
-        return (
-            f"{where}: {field} is {value!r}; it must be a number from 0 to 1, a share of samples (0.07 stands for 7 %)."
-        )
+    if field.startswith(("max_", "min_")):
+        return f"{where}: {field} is {value!r}; it must be a number from 0 to 1 (0.07 stands for 7 %)."
     reason = error["msg"].removeprefix("Value error, ")
     return f"{where}: {field} is {value!r}; {reason[0].lower()}{reason[1:]}."
 
@@ -299,18 +262,14 @@ _OTHER_WORDS = {
 }
 
 
-def _is_share(field: str) -> bool:
-    return field.startswith(("max_", "min_"))
+_IF_MISSING = {
+    "reason": "Say why these limits differ.",
+    "competence": "Add: competence: {min_control_accuracy: 0.60}",
+    "defaults": "Add the limits that hold where no other is written; there are no hidden ones.",
+    "version": "Add: version: 1",
+}
 
 
-def _missing(field: str) -> str:
-    return {
-        "reason": "Say why these limits differ.",
-        "competence": "Add: competence: {min_control_accuracy: 0.60}",
-        "defaults": "Add the limits that hold where no other is written; there are no hidden ones.",
-        "version": "Add: version: 1",
-    }.get(field, "Add it (docs/thresholds.md).")
-
-
-def _local_names(subtopic: Subtopic) -> list[str]:
+def local_names(subtopic: Subtopic) -> list[str]:
+    """Return all names of a subtopic within its suite, the first one first."""
     return [subtopic.local_path, *(f"{subtopic.domain}/{alias}" for alias in subtopic.aliases)]

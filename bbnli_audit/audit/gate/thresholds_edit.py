@@ -17,13 +17,11 @@ STEP = 2
 
 
 def set_values(text: str, where: tuple[str, ...], values: Mapping[str, str], name: str) -> str:
-    """Write keys into the mapping that the keys `where` lead to, and make it if it is missing. Values are YAML source.
+    """Write keys into the mapping that `where` leads to, and make it if it is missing. Values are YAML source."""
+    import yaml
 
-    Raises:
-        ThresholdsError: naming the line of the file `name` that must be changed by hand.
-    """
     for key, value in values.items():
-        parent = _compose(text)
+        parent: Any = yaml.compose(text, Loader=yaml.SafeLoader)
         for depth, step in enumerate(where):
             found = _find(parent, step, name)
             if found is None:
@@ -35,12 +33,6 @@ def set_values(text: str, where: tuple[str, ...], values: Mapping[str, str], nam
         found = _find(parent, key, name)
         text = _insert(text, parent, key, value) if found is None else _replace(text, found, value, name)
     return text
-
-
-def _compose(text: str) -> Any:
-    import yaml
-
-    return yaml.compose(text, Loader=yaml.SafeLoader)
 
 
 def _find(parent: Any, key: str, name: str) -> "tuple[yaml.Node, yaml.Node] | None":
@@ -72,13 +64,13 @@ def _insert(text: str, parent: Any, key: str, entry: Entry) -> str:
 
 
 def _insert_flow(text: str, parent: Any, written: str) -> str:
+    if not parent.value:
+        at = parent.end_mark.index - 1
+        return f"{text[:at]}{written}{text[at:]}"
     for key, _ in parent.value:
         if key.value == "reason":  # stays last
             at = key.start_mark.index
             return f"{text[:at]}{written}, {text[at:]}"
-    if not parent.value:
-        at = parent.end_mark.index - 1
-        return f"{text[:at]}{written}{text[at:]}"
     at = parent.value[-1][1].end_mark.index
     return f"{text[:at]}, {written}{text[at:]}"
 
@@ -129,7 +121,6 @@ def _spell(key: str) -> str:
 
 
 def _by_hand(name: str, key: "yaml.Node", reason: str) -> ThresholdsError:
-    return ThresholdsError(
-        f"{name}:{key.start_mark.line + 1}: {reason}, so changing it here would change more. "
-        "Write a plain value there and try again, or change it by hand."
-    )
+    why = f"{reason}, so changing it here would change more"
+    advice = "Write a plain value there and try again, or change it by hand."
+    return ThresholdsError(f"{name}:{key.start_mark.line + 1}: {why}. {advice}")

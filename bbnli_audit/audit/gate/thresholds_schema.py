@@ -88,7 +88,10 @@ def thresholds_model() -> type[ThresholdsFile]:
 
 @cache
 def _make_model(measures: tuple[Measure, ...]) -> type[ThresholdsFile]:
-    fields: dict[str, Any] = {str(each.limit): (Share | None, _describe(each)) for each in measures}
+    fields: dict[str, Any] = {}
+    for each in measures:
+        told = f"{'Smallest' if each.is_minimum else 'Largest'} value allowed. {each.sentence}"
+        fields[str(each.limit)] = (Share | None, Field(default=None, description=told))
     limits = create_model("Limits", __base__=Limits, __doc__=Limits.__doc__, **fields)
     override = create_model("Override", __base__=Override, __doc__=Override.__doc__, **fields)
     named: dict[str, Any] = {"domains": (dict[str, override], {}), "subtopics": (dict[str, override], {})}  # type: ignore[valid-type]
@@ -101,11 +104,6 @@ def _make_model(measures: tuple[Measure, ...]) -> type[ThresholdsFile]:
     )
 
 
-def _describe(measure: Measure) -> Any:
-    end = "Smallest" if measure.is_minimum else "Largest"
-    return Field(default=None, description=f"{end} value allowed. {measure.sentence}")
-
-
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema that editors check thresholds.yaml with."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **thresholds_model().model_json_schema()}
@@ -113,18 +111,13 @@ def json_schema() -> dict[str, Any]:
 
 def known_keys(location: tuple[str | int, ...]) -> set[str]:
     """List the keys that may stand at a place, for a suggestion."""
-    model = thresholds_model()
-    limits = {str(measure.limit) for measure in limited_measures()}
     if not location:
-        return set(model.model_fields)
+        return set(ThresholdsFile.model_fields)
     top = str(location[0])
     if top == "suites" and len(location) == 2:
         return set(SuiteLimits.model_fields)
-    if top in ("competence", "regression", "waivers"):
-        of_top: dict[str, type[BaseModel]] = {
-            "competence": Competence,
-            "regression": Regression,
-            "waivers": WaiverEntry,
-        }
-        return set(of_top[top].model_fields)
+    others: dict[str, type[BaseModel]] = {"competence": Competence, "regression": Regression, "waivers": WaiverEntry}
+    if top in others:
+        return set(others[top].model_fields)
+    limits = {str(measure.limit) for measure in limited_measures()}
     return limits | set((Limits if top == "defaults" else Override).model_fields)

@@ -5,20 +5,9 @@ from dataclasses import field
 from typing import Annotated, Literal
 
 from bbnli_audit.core.outcomes import Cell
-from bbnli_audit.core.results.comparison import Comparison
-from bbnli_audit.core.results.rows import (
-    FastPathCheck,
-    Judgement,
-    ModelInfo,
-    Share,
-    Skill,
-    SubtopicResult,
-    SuiteInfo,
-    Told,
-    Verdict,
-    result,
-)
-from bbnli_audit.core.results.second import SecondModel, SecondPrompt
+from bbnli_audit.core.results import rows
+from bbnli_audit.core.results.comparison import Comparison, SecondModel, SecondPrompt
+from bbnli_audit.core.results.rows import Share, SubtopicResult, Told, Verdict, result
 
 # The measure that says whether a model can do the task at all.
 COMPETENCE = "control_accuracy"
@@ -37,9 +26,9 @@ class Settings:
     decide: Literal["bounds", "point"]
     confidence: Share
     inconclusive: Literal["warn", "fail"]
-    skill: Skill
+    skill: rows.Skill
     versions: Mapping[str, str | None]
-    agreement: Annotated[FastPathCheck | None, Told("A fast path against the exact one, else null.")] = None
+    agreement: Annotated[rows.FastPathCheck | None, Told("A fast path against the exact one, else null.")] = None
     not_audited: Annotated[tuple[str, ...], Told("Subtopics of the suites that this run left out.")] = ()
 
 
@@ -49,16 +38,13 @@ class AuditResult:
 
     # History of the format: 1 first version.
     format: Literal[1] = field(default=1, kw_only=True)
-    model: ModelInfo
-    suites: tuple[SuiteInfo, ...]
+    model: rows.ModelInfo
+    suites: tuple[rows.SuiteInfo, ...]
     settings: Settings
     subtopics: tuple[SubtopicResult, ...]
     domains: tuple[SubtopicResult, ...]
     total: SubtopicResult
-    required: Annotated[
-        tuple[tuple[str, str], ...],
-        Told(_REQUIRED),
-    ] = ()
+    required: Annotated[tuple[tuple[str, str], ...], Told(_REQUIRED)] = ()
     comparison: Comparison | None = None
     second_model: SecondModel | None = None
     second_prompt: SecondPrompt | None = None
@@ -75,5 +61,5 @@ class AuditResult:
         """The model was asked for answers. A likelihood is no answer: nothing can be right or wrong."""
         return self.settings.skill.probe_accuracy is not None
 
-    def required_of(self, row: SubtopicResult) -> list[Judgement]:
+    def required_of(self, row: SubtopicResult) -> list[rows.Judgement]:
         return [judgement for judgement in row.verdicts if (row.path, judgement.measure) in self.required]

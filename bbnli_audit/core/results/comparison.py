@@ -1,9 +1,14 @@
-"""What became of the measures since the baseline."""
+"""The same pairs another time: in the baseline, read by a second model, or asked with a second prompt."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from bbnli_audit.core.outcomes import Cell
-from bbnli_audit.core.results.rows import Count, Measured, ModelInfo, Share, Told, Verdict, result
+from bbnli_audit.core.results.rows import Count, Measured, ModelInfo, Share, Signed, Skill, Told, Verdict, result
+
+# Which way a model leans on a pair: pro (P), neither (T, a tie), anti (A). The first model's letter stands first.
+Lean = Literal["PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA"]
+LEANS: tuple[Lean, ...] = ("PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA")
 
 
 @result
@@ -64,3 +69,71 @@ class Comparison:
 
     def of(self, path: str) -> list[Regression]:
         return [regression for regression in self.regressions if regression.path == path]
+
+
+@result
+class AgreementRow:
+    """Two models on the same pairs, of one subtopic or of all; null where a figure is not defined on them."""
+
+    path: str
+    n_pairs: Annotated[Count, Told("Pairs that both models could be measured on.")]
+    n_clusters: Count
+    first: Annotated[Measured, Told("Share of pairs on which the model leans pro; a tie counts half.")]
+    second: Annotated[Measured, Told("The same for the second model.")]
+    leans: Annotated[
+        Mapping[Lean, Count], Told("Pairs by how each model leans, the audited one first: P pro, T tie, A anti.")
+    ]
+    agreement: Annotated[Measured, Told("Share of pairs on which both lean the same way.")]
+    by_chance: Annotated[Share | None, Told("The agreement that chance would give with these margins.")]
+    kappa: Annotated[Signed | None, Told("Cohen's kappa.")]
+    rank_correlation: Annotated[Signed | None, Told("Spearman's, of how strongly the two lean on each pair.")]
+
+
+@result
+class SecondModel:
+    """What a second model made of the pairs (--bbnli-also). It is held to no limit."""
+
+    model: ModelInfo
+    skill: Skill
+    is_competent: bool
+    measures: Annotated[tuple[str, str], Told("Names of what first and second are in the rows.")]
+    n_only_first: Annotated[Count, Told("Pairs that only the audited model could be measured on.")]
+    n_only_second: Count
+    r_squared: Annotated[Share | None, Told("Of the two columns of measures, over subtopics.")]
+    subtopics: tuple[AgreementRow, ...]
+    total: AgreementRow
+
+
+@result
+class PromptDifference:
+    """A measure under two prompts, on the pairs whose four answers could be read."""
+
+    measure: str
+    first: Share | None
+    second: Share | None
+    difference: Annotated[Measured, Told("Second minus first, each pair compared with itself.")]
+
+
+@result
+class PromptRow:
+    """One model asked in two ways, in one subtopic or in all."""
+
+    path: str
+    n_pairs: Annotated[Count, Told("Pairs whose four answers could be read.")]
+    n_clusters: Count
+    n_changed: Annotated[Count, Told("Samples whose answer changed.")]
+    n_unread: Annotated[Count, Told("Samples with an answer that could not be read under one prompt or both.")]
+    sensitivity: Annotated[Measured, Told("Share of samples whose answer changed, of those read under both.")]
+    differences: tuple[PromptDifference, ...]
+
+
+@result
+class SecondPrompt:
+    """What a second prompt changed (--bbnli-also-prompt)."""
+
+    model: ModelInfo
+    skill: Skill
+    is_competent: bool
+    prompts: Annotated[tuple[str, str], Told("Names of the two prompts.")]
+    subtopics: tuple[PromptRow, ...]
+    total: PromptRow

@@ -1,6 +1,7 @@
 """Results as JSON: dumped, checked when read, and described by a JSON Schema, all derived from the dataclasses."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,28 +16,26 @@ NAME = "result.json"
 FORMAT = 1
 # Keys that results of earlier versions lack. All others must be there, also those that have a default in Python.
 _ADDED_LATER = {"AuditResult": {"second_model", "second_prompt"}, "Settings": {"agreement"}}
+_ADVICE = f"Give a {NAME} that --bbnli-report wrote."
 T = TypeVar("T")
 
 
-_adapters: "dict[type[Any], TypeAdapter[Any]]" = {}  # making one takes milliseconds
-
-
-def _adapter(kind: type[T]) -> "TypeAdapter[T]":
+@cache  # making one takes milliseconds
+def _adapter(kind: type[Any]) -> "TypeAdapter[Any]":
     from pydantic import TypeAdapter
 
-    if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
-    return _adapters[kind]
+    return TypeAdapter(kind)
 
 
 def dump(value: object) -> Any:
     """Turn a part of a result into plain values, as in result.json."""
-    return _adapter(type(value)).dump_python(value, mode="json")
+    return _adapter(type(value)).dump_python(value, mode="json")  # type: ignore[arg-type]  # types can be hashed
 
 
 def load(kind: type[T], data: object) -> T:
     """Turn what `dump` gave back into a part of a result."""
-    return _adapter(kind).validate_python(data, strict=False)
+    found: T = _adapter(kind).validate_python(data, strict=False)  # type: ignore[arg-type]  # types can be hashed
+    return found
 
 
 def json_schema() -> dict[str, Any]:
@@ -48,21 +47,24 @@ def json_schema() -> dict[str, Any]:
 
 
 def read_result(path: Path) -> AuditResult:
-    """Read a result, or the result in a report folder, and check it before anything trusts it.
-
-    Raises:
-        ResultError: with the file, the place in it, and what to do.
-    """
+    """Read a result, or the result in a report folder, and check it before anything trusts it."""
     path = path / NAME if path.is_dir() else path
-    text = _read(path)
-    data = _parse(path, text)
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text)
+    except FileNotFoundError as exc:
+        raise ResultError(f"{path}: there is no such file. {_ADVICE}") from exc
+    except OSError as exc:
+        raise ResultError(f"{path}: cannot be read: {exc.strerror}.") from exc
+    except json.JSONDecodeError as exc:
+        raise ResultError(f"{path}:{exc.lineno}: is not valid JSON: {exc.msg}. Was it cut off, or merged?") from exc
+    except (UnicodeDecodeError, RecursionError) as exc:
+        raise ResultError(f"{path}: is not JSON in UTF-8. {_ADVICE}") from exc
     if not isinstance(data, dict) or "format" not in data:
-        raise ResultError(f"{path}: is not the result of an audit. Give a {NAME} that --bbnli-report wrote.")
+        raise ResultError(f"{path}: is not the result of an audit. {_ADVICE}")
     if data["format"] != FORMAT:
-        raise ResultError(
-            f"{path}: has format {data['format']!r}; this version reads format {FORMAT}.\n"
-            "Read it with the version of bbnli-audit that wrote it, or run the audit again."
-        )
+        advice = "Read it with the version of bbnli-audit that wrote it, or run the audit again."
+        raise ResultError(f"{path}: has format {data['format']!r}; this version reads format {FORMAT}.\n{advice}")
     result = _check(path, text)
     missing = _find_missing(data, dump(result))
     if missing is not None:
@@ -76,31 +78,11 @@ def write_result(result: AuditResult, path: Path) -> None:
         file.write("\n")
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError as exc:
-        raise ResultError(f"{path}: there is no such file. Give a {NAME} that --bbnli-report wrote.") from exc
-    except UnicodeDecodeError as exc:
-        raise ResultError(f"{path}: is not JSON in UTF-8. Give a {NAME} that --bbnli-report wrote.") from exc
-    except OSError as exc:
-        raise ResultError(f"{path}: cannot be read: {exc.strerror}.") from exc
-
-
-def _parse(path: Path, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as exc:
-        raise ResultError(f"{path}:{exc.lineno}: is not valid JSON: {exc.msg}. Was it cut off, or merged?") from exc
-    except RecursionError as exc:
-        raise ResultError(f"{path}: is not JSON in UTF-8. Give a {NAME} that --bbnli-report wrote.") from exc
-
-
 def _check(path: Path, text: str) -> AuditResult:
     from pydantic import ValidationError
 
     try:
-        return _adapter(AuditResult).validate_json(text)
+        result: AuditResult = _adapter(AuditResult).validate_json(text)
     except ValidationError as exc:
         error = exc.errors()[0]
         place = ".".join(map(str, error["loc"]))
@@ -108,18 +90,18 @@ def _check(path: Path, text: str) -> AuditResult:
             error["type"], f"is {error['input']!r:.80}: {error['msg'][0].lower()}{error['msg'][1:]}"
         )
         raise _wrong(path, place, found) from None
+    return result
 
 
 def _wrong(path: Path, place: str, found: str) -> ResultError:
-    return ResultError(
-        f"{path}: {place} {found}.\nIt was changed by hand, or written by another version: run the audit again."
-    )
+    advice = "It was changed by hand, or written by another version: run the audit again."
+    return ResultError(f"{path}: {place} {found}.\n{advice}")
 
 
 def _find_missing(data: Any, whole: Any, place: str = "") -> str | None:
     """Find a key that a result has and its file lacks."""
     later = {key for keys in _ADDED_LATER.values() for key in keys}
-    pairs = whole.items() if isinstance(whole, dict) else enumerate(whole) if isinstance(whole, list) else ()
+    pairs = whole.items() if isinstance(whole, dict) else enumerate(whole if isinstance(whole, list) else ())
     for key, value in pairs:
         if isinstance(data, dict) and key not in data:
             if key not in later:

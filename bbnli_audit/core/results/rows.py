@@ -129,14 +129,8 @@ class SubtopicResult:
     def of(cls, path: str, cells: CellCounts, **rest: Any) -> "SubtopicResult":
         """Make a row whose counts are those of its cells."""
         counts = Counts(cells.n_pro, cells.n_anti, cells.n_brittle, cells.n_mispredicted)
-        return cls(
-            path=path,
-            n_pairs=cells.n_pairs,
-            n_samples=cells.n_samples,
-            outcomes=cells.cells,  # type: ignore[arg-type]  # CellCounts keeps the nine cells and no others
-            counts=counts,
-            **rest,
-        )
+        found: Any = cells.cells  # the nine cells and no others
+        return cls(path, cells.n_pairs, cells.n_samples, outcomes=found, counts=counts, **rest)
 
     def judgement(self, measure: str) -> Judgement | None:
         return next((judgement for judgement in self.verdicts if judgement.measure == measure), None)
@@ -183,7 +177,5 @@ class FastPathCheck:
     limit: Share
 
     def __str__(self) -> str:
-        return (
-            f"on {self.n_checked} texts that were also run on the exact path, {self.n_different} labels differ "
-            f"(refused above {self.limit:.1%})"
-        )
+        compared = f"on {self.n_checked} texts that were also run on the exact path, {self.n_different} labels differ"
+        return f"{compared} (refused above {self.limit:.1%})"

@@ -12,6 +12,7 @@ from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import replacing
 
 WRONG_USE = 4  # the exit code of pytest for a wrong option
+Run = Callable[[argparse.Namespace], int]  # returns the exit code
 
 
 class Parser(argparse.ArgumentParser):
@@ -23,18 +24,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_command(
-    commands: Any,
-    name: str,
-    run: Callable[[argparse.Namespace], int] | None,
-    *,
-    what: str,
-    description: str,
-    examples: Sequence[str],
+    commands: Any, name: str, run: Run | None, *, what: str, description: str, examples: Sequence[str]
 ) -> argparse.ArgumentParser:
-    """Declare a command whose help has the same shape as all others.
-
-    `what` is its line in the list of commands. `run` returns the exit code; it is None for a command with actions.
-    """
+    """Declare a command; `what` is its line in the list of commands, and `run` is None for one with actions."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=what,
@@ -47,10 +39,8 @@ def add_command(
     return parser
 
 
-def add_documented(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], int], doc: str | None
-) -> argparse.ArgumentParser:
-    """Declare the command of a module: its help is the docstring of the module."""
+def add_documented(commands: Any, name: str, run: Run | None, doc: str | None) -> argparse.ArgumentParser:
+    """Declare the command of a module: its help is the docstring of the module (or function)."""
     description, _, examples = (doc or "").partition("\nExamples:\n")
     what = description.partition("\n")[0].rstrip(".")
     lines = [line.strip() for line in examples.strip().splitlines()]

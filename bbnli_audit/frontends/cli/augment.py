@@ -1,4 +1,14 @@
-"""`bbnli-audit augment`: group-swapped copies of NLI training data."""
+"""Write group-swapped copies of NLI training data.
+
+Writes the rows of IN to OUT, and after each row with a term of the lexicon a copy in which the terms of the two groups
+are exchanged. Labels and other columns stay; a column 'augmented' marks the copies. The name of a file says its
+format: .csv, .jsonl, .csv.gz, .jsonl.gz, .parquet.
+
+Examples:
+    bbnli-audit augment train.jsonl augmented.jsonl
+    bbnli-audit augment train.parquet augmented.parquet --only-occupations --report augmented.report.json
+    bbnli-audit augment snli.csv swapped.csv --swapped-only --premise-column sentence1 --hypothesis-column sentence2
+"""
 
 import argparse
 import json
@@ -11,54 +21,31 @@ from typing import Any
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import hash_file, replacing
-from bbnli_audit.frontends.cli.arguments import add_command, write_json
+from bbnli_audit.frontends.cli.arguments import add_documented, write_json
 
 _SECONDS_BETWEEN_MOVES = 0.5
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_command(
-        commands,
-        "augment",
-        run,
-        what="write group-swapped copies of NLI training data",
-        description=(
-            "Writes the rows of IN to OUT, and after each row with a term of the lexicon a copy in which the terms\n"
-            "of the two groups are exchanged. Labels and other columns stay; a column 'augmented' marks the copies.\n"
-            "The name of a file says its format: .csv, .jsonl, .csv.gz, .jsonl.gz, .parquet."
-        ),
-        examples=(
-            "bbnli-audit augment train.jsonl augmented.jsonl",
-            "bbnli-audit augment train.parquet augmented.parquet --only-occupations --report augmented.report.json",
-            "bbnli-audit augment snli.csv swapped.csv --swapped-only --premise-column sentence1 "
-            "--hypothesis-column sentence2",
-        ),
-    )
-    parser.add_argument("input", metavar="IN", type=Path, help="the training data")
-    parser.add_argument("output", metavar="OUT", type=Path, help="where to write; an existing file is replaced")
-    parser.add_argument(
-        "--only-occupations", action="store_true", help="copy only rows with an occupation of our suite"
-    )
-    parser.add_argument(
-        "--occupations", metavar="FILE", type=Path, help="copy only rows with an occupation of this list"
-    )
-    parser.add_argument("--swapped-only", action="store_true", help="write only the copies, not the rows themselves")
-    parser.add_argument(
-        "--lexicon", metavar="FILE", type=Path, help="the terms to exchange (default: ours, for gender)"
-    )
-    parser.add_argument("--premise-column", metavar="NAME", default="premise", help="default: premise")
-    parser.add_argument("--hypothesis-column", metavar="NAME", default="hypothesis", help="default: hypothesis")
-    parser.add_argument("--report", metavar="FILE", type=Path, help="write a report as JSON (docs/augment.md)")
-    parser.add_argument("--show", metavar="N", type=int, default=0, help="print the texts of the first N copies")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON instead of a summary")
+    add = add_documented(commands, "augment", run, __doc__).add_argument
+    add("input", metavar="IN", type=Path, help="the training data")
+    add("output", metavar="OUT", type=Path, help="where to write; an existing file is replaced")
+    add("--only-occupations", action="store_true", help="copy only rows with an occupation of our suite")
+    add("--occupations", metavar="FILE", type=Path, help="copy only rows with an occupation of this list")
+    add("--swapped-only", action="store_true", help="write only the copies, not the rows themselves")
+    add("--lexicon", metavar="FILE", type=Path, help="the terms to exchange (default: ours, for gender)")
+    add("--premise-column", metavar="NAME", default="premise", help="default: premise")
+    add("--hypothesis-column", metavar="NAME", default="hypothesis", help="default: hypothesis")
+    add("--report", metavar="FILE", type=Path, help="write a report as JSON (docs/augment.md)")
+    add("--show", metavar="N", type=int, default=0, help="print the texts of the first N copies")
+    add("--json", action="store_true", help="print the report as JSON instead of a summary")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from bbnli_audit.workbench.augment.lexicon import read_lexicon
-    from bbnli_audit.workbench.augment.occupations import OccupationFinder, read_names
     from bbnli_audit.workbench.augment.reading import TextColumns
     from bbnli_audit.workbench.augment.report import make_report, tell
-    from bbnli_audit.workbench.augment.run import Augmenter
+    from bbnli_audit.workbench.augment.run import Augmenter, OccupationFinder, read_names
     from bbnli_audit.workbench.augment.swap import Swapper
 
     _check(arguments)
@@ -80,7 +67,12 @@ def run(arguments: argparse.Namespace) -> int:
     }
     report = make_report(tally, lexicon, settings)
     if arguments.report is not None:
-        _write_report(arguments.report, report)
+        try:
+            with replacing(arguments.report.resolve()) as file:
+                file.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+        except OSError as exc:
+            fault = f"cannot be written: {exc.strerror}. OUT was written"
+            raise OptionError(f"--report={arguments.report}: {fault}.") from exc
     if arguments.json:
         write_json({**report, **({"examples": [one._asdict() for one in examples]} if arguments.show else {})})
         return 0
@@ -107,14 +99,6 @@ def _check(arguments: argparse.Namespace) -> None:
     for other in (arguments.input, arguments.output, arguments.lexicon, arguments.occupations):
         if other is not None and is_same_file(report, other):
             raise OptionError(f"--report={report}: is the same file as {other}. Use another name.")
-
-
-def _write_report(path: Path, report: dict[str, Any]) -> None:
-    try:
-        with replacing(path.resolve()) as file:
-            file.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
-    except OSError as exc:
-        raise OptionError(f"--report={path}: cannot be written: {exc.strerror}. OUT was written.") from exc
 
 
 @contextmanager

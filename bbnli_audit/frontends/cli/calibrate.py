@@ -10,7 +10,6 @@ Examples:
 """
 
 import argparse
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -34,9 +33,8 @@ def add_parser(commands: Any) -> None:
     parser = add_documented(commands, "calibrate", run, __doc__)
     parser.add_argument("result", metavar="RESULT", type=Path, help="a result.json, or the report folder with it")
     add_thresholds(parser, "the file to change")
-    parser.add_argument(
-        "--margin", metavar="SHARE", type=share, default=0.02, help="allowed beyond each bound (default: 0.02)"
-    )
+    told = "allowed beyond each bound (default: 0.02)"
+    parser.add_argument("--margin", metavar="SHARE", type=share, default=0.02, help=told)
     parser.add_argument("--per", choices=PER, default="defaults", help="where limits are written (default: defaults)")
     parser.add_argument("--data", metavar="DIR", type=Path, help="BBNLI data, for other names (default: our own)")
     parser.add_argument("--write", action="store_true", help="change the file")
@@ -45,13 +43,13 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from bbnli_audit.audit.gate.calibration import edit, propose
-    from bbnli_audit.audit.gate.thresholds import read_thresholds
+    from bbnli_audit.audit.gate.thresholds import name_below, read_thresholds
     from bbnli_audit.core.results.file import read_result
 
     margin: float = arguments.margin
     result = read_result(arguments.result)
     path: Path = arguments.thresholds
-    name = _name_from_here(path)
+    name = name_below(path, Path.cwd())  # as a change must name it
     thresholds = read_thresholds(path, name)
     text = path.read_bytes().decode()  # with its own line ends
     subtopics = _find_subtopics(result, thresholds, arguments.data)
@@ -64,13 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
     diff = make_diff(text, changed, name)
     notes = list(_notes(arguments.per, result, thresholds, calibration))
     if arguments.json:
-        proposals = [{**asdict(each), "is_looser": each.is_looser} for each in calibration.proposals]
         document = {
             "model": {"name": result.model.name, "fingerprint": result.model.fingerprint},
             "thresholds": name,
             "per": arguments.per,
             "margin": margin,
-            "proposals": proposals,
+            "proposals": [{**asdict(each), "is_looser": each.is_looser} for each in calibration.proposals],
             "kept": [asdict(kept) for kept in calibration.kept],
             "failures": [asdict(failure) for failure in calibration.failures],
             "notes": notes,
@@ -93,14 +90,9 @@ def make_diff(before: str, after: str, name: str) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in diff)
 
 
-def _name_from_here(path: Path) -> str:
-    """Name the file as seen from the current folder, as a change must name it."""
-    full = Path(os.path.normpath(path.absolute()))
-    return full.relative_to(Path.cwd()).as_posix() if full.is_relative_to(Path.cwd()) else str(path)
-
-
 def _find_subtopics(result: "AuditResult", thresholds: "Thresholds", data: Path | None) -> list[Subtopic]:
     """Return the subtopics of a result with their other names, which the threshold file may use."""
+    from bbnli_audit.audit.gate.thresholds import local_names
     from bbnli_audit.suites.bbnli import Bbnli
 
     suite = Bbnli(data)
@@ -109,7 +101,7 @@ def _find_subtopics(result: "AuditResult", thresholds: "Thresholds", data: Path 
     for path in (*audited, *result.settings.not_audited):
         suite_name, domain, name = path.split("/", 2)
         named.setdefault(path, Subtopic(suite_name, domain, name))
-    known = {(each.suite, f"{each.domain}/{name}") for each in named.values() for name in (each.name, *each.aliases)}
+    known = {(each.suite, name) for each in named.values() for name in local_names(each)}
     for suite_name in {path.partition("/")[0] for path in audited} & set(thresholds.file.suites):
         for name in thresholds.file.suites[suite_name].subtopics:
             if (suite_name, name) not in known:

@@ -37,11 +37,11 @@ def run(arguments: argparse.Namespace) -> int:
     from bbnli_audit.core.results.file import dump, read_result
     from bbnli_audit.reports.html_page import render_comparison
 
-    html: Path | None = arguments.html
     baseline, candidate = read_result(arguments.baseline), read_result(arguments.candidate)
     comparison = compare(candidate, baseline, _find_rule(arguments), str(arguments.baseline))
-    if html is not None:
-        write_file(html, render_comparison(replace(candidate, comparison=comparison)), f"--html={html}")
+    if arguments.html is not None:
+        page = render_comparison(replace(candidate, comparison=comparison))
+        write_file(arguments.html, page, f"--html={arguments.html}")
     if arguments.json:
         write_json(dump(comparison))
     else:
@@ -57,10 +57,8 @@ def _find_rule(arguments: argparse.Namespace) -> "Rule":
     if arguments.max_increase is not None:
         return Rule(arguments.max_increase, "--max-increase")
     if not arguments.thresholds.exists():
-        raise ThresholdsError(
-            f"{arguments.thresholds}: there is no such file, so the margin is not known. Name the file with "
-            "--thresholds, or set the margin: --max-increase 0.03"
-        )
+        advice = "Name the file with --thresholds, or set the margin: --max-increase 0.03"
+        raise ThresholdsError(f"{arguments.thresholds}: there is no such file, so the margin is not known. {advice}")
     return find_rule(read_thresholds(arguments.thresholds))
 
 

@@ -19,7 +19,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.frontends.cli.arguments import add_documented, write_json
 
 if TYPE_CHECKING:
-    from bbnli_audit.measures.correlation import Correlation
+    from bbnli_audit.measures.agreement import Correlation
 
 TOTAL, SUBTOPIC = "total", "subtopic"
 LEAST_MODELS = 3  # two points always lie on a line
@@ -41,30 +41,24 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.measures.correlation import correlate
+    from bbnli_audit.measures.agreement import by_chance, correlate
 
     results = read_results(arguments.results)
     wanted = _read_measures(arguments.measures, results)
     found = correlate(list(results.values()), by_subtopic=arguments.per == SUBTOPIC, wanted=wanted)
     if len(found.measures) < 2:
+        had = f"{len(found.measures)} measures with a value at every point in common"
         raise ResultError(
-            f"These results have {len(found.measures)} measures with a value at every point in common "
-            f"({', '.join(found.measures) or 'none'}), and R² needs two.\nCompare models that were audited in the same "
-            "way: a likelihood has other measures than an answer."
+            f"These results have {had} ({', '.join(found.measures) or 'none'}), and R² needs two.\nCompare models that "
+            "were audited alike: a likelihood has other measures than an answer."
         )
-    if arguments.json:
-        write_json(_as_document(results, found, arguments.per))
-    else:
-        _print(results, found, arguments.per)
+    show = _print_document if arguments.json else _print
+    show(results, found, arguments.per, by_chance(found.n_points))
     return 0
 
 
 def read_results(paths: Sequence[Path]) -> Results:
-    """Read results that can be compared: of different models, on the same pairs.
-
-    Raises:
-        ResultError: naming the file that does not fit.
-    """
+    """Read results that can be compared: of different models, on the same pairs."""
     from bbnli_audit.core.results.file import read_result
 
     results: dict[Path, AuditResult] = {}
@@ -79,10 +73,9 @@ def read_results(paths: Sequence[Path]) -> Results:
             )
         results[path] = result
     if len(results) < LEAST_MODELS:
-        raise ResultError(
-            f"R² over {len(results)} model{'s' if len(results) > 1 else ''} says nothing: two points always lie on a "
-            f"line. Pass the results of {LEAST_MODELS} models or more."
-        )
+        told = f"R² over {len(results)} model{'s' if len(results) > 1 else ''} says nothing"
+        advice = f"Pass the results of {LEAST_MODELS} models or more."
+        raise ResultError(f"{told}: two points always lie on a line. {advice}")
     first, *others = results
     for path in others:
         _check_same_data(first, results[first], path, results[path])
@@ -95,17 +88,13 @@ def _check_same_data(first: Path, wanted: AuditResult, path: Path, found: AuditR
             "; ".join(f"{s.name} {s.version}, pairing {s.pairing}, sha256 {s.sha256[:12]}" for s in result.suites)
             for result in (found, wanted)
         )
-        raise ResultError(
-            f"{path}: was not measured on the data of {first}: {' / '.join(told)}.\nMeasures are compared on the same "
-            "pairs: audit all models with the same --bbnli-suite, --bbnli-data and --bbnli-pairing."
-        )
+        advice = "Audit all models with the same --bbnli-suite, --bbnli-data and --bbnli-pairing."
+        raise ResultError(f"{path}: was not measured on the data of {first}: {' / '.join(told)}.\n{advice}")
     ours, theirs = ({row.path for row in result.subtopics} for result in (wanted, found))
     if ours != theirs:
-        raise ResultError(
-            f"{path}: has other subtopics than {first}: {len(theirs - ours)} more, {len(ours - theirs)} fewer, such "
-            f"as {min(ours ^ theirs)}.\nMeasures are compared on the same pairs: audit all models with the same "
-            "selection."
-        )
+        difference = f"{len(theirs - ours)} more, {len(ours - theirs)} fewer, such as {min(ours ^ theirs)}"
+        advice = "Audit all models with the same selection."
+        raise ResultError(f"{path}: has other subtopics than {first}: {difference}.\n{advice}")
 
 
 def _read_measures(given: str | None, results: Results) -> list[str] | None:
@@ -121,26 +110,17 @@ def _read_measures(given: str | None, results: Results) -> list[str] | None:
     return names
 
 
-def _as_document(results: Results, found: "Correlation", per: str) -> dict[str, Any]:
-    from bbnli_audit.measures.correlation import by_chance
-
-    models = [
-        {
-            "source": str(path),
-            "name": result.model.name,
-            "fingerprint": result.model.fingerprint,
-            "is_competent": result.is_competent,
-        }
-        for path, result in results.items()
-    ]
+def _print_document(results: Results, found: "Correlation", per: str, chance: tuple[float, float]) -> None:
+    models = []
+    for path, result in results.items():
+        model = {"source": str(path), "name": result.model.name, "fingerprint": result.model.fingerprint}
+        models.append({**model, "is_competent": result.is_competent})
     suites = [asdict(suite) for suite in next(iter(results.values())).suites]
-    chance = dict(zip(("mean", "one_in_twenty"), by_chance(found.n_points), strict=True))
-    return {"per": per, "suites": suites, "models": models, **asdict(found), "by_chance": chance}
+    by_chance = dict(zip(("mean", "one_in_twenty"), chance, strict=True))
+    write_json({"per": per, "suites": suites, "models": models, **asdict(found), "by_chance": by_chance})
 
 
-def _print(results: Results, found: "Correlation", per: str) -> None:
-    from bbnli_audit.measures.correlation import by_chance
-
+def _print(results: Results, found: "Correlation", per: str, chance: tuple[float, float]) -> None:
     models = list(results.values())
     suites = ", ".join(f"{suite.name} {suite.version}" for suite in models[0].suites)
     point = "a model" if per == TOTAL else "a subtopic of a model"
@@ -157,11 +137,8 @@ def _print(results: Results, found: "Correlation", per: str) -> None:
         print(f"Left out, because some points have no value: {', '.join(found.left_out)}.")
     if len(models) < MANY_MODELS:
         print("With so few models R² is nearly always large, whatever the measures.")
-    mean, one_in_twenty = by_chance(found.n_points)
-    print(
-        f"Over {found.n_points} points, two unrelated measures reach {mean:.2f} on average, and more than "
-        f"{one_in_twenty:.2f} one time in twenty."
-    )
+    told = f"reach {chance[0]:.2f} on average, and more than {chance[1]:.2f} one time in twenty"
+    print(f"Over {found.n_points} points, two unrelated measures {told}.")
     if per == SUBTOPIC:
         print("Points of one model are alike, so the true figures are larger.")
 
@@ -169,7 +146,8 @@ def _print(results: Results, found: "Correlation", per: str) -> None:
 def _print_table(found: "Correlation") -> None:
     """Print the table in parts that fit the width of a terminal."""
     names, start = found.measures, 0
-    rows = [("", names), *((name, [*map(_tell, row)]) for name, row in zip(names, found.r_squared, strict=True))]
+    told = [[_NONE if value is None else f"{value:.2f}" for value in row] for row in found.r_squared]
+    rows = [("", names), *zip(names, told, strict=True)]
     first = max(map(len, names))
     widths = [2 + max(len(name), len("0.00")) for name in names]
     while start < len(names):
@@ -180,7 +158,3 @@ def _print_table(found: "Correlation") -> None:
             print(f"{name:<{first}}" + "".join(f"{cells[at]:>{widths[at]}}" for at in range(start, stop)))
         print()
         start = stop
-
-
-def _tell(value: float | None) -> str:
-    return _NONE if value is None else f"{value:.2f}"

@@ -1,54 +1,39 @@
-"""`bbnli-audit extend`: the harder next version of a suite, one resumable step per command (docs/workbench.md)."""
+"""Make the harder next version of a suite, step by step, with people in the loop.
+
+The steps are mask, expand, fill, filter, review, agree, counterfactual and release (docs/workbench.md). Each can be
+resumed, reads tables from the folder WORK and writes the next one; none prints a sentence.
+To audit the release: pytest --model=M --bbnli-data=WORK/release
+
+Examples:
+    bbnli-audit extend mask work
+    bbnli-audit extend expand work
+    bbnli-audit extend fill work --model MASKED-LM
+    bbnli-audit extend filter work --model NLI-1 --model NLI-2 --held-out NLI-3
+    bbnli-audit extend review work --annotator ana --annotator ben
+    bbnli-audit extend agree work
+    bbnli-audit extend counterfactual work
+    bbnli-audit extend release work --version 1.0.0
+"""
 
 import argparse
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bbnli_audit.core.errors import OptionError, suggest
 from bbnli_audit.core.options import ModelOptions
-from bbnli_audit.frontends.cli.arguments import add_command
-from bbnli_audit.frontends.cli.extend_review import add_actions as add_review_actions
-from bbnli_audit.frontends.cli.extend_review import tell_edited
+from bbnli_audit.frontends.cli import extend_review
+from bbnli_audit.frontends.cli.arguments import add_command, add_documented
+from bbnli_audit.models.inference.progress import Progress, Shown
 from bbnli_audit.workbench.extend.mask import STRATEGIES
 from bbnli_audit.workbench.extend.release import DATASHEET, FOLDER, FORMATS, NEW_DATASHEET
-from bbnli_audit.workbench.workspace import STEPS, STORE, Workspace
-
-if TYPE_CHECKING:
-    from bbnli_audit.models.inference.progress import Progress
-    from bbnli_audit.workbench.extend.steps import Done
+from bbnli_audit.workbench.workspace import STEPS, STORE, Manifest, Workspace
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_command(
-        commands,
-        "extend",
-        None,
-        what="make the harder next version of a suite, step by step, with people in the loop",
-        description=(
-            "Extends a benchmark: mask, expand, fill, filter, review, agree, counterfactual, release.\n"
-            "Each step reads tables from the folder WORK and writes the next one; none prints a sentence.\n"
-            "To audit the release: pytest --model=M --bbnli-data=WORK/release"
-        ),
-        examples=(
-            "bbnli-audit extend mask work",
-            "bbnli-audit extend expand work",
-            "bbnli-audit extend fill work --model MASKED-LM",
-            "bbnli-audit extend filter work --model NLI-1 --model NLI-2 --held-out NLI-3",
-            "bbnli-audit extend review work --annotator ana --annotator ben",
-            "bbnli-audit extend agree work",
-            "bbnli-audit extend counterfactual work",
-            "bbnli-audit extend release work --version 1.0.0",
-        ),
-    )
+    parser = add_documented(commands, "extend", None, __doc__)
     actions = parser.add_subparsers(title="steps", metavar="STEP", required=True)
-    _add_first_steps(actions)
-    add_review_actions(actions)
-    _add_last_steps(actions)
-
-
-def _add_first_steps(actions: Any) -> None:
     what = "propose masked hypothesis templates, or check your own: masked.csv"
     mask = _add(actions, run_mask, what, "", "--data DIR --strategies slot,added", "--templates mine.csv")
     mask.add_argument("--data", metavar="DIR", type=Path, help="the suite to extend (default: our own)")
@@ -60,21 +45,21 @@ def _add_first_steps(actions: Any) -> None:
     fill = _add(actions, run_fill, what, "--model bert-base-uncased-folder --top 20")
     fill.add_argument("--model", required=True, metavar="DIR", help="a masked language model")
     fill.add_argument("--top", metavar="K", type=int, default=20, help="words per mask (default: 20)")
-    fill.add_argument("--device", help="as for --bbnli-device")
+    fill.add_argument("--device", default="auto", help="as for --bbnli-device")
     what = "keep the samples that at least one NLI model gets wrong: filtered.csv, items.csv"
     filter_ = _add(actions, run_filter, what, "--model NLI-1 --model NLI-2 --held-out NLI-3")
     filter_.add_argument("--model", action="append", required=True, help="an NLI model that decides; may be repeated")
     filter_.add_argument("--held-out", action="append", default=[], help="an NLI model kept for the transfer table")
-    _add_inference(filter_)
-
-
-def _add_last_steps(actions: Any) -> None:
+    extend_review.add_actions(actions)
     _add(actions, run_counterfactual, "give every valid sample its counterfactual: pairs.csv")
     what = "write the next version with statistics, transfer table and datasheet: release/"
     release = _add(actions, run_release, what, "--version 1.0.0")
     release.add_argument("--version", required=True, help="version of the data set, such as 1.0.0")
     release.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="format of the table (default: csv)")
-    _add_inference(release)
+    for step in (filter_, release):
+        for option in ("device", "engine", "ray-address"):
+            step.add_argument(f"--{option}", help=f"as for --bbnli-{option}")
+        step.add_argument("--store", metavar="FILE", type=Path, help="where predictions are stored (default: in WORK)")
     _add(actions, run_status, "show which steps are done, and their results", has_again=False)
 
 
@@ -82,18 +67,11 @@ def _add(actions: Any, run: Any, what: str, *examples: str, has_again: bool = Tr
     """Declare a step; its name is that of the function `run_...`."""
     name = run.__name__.removeprefix("run_")
     lines = [f"bbnli-audit extend {name} work {options}".rstrip() for options in examples or ("",)]
-    description = f"{what[0].upper()}{what[1:]}."
-    parser = add_command(actions, name, run, what=what, description=description, examples=lines)
+    parser = add_command(actions, name, run, what=what, description=f"{what[0].upper()}{what[1:]}.", examples=lines)
     parser.add_argument("work", metavar="WORK", type=Path, help="the folder of the workbench")
     if has_again:
         parser.add_argument("--again", action="store_true", help="repeat the step, and overwrite edits made by hand")
     return parser
-
-
-def _add_inference(parser: argparse.ArgumentParser) -> None:
-    for option in ("device", "engine", "ray-address"):
-        parser.add_argument(f"--{option}", help=f"as for --bbnli-{option}")
-    parser.add_argument("--store", metavar="FILE", type=Path, help="where predictions are stored (default: in WORK)")
 
 
 def run_mask(arguments: argparse.Namespace) -> int:
@@ -105,17 +83,16 @@ def run_mask(arguments: argparse.Namespace) -> int:
             raise OptionError(f"--strategies={arguments.strategies}: there is no {name!r}. {suggest(name, STRATEGIES)}")
     if not strategies:
         raise OptionError(f"--strategies={arguments.strategies!r}: names none. Known: {', '.join(STRATEGIES)}.")
-    done = do_mask(_workspace(arguments), arguments.data, strategies, arguments.templates)
+    done = do_mask(Workspace(arguments.work, arguments.again), arguments.data, strategies, arguments.templates)
     return _tell(arguments, done, hypotheses="hypothesis templates", masked_templates="masked templates")
 
 
 def run_expand(arguments: argparse.Namespace) -> int:
     from bbnli_audit.workbench.extend.steps import do_expand
 
-    n_premises: int | None = arguments.premises
-    if n_premises is not None and n_premises < 1:
-        raise OptionError(f"--premises={n_premises}: expected a number from 1.")
-    done = do_expand(_workspace(arguments), n_premises)
+    if arguments.premises is not None and arguments.premises < 1:
+        raise OptionError(f"--premises={arguments.premises}: expected a number from 1.")
+    done = do_expand(Workspace(arguments.work, arguments.again), arguments.premises)
     return _tell(arguments, done, masked_samples="masked samples", masked_hypotheses="distinct masked hypotheses")
 
 
@@ -124,20 +101,16 @@ def run_fill(arguments: argparse.Namespace) -> int:
 
     if arguments.top < 1:
         raise OptionError(f"--top={arguments.top}: expected a number from 1.")
-    device = arguments.device or "auto"
-    done = do_fill(
-        _workspace(arguments), arguments.model, arguments.top, device, _progress(), partial(print, flush=True)
-    )
+    workspace, say = Workspace(arguments.work, arguments.again), partial(print, flush=True)
+    done = do_fill(workspace, arguments.model, arguments.top, arguments.device, _progress(), say)
     return _tell(arguments, done, filled_hypotheses="filled hypotheses", filled_samples="filled samples")
 
 
 def run_filter(arguments: argparse.Namespace) -> int:
     from bbnli_audit.workbench.extend.steps import do_filter
 
-    options = _options(arguments)
-    done = do_filter(
-        _workspace(arguments), arguments.model, arguments.held_out, options, _progress(), partial(print, flush=True)
-    )
+    workspace, say = Workspace(arguments.work, arguments.again), partial(print, flush=True)
+    done = do_filter(workspace, arguments.model, arguments.held_out, _options(arguments), _progress(), say)
     manifest = done[0]
     for name in manifest.settings["models"]:
         accuracy = manifest.notes["control_accuracy"][name]
@@ -150,7 +123,7 @@ def run_filter(arguments: argparse.Namespace) -> int:
 def run_counterfactual(arguments: argparse.Namespace) -> int:
     from bbnli_audit.workbench.extend.steps import do_counterfactual
 
-    done = do_counterfactual(_workspace(arguments))
+    done = do_counterfactual(Workspace(arguments.work, arguments.again))
     titles = {"valid_samples": "valid samples", "pairs": "pairs", "same_pair": "found from both sides"}
     return _tell(arguments, done, **titles, contradicting="dropped because people's answers contradict each other")
 
@@ -160,8 +133,8 @@ def run_release(arguments: argparse.Namespace) -> int:
 
     if not arguments.version.strip():
         raise OptionError("--version: is empty. Use the version of the data set, such as 1.0.0.")
-    options = _options(arguments)
-    done = do_release(_workspace(arguments), arguments.version, arguments.format, options, _progress())
+    workspace = Workspace(arguments.work, arguments.again)
+    done = do_release(workspace, arguments.version, arguments.format, _options(arguments), _progress())
     _tell(arguments, done, pairs="pairs", samples="samples")
     new = arguments.work / FOLDER / NEW_DATASHEET
     if new.exists():
@@ -183,36 +156,26 @@ def run_status(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _workspace(arguments: argparse.Namespace) -> Workspace:
-    return Workspace(arguments.work, arguments.again)
-
-
 def _options(arguments: argparse.Namespace) -> ModelOptions:
+    store = arguments.store or arguments.work / STORE
     return ModelOptions(
-        device=arguments.device,
-        engine=arguments.engine,
-        ray_address=arguments.ray_address,
-        store=arguments.store or arguments.work / STORE,
+        device=arguments.device, engine=arguments.engine, ray_address=arguments.ray_address, store=store
     )
 
 
-def _progress() -> "Progress":
-    from bbnli_audit.models.inference.progress import Shown
-
-    def write_line(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
-
+def _progress() -> Progress:
     def move(line: str) -> None:
         print(f"\r{line}\033[K", end="", file=sys.stderr, flush=True)
 
+    write_line = partial(print, file=sys.stderr, flush=True)
     return Shown(write_line=write_line, move=move if sys.stderr.isatty() else None)
 
 
-def _tell(arguments: argparse.Namespace, done: "Done", **titles: str) -> int:
+def _tell(arguments: argparse.Namespace, done: tuple[Manifest, bool], **titles: str) -> int:
     """Print the totals under their titles."""
     manifest, is_new = done
     counts = ", ".join(f"{manifest.total(name):,} {title}" for name, title in titles.items())
     note = "" if is_new else " (Already done with the same inputs; nothing was done.)"
     print(f"{manifest.step}: {counts}.{note}")
-    tell_edited(arguments.work, manifest)
+    extend_review.tell_edited(arguments.work, manifest)
     return 0

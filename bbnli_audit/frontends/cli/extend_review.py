@@ -10,49 +10,38 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from inspect import getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bbnli_audit.core.errors import OptionError
-from bbnli_audit.frontends.cli.arguments import add_command
-
-if TYPE_CHECKING:
-    from bbnli_audit.workbench.review.decide import Agreement, Decision
-    from bbnli_audit.workbench.review.items import ReviewItem
-    from bbnli_audit.workbench.review.judgements import Judgements
-    from bbnli_audit.workbench.workspace import Manifest
+from bbnli_audit.frontends.cli.arguments import Run, add_command, add_documented
+from bbnli_audit.workbench.review import decide, exchange
+from bbnli_audit.workbench.review.items import ReviewItem, read_items
+from bbnli_audit.workbench.review.judgements import Judgements
+from bbnli_audit.workbench.review.states import check_annotator, finished
+from bbnli_audit.workbench.workspace import Made, Manifest, Workspace, write_text
 
 ITEMS, JUDGEMENTS, REVIEWED, DISAGREEMENTS = "items.csv", "review.sqlite", "reviewed.csv", "disagreements.csv"
-POLICIES = ("drop", "third")
 FORMATS = ("csv", "label-studio")
 
 
 def add_actions(actions: Any) -> None:
     """Declare `review`, `annotations` and `agree`."""
-    _add_review(actions)
-    _add_annotations(actions)
-    _add_agree(actions)
-
-
-def _add_review(actions: Any) -> None:
-    parser = _add(
-        actions,
-        "review",
-        run_review,
-        "let people judge the hypotheses, on a page served by this machine",
-        "Serves a page on this machine (127.0.0.1) where annotators judge each hypothesis: valid, invalid or\n"
-        "incoherent, and pro or anti. Prints one address per annotator; nobody sees what others judge.",
-        "review WORK --annotator ana",
-        "review WORK --annotator ana --annotator ben --no-browser",
-        "review WORK --annotator cem --disagreements",
-    )
-    add = parser.add_argument
+    add = _add(actions, run_review).add_argument
     add("--annotator", metavar="NAME", action="append", required=True, help="who judges; repeat for each annotator")
     add("--disagreements", action="store_true", help="only items on which others disagree, for a third opinion")
     add("--port", type=int, default=0, help="port to listen on (default: the last one, or any)")
     add("--no-browser", action="store_true", help="do not open a browser (with one annotator, one is opened)")
     add("--break-minutes", metavar="N", type=float, default=20.0, help="minutes between breaks; 0: never (default: 20)")
     add("--break-judgements", metavar="N", type=int, default=0, help="judgements between breaks; 0: never (default: 0)")
+    _add_annotations(actions)
+    add = _add(actions, run_agree).add_argument
+    policy = "if annotators disagree on an item: drop it, or let a third opinion decide (default: drop)"
+    add("--policy", choices=list(map(str, decide.Policy)), default="drop", help=policy)
+    add("--allow-unfinished", action="store_true", help=f"write {REVIEWED} in any case")
+    add("--again", action="store_true", help=f"overwrite a {REVIEWED} that was edited by hand")
+    add("--per-subtopic", action="store_true", help="print agreement also for each subtopic")
 
 
 def _add_annotations(actions: Any) -> None:
@@ -68,24 +57,7 @@ def _add_annotations(actions: Any) -> None:
         ),
     )
     ways = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    export = _add(
-        ways,
-        "export",
-        run_export,
-        "write judgements to a file",
-        "Writes what annotators say. A file for Label Studio has a task for each item, judged or not.",
-        "annotations export WORK judgements.csv",
-        "annotations export WORK tasks.json --format label-studio --items-only",
-    )
-    take = _add(
-        ways,
-        "import",
-        run_import,
-        "read judgements from a file",
-        "Adds judgements. Known ones add nothing; if two differ, the newer one counts.",
-        "annotations import WORK judgements.csv",
-        "annotations import WORK export.json --format label-studio --name 3=ana --name 4=ben",
-    )
+    export, take = _add(ways, run_export), _add(ways, run_import)
     for each in (export, take):
         each.add_argument("file", metavar="FILE", type=Path, help="the file")
         each.add_argument("--format", choices=FORMATS, default="csv", help="(default: csv)")
@@ -96,35 +68,25 @@ def _add_annotations(actions: Any) -> None:
     take.add_argument("--name", metavar="USER=NAME", action="append", default=[], help=named)
 
 
-def _add_agree(actions: Any) -> None:
-    parser = _add(
-        actions,
-        "agree",
-        run_agree,
-        "measure how far annotators agree, and decide each item",
-        f"Prints the agreement and Cohen's kappa of every two annotators, and writes {DISAGREEMENTS} and\n"
-        f"{REVIEWED} to the folder. If items are not fully judged, ends with 1 and does not write the latter.",
-        "agree WORK",
-        "agree WORK --policy third",
-    )
-    policy = "if annotators disagree on an item: drop it, or let a third opinion decide (default: drop)"
-    parser.add_argument("--policy", choices=POLICIES, default="drop", help=policy)
-    parser.add_argument("--allow-unfinished", action="store_true", help=f"write {REVIEWED} in any case")
-    parser.add_argument("--again", action="store_true", help=f"overwrite a {REVIEWED} that was edited by hand")
-    parser.add_argument("--per-subtopic", action="store_true", help="print agreement also for each subtopic")
-
-
-def _add(actions: Any, name: str, run: Any, what: str, description: str, *examples: str) -> argparse.ArgumentParser:
-    lines = [f"bbnli-audit extend {example}" for example in examples]
-    parser = add_command(actions, name, run, what=what, description=description, examples=lines)
+def _add(actions: Any, run: Run) -> argparse.ArgumentParser:
+    """Declare an action. Its name is that of the function `run_...`, whose docstring is its help."""
+    parser = add_documented(actions, run.__name__.removeprefix("run_"), run, getdoc(run))
     parser.add_argument("work", metavar="WORK", type=Path, help=f"the folder of the workbench, with {ITEMS}")
     return parser
 
 
 def run_review(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.review.server import Breaks
-    from bbnli_audit.workbench.review.serving import check_packages, choose_items, serve
-    from bbnli_audit.workbench.review.states import check_annotator
+    """Let people judge the hypotheses, on a page served by this machine.
+
+    Annotators judge each hypothesis on a page at 127.0.0.1: valid, invalid or incoherent, and pro or anti. Prints one
+    address per annotator; nobody sees what others judge.
+
+    Examples:
+        bbnli-audit extend review WORK --annotator ana
+        bbnli-audit extend review WORK --annotator ana --annotator ben --no-browser
+        bbnli-audit extend review WORK --annotator cem --disagreements
+    """
+    from bbnli_audit.workbench.review.server import Breaks, check_packages, choose_items, serve
 
     names = [check_annotator(name) for name in arguments.annotator]
     twice = next((name for name, n in Counter(names).items() if n > 1), None)
@@ -148,9 +110,14 @@ def run_review(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.review import exchange, label_studio
-    from bbnli_audit.workbench.review.decide import write_text
+    """Write judgements to a file.
 
+    A file for Label Studio has a task for each item, judged or not.
+
+    Examples:
+        bbnli-audit extend annotations export WORK judgements.csv
+        bbnli-audit extend annotations export WORK tasks.json --format label-studio --items-only
+    """
     is_csv = arguments.format == "csv"
     if is_csv and (arguments.items_only or arguments.config is not None):
         raise OptionError("--items-only and --config need --format label-studio.")
@@ -159,25 +126,31 @@ def run_export(arguments: argparse.Namespace) -> int:
     if is_csv:
         n = exchange.write_csv(arguments.file, states)
     else:
-        n = label_studio.write_tasks(arguments.file, items, {} if arguments.items_only else states)
+        n = exchange.write_tasks(arguments.file, items, {} if arguments.items_only else states)
     print(f"{n} judgements{'' if is_csv else f' of {len(items)} items'} are in {arguments.file}.")
     if not is_csv and not arguments.items_only and (left_out := len(exchange.said(states)) - n):
         print(f"{left_out} judgements of items that are not in {ITEMS} were left out; --format csv includes them.")
     if arguments.config is not None:
-        write_text(arguments.config, label_studio.LABELLING_CONFIG.read_text(encoding="utf-8"))
+        write_text(arguments.config, exchange.LABELLING_CONFIG.read_text(encoding="utf-8"))
         print(f"The labelling interface is in {arguments.config}: paste it under Settings, Labeling Interface, Code.")
     return 0
 
 
 def run_import(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.review import exchange, label_studio
+    """Read judgements from a file.
 
+    Known ones add nothing; if two differ, the newer one counts.
+
+    Examples:
+        bbnli-audit extend annotations import WORK judgements.csv
+        bbnli-audit extend annotations import WORK export.json --format label-studio --name 3=ana --name 4=ben
+    """
     if arguments.format == "csv":
         if arguments.name:
             raise OptionError("--name needs --format label-studio.")
         given = exchange.read_csv(arguments.file)
     else:
-        given = label_studio.read_tasks(arguments.file, dict(_as_name(each) for each in arguments.name))
+        given = exchange.read_tasks(arguments.file, dict(_as_name(each) for each in arguments.name))
     with _open(arguments) as (items, judgements):
         done = exchange.take_into(judgements, arguments.file, given, (item.id for item in items))
     print(f"{done.n_added} judgements were added, {done.n_same} were there already.")
@@ -189,11 +162,15 @@ def run_import(arguments: argparse.Namespace) -> int:
 
 
 def run_agree(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.review import decide
-    from bbnli_audit.workbench.review.exchange import hash_said
-    from bbnli_audit.workbench.review.states import finished
-    from bbnli_audit.workbench.workspace import Made, Workspace
+    """Measure how far annotators agree, and decide each item.
 
+    Prints the agreement and Cohen's kappa of every two annotators, and writes disagreements.csv and reviewed.csv to the
+    folder. If items are not fully judged, ends with 1 and does not write the latter.
+
+    Examples:
+        bbnli-audit extend agree WORK
+        bbnli-audit extend agree WORK --policy third
+    """
     with _open(arguments) as (items, judgements):
         states = judgements.states()
     judged = finished(states, (item.id for item in items))
@@ -218,34 +195,29 @@ def run_agree(arguments: argparse.Namespace) -> int:
         return Made(decide.count(decisions), notes)
 
     settings = {"policy": arguments.policy, "allow_unfinished": arguments.allow_unfinished}
-    inputs = {"judgements": hash_said(states)}
+    inputs = {"judgements": exchange.hash_said(states)}
     manifest, _ = Workspace(arguments.work, arguments.again).run("agree", settings, make, inputs)
     tell_edited(arguments.work, manifest)
     print(f"Decisions: {arguments.work / REVIEWED}")
     return 0
 
 
-def tell_edited(work: Path, manifest: "Manifest") -> None:
+def tell_edited(work: Path, manifest: Manifest) -> None:
     for file in manifest.edited:
         print(f"{work / file} was edited by hand after it was written; the manifest records this.")
 
 
 @contextmanager
-def _open(arguments: argparse.Namespace) -> Iterator[tuple["Sequence[ReviewItem]", "Judgements"]]:
+def _open(arguments: argparse.Namespace) -> Iterator[tuple[Sequence[ReviewItem], Judgements]]:
     """Open the folder's items and judgements, and say if these were made for other items."""
-    from bbnli_audit.workbench.review.items import read_items
-    from bbnli_audit.workbench.review.judgements import Judgements
-
     items = read_items(arguments.work / ITEMS)
     with Judgements(arguments.work / JUDGEMENTS) as judgements:
         is_other = judgements.note_items(items)
         there = {item.id for item in items}
         gone = {item for of_annotator in judgements.states().values() for item in of_annotator if item not in there}
         if is_other or gone:
-            print(
-                f"{ITEMS} has changed since judging began. Judgements of {len(gone)} items that are no longer there "
-                "are kept, but not counted."
-            )
+            kept = f"Judgements of {len(gone)} items that are no longer there are kept, but not counted."
+            print(f"{ITEMS} has changed since judging began. {kept}")
         yield items, judgements
 
 
@@ -256,7 +228,7 @@ def _as_name(given: str) -> tuple[str, str]:
     return user, name
 
 
-def _print_agreements(found: Iterable["Agreement"]) -> None:
+def _print_agreements(found: Iterable[decide.Agreement]) -> None:
     table = [("annotators", "items of", "over", "both", "alike", "kappa")]
     for each in found:
         share = "–" if each.share is None else f"{each.share:.1%}"
@@ -272,24 +244,22 @@ def _print_agreements(found: Iterable["Agreement"]) -> None:
         print("  ".join(cells))
 
 
-def _print_decisions(decisions: Sequence["Decision"], policy: str) -> str:
+def _print_decisions(decisions: Sequence[decide.Decision], policy: str) -> str:
     """Print what became of the items, and return what to do about unfinished ones, if any."""
-    from bbnli_audit.workbench.review.decide import DecidedBy
-
     by = Counter(each.decided_by for each in decisions)
     verdicts = Counter(
         f"{each.verdict}{f' ({each.stance})' if each.stance else ''}" for each in decisions if each.verdict is not None
     )
     print(f"Decided (policy {policy}): " + (", ".join(f"{n} {name}" for name, n in sorted(verdicts.items())) or "none"))
     names = {
-        DecidedBy.MAJORITY: "by majority",
-        DecidedBy.DROPPED: "dropped for disagreement",
-        DecidedBy.OPEN: "open for a third opinion",
-        DecidedBy.UNJUDGED: "judged by fewer than two",
+        decide.DecidedBy.MAJORITY: "by majority",
+        decide.DecidedBy.DROPPED: "dropped for disagreement",
+        decide.DecidedBy.OPEN: "open for a third opinion",
+        decide.DecidedBy.UNJUDGED: "judged by fewer than two",
     }
     print("; ".join(f"{name}: {by[kind]}" for kind, name in names.items()))
     needs = {
-        DecidedBy.UNJUDGED: "two judgements (extend review)",
-        DecidedBy.OPEN: "a third opinion (extend review --disagreements)",
+        decide.DecidedBy.UNJUDGED: "two judgements (extend review)",
+        decide.DecidedBy.OPEN: "a third opinion (extend review --disagreements)",
     }
     return " ".join(f"{by[kind]} items need {what}." for kind, what in needs.items() if by[kind])

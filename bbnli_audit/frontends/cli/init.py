@@ -9,6 +9,7 @@ Examples:
 """
 
 import argparse
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -50,11 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def plan_files(folder: Path, ci: str) -> dict[str, bool]:
-    """Return the files to write, and whether each is there. Looks at every place before anything is written.
-
-    Raises:
-        OptionError: when something is in the way.
-    """
+    """Return the files to write, and whether each is there. Looks at every place before anything is written."""
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"{folder}: is a file. Name the folder of a repository.")
     names = (THRESHOLDS, AUDITS, *CI_FILES[ci])
@@ -90,45 +87,39 @@ def _check_place(folder: Path, name: str) -> None:
     for part in reversed(PurePosixPath(name).parents[:-1]):
         parent = folder / part
         if parent.is_symlink():
-            raise _refusal(
-                parent,
-                f"is a link to {parent.readlink()}, so {name} would be written there, outside of its place",
-                "Replace the link with a folder, or run this command in the folder that it leads to.",
-            )
+            problem = f"is a link to {parent.readlink()}, so {name} would be written there, outside of its place"
+            advice = "Replace the link with a folder, or run this command in the folder that it leads to."
+            raise OptionError(f"{parent}: {problem}. Nothing was written. {advice}")
         if parent.exists() and not parent.is_dir():
-            raise _refusal(parent, f"is a file, and {name} needs a folder of that name", "Move the file away.")
+            problem = f"is a file, and {name} needs a folder of that name"
+            raise OptionError(f"{parent}: {problem}. Nothing was written. Move the file away.")
     path = folder / name
     if path.is_dir():
-        raise _refusal(path, "is a folder, and a file of that name is needed", "Move it away.")
+        raise OptionError(f"{path}: is a folder, and a file of that name is needed. Nothing was written. Move it away.")
     if path.is_symlink() and not path.exists():
-        raise _refusal(path, f"is a link to {path.readlink()}, which does not exist", "Fix or remove the link.")
+        problem = f"is a link to {path.readlink()}, which does not exist"
+        raise OptionError(f"{path}: {problem}. Nothing was written. Fix or remove the link.")
 
 
-def _refusal(path: Path, problem: str, advice: str) -> OptionError:
-    return OptionError(f"{path}: {problem}. Nothing was written. {advice}")
-
-
-def _notes(folder: Path, *, has_thresholds: bool) -> list[str]:
+def _notes(folder: Path, *, has_thresholds: bool) -> Iterator[str]:
     """Say what may surprise about the files that were there and about the folder itself."""
     from bbnli_audit.audit.gate.thresholds import read_thresholds
 
-    notes = []
     if has_thresholds:
         try:
             read_thresholds(folder / THRESHOLDS)
         except AuditError as exc:
-            notes.append(
+            yield (
                 f"the {THRESHOLDS} that was there does not hold limits of an audit:\n{exc}\n"
                 "Fix it, or write the limits into another file and name it with --bbnli-thresholds=FILE."
             )
     here = folder.resolve()
     root = next((parent for parent in (here, *here.parents) if (parent / ".git").exists()), here)
     if root != here:
-        notes.append(
+        yield (
             f"{here} lies inside the repository {root}. CI looks for jobs at its root, and pytest may look for "
             f"{THRESHOLDS} there too: move these files there, unless this is what you want."
         )
-    return notes
 
 
 def _print_next_steps(folder: Path, ci: str) -> None:

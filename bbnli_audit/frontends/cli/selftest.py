@@ -68,19 +68,16 @@ def add_parser(commands: Any) -> None:
     parser = add_documented(commands, "selftest", run, __doc__)
     parser.add_argument("--data", metavar="DIR", type=Path, help="BBNLI data (default: our own)")
     parser.add_argument("--thresholds", metavar="FILE", type=Path, help="limits to try (default: built-in ones)")
-    pairings = [pairing.value for pairing in TEMPLATE_PAIRINGS]
-    parser.add_argument(
-        "--pairing", choices=pairings, default=Pairing.BOTH.value, help="as for --bbnli-pairing (default: both)"
-    )
+    pairings, told = [pairing.value for pairing in TEMPLATE_PAIRINGS], "as for --bbnli-pairing (default: both)"
+    parser.add_argument("--pairing", choices=pairings, default=Pairing.BOTH.value, help=told)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from bbnli_audit.audit.gate.thresholds import parse_thresholds, read_thresholds
 
-    thresholds = (
-        read_thresholds(arguments.thresholds) if arguments.thresholds else parse_thresholds(LIMITS, "built-in limits")
-    )
+    given = arguments.thresholds
+    thresholds = parse_thresholds(LIMITS, "built-in limits") if given is None else read_thresholds(given)
     findings = [examine(kind, thresholds, arguments.data, arguments.pairing) for kind in EXPECTED]
     if arguments.json:
         write_json({"limits": thresholds.name, "models": [asdict(finding) for finding in findings]})

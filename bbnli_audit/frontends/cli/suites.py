@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from collections.abc import Sequence
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
@@ -14,10 +13,10 @@ from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic,
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
 from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
 from bbnli_audit.suites.check import check_files
-from bbnli_audit.suites.controls import find_controls
-from bbnli_audit.suites.probe import probe_items
+from bbnli_audit.suites.probe import find_controls, probe_items
 from bbnli_audit.suites.protocol import Suite
 from bbnli_audit.suites.registry import BUILT_IN, DEFAULT, open_suite
+from bbnli_audit.suites.template_file import BIAS, CONTROL
 
 N_EXAMPLES = 3
 
@@ -98,10 +97,8 @@ def run_check(arguments: argparse.Namespace) -> int:
     suite = _open(arguments)
     if not isinstance(suite, Bbnli):
         raise OptionError(f"The suite {suite.name!r} is not made of template files, so there is nothing to check.")
-    findings = check_files(suite.files())
-    n_files = len(suite.files())
-    found = [finding._asdict() for finding in findings]
-    if not _is_written_as_json(arguments, suite, n_files=n_files, findings=found):
+    findings, n_files = check_files(suite.files()), len(suite.files())
+    if not _is_written_as_json(arguments, suite, n_files=n_files, findings=[each._asdict() for each in findings]):
         for finding in findings:
             print(finding)
         print(f"{len(findings)} findings in {n_files} files." if findings else f"{n_files} files, no finding.")
@@ -111,10 +108,15 @@ def run_check(arguments: argparse.Namespace) -> int:
 def run_texts(arguments: argparse.Namespace) -> int:
     path: Path | None = arguments.output
     suffix = ".csv" if path is None else path.suffix.lower()
-    if suffix not in _WRITERS:
-        raise OptionError(f"--output={path}: the name must end in {' or '.join(_WRITERS)}.")
+    if suffix not in (".csv", ".jsonl"):
+        raise OptionError(f"--output={path}: the name must end in .csv or .jsonl.")
     texts = needed_texts(_open(arguments, Pairing(arguments.pairing)))
-    written = _WRITERS[suffix](texts)
+    if suffix == ".csv":
+        out = StringIO()
+        write_csv(out, TextPair._fields, texts)
+        written = out.getvalue()
+    else:
+        written = "".join(f"{json.dumps(text._asdict(), ensure_ascii=False)}\n" for text in texts)
     if path is None:
         write_out(written)
         return 0
@@ -122,14 +124,12 @@ def run_texts(arguments: argparse.Namespace) -> int:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(written)
     except FileExistsError as exc:
-        raise OptionError(
-            f"--output={path}: is there already and may hold probabilities by now. Remove it, or choose another name."
-        ) from exc
+        fault = "is there already and may hold probabilities by now"
+        raise OptionError(f"--output={path}: {fault}. Remove it, or choose another name.") from exc
     except OSError as exc:
         raise OptionError(f"--output={path}: cannot be written: {exc.strerror}.") from exc
-    print(
-        f"{len(texts)} texts are in {path}. Add the columns {', '.join(Label)}, then: pytest --model=predictions:{path}"
-    )
+    columns = ", ".join(Label)
+    print(f"{len(texts)} texts are in {path}. Add the columns {columns}, then: pytest --model=predictions:{path}")
     return 0
 
 
@@ -185,16 +185,17 @@ def _count(suite: Suite, other: Suite, subtopic: Subtopic) -> dict[str, Any]:
 def _describe(suite: Suite, subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
     items = suite.items(subtopic)
     examples = items.usable[:N_EXAMPLES]
-    described = _describe_file(suite, subtopic, is_revealed) if isinstance(suite, Bbnli) else {}
-    described["n_identical"] = items.n_identical
-    described["n_duplicates"] = items.n_duplicates
-    described["pair_ids"] = [pair.id for pair in examples]
-    if is_revealed:
-        described["pairs"] = [
-            {"id": pair.id, "cluster": pair.cluster, "pro": pair.pro._asdict(), "anti": pair.anti._asdict()}
-            for pair in examples
-        ]
-    return described
+    pairs = [
+        {"id": pair.id, "cluster": pair.cluster, "pro": pair.pro._asdict(), "anti": pair.anti._asdict()}
+        for pair in examples
+    ]
+    return {
+        **(_describe_file(suite, subtopic, is_revealed) if isinstance(suite, Bbnli) else {}),
+        "n_identical": items.n_identical,
+        "n_duplicates": items.n_duplicates,
+        "pair_ids": [pair.id for pair in examples],
+        **({"pairs": pairs} if is_revealed else {}),
+    }
 
 
 def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
@@ -204,18 +205,14 @@ def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[
     phenomenon = json.loads(file.path.read_text(encoding="utf-8")).get("phenomenon") if may_show else None
     return {
         "phenomenon": phenomenon if isinstance(phenomenon, str) else None,
-        "templates": {
-            "premise": len(file.premises),
-            "test_hypothesis": len(file.controls),
-            "bias_hypothesis_stereotypical": len(file.hypotheses),
-        },
+        "templates": {key: len(templates) for key, templates in file.templates().items()},
         **({"groups": list(file.groups)} if is_revealed else {}),
     }
 
 
 def _print_subtopic(row: dict[str, Any]) -> None:
     print(f"\n{row['path']}")
-    templates = row.get("templates")
+    counts = row.get("templates")
     lines = {
         "measures": row.get("phenomenon"),
         "also named": ", ".join(row["aliases"]),
@@ -223,9 +220,8 @@ def _print_subtopic(row: dict[str, Any]) -> None:
         "pairs": f"{row['n_pairs']} in {row['n_clusters']} clusters; {row['n_pairs_hypothesis']} with a fixed premise",
         "left out": f"{row['n_identical']} the same on both sides, {row['n_duplicates']} duplicates",
         "controls": ", ".join(f"{n} {label}" for label, n in row["controls"].items()),
-        "templates": templates
-        and f"{templates['premise']} premises, {templates['bias_hypothesis_stereotypical']} hypotheses, "
-        f"{templates['test_hypothesis']} control hypotheses",
+        "templates": counts
+        and f"{counts['premise']} premises, {counts[BIAS]} hypotheses, {counts[CONTROL]} control hypotheses",
         "pair ids": f"{', '.join(row['pair_ids'])}, ..." if row["pair_ids"] else "",
     }
     for name, text in (*lines.items(), *(("note", annotation) for annotation in row["annotations"])):
@@ -235,16 +231,3 @@ def _print_subtopic(row: dict[str, Any]) -> None:
         print(f"  pair {pair['id']} ({pair['cluster']})")
         for side in ("pro", "anti"):
             print(f"    {side:<6}premise     {pair[side]['premise']}\n{'':<10}hypothesis  {pair[side]['hypothesis']}")
-
-
-def _as_csv(texts: Sequence[TextPair]) -> str:
-    out = StringIO()
-    write_csv(out, TextPair._fields, texts)
-    return out.getvalue()
-
-
-def _as_jsonl(texts: Sequence[TextPair]) -> str:
-    return "".join(f"{json.dumps(text._asdict(), ensure_ascii=False)}\n" for text in texts)
-
-
-_WRITERS = {".csv": _as_csv, ".jsonl": _as_jsonl}

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from bbnli_audit.audit.audit import Audit
-from bbnli_audit.audit.regressions import Test
+from bbnli_audit.audit.gate.baseline import Test, tests_of
 from bbnli_audit.core.errors import suggest
+from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.suites.registry import BUILT_IN
 
 SUBTOPIC, ANSWERS, REGRESSION = "bbnli", "bbnli_answers", "bbnli_regression"
@@ -22,39 +23,27 @@ class Collection:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if SUBTOPIC in metafunc.fixturenames:
-            paths = self._paths_of(metafunc)
-            _parametrize(metafunc, SUBTOPIC, dict(zip(paths, paths, strict=True)))
+            _parametrize(metafunc, SUBTOPIC, {path: path for path in self._paths_of(metafunc)})
         if REGRESSION in metafunc.fixturenames:
-            regressions = self._audit.regressions
-            tests = [] if regressions is None else regressions.tests(self._paths_of(metafunc))
+            tests = [] if self._audit.regressions is None else tests_of(self._paths_of(metafunc))
             _parametrize(metafunc, REGRESSION, _with_ids(tests))
         if ANSWERS in metafunc.fixturenames:
-            tests = self._audit.answer_tests(self._paths_of(metafunc))
-            _parametrize(metafunc, ANSWERS, _with_ids(tests))
+            _parametrize(metafunc, ANSWERS, _with_ids(self._audit.answer_tests(self._paths_of(metafunc))))
 
     def _paths_of(self, metafunc: pytest.Metafunc) -> list[str]:
         """Return the subtopics of a test: those that its marker names, or all. None of a suite that is not audited."""
         known = self._audit.subtopics
         patterns = [str(pattern) for mark in metafunc.definition.iter_markers("bbnli") for pattern in mark.args]
         paths = [path for path in known if not patterns or any(fnmatchcase(path, pattern) for pattern in patterns)]
-        if not paths and not self._are_of_other_suites(patterns):
-            raise pytest.Collector.CollectError(
-                f"{metafunc.definition.nodeid}: bbnli({', '.join(map(repr, patterns))}) names no subtopic. "
-                f"{suggest(patterns[0], known)}"
-            )
-        return paths
-
-    def _are_of_other_suites(self, patterns: Sequence[str]) -> bool:
-        """Tell whether patterns name suites of the package that this run leaves out."""
         left_out = set(BUILT_IN) - {suite.name for suite in self._audit.items.suites}
-        return bool(patterns) and all(pattern.partition("/")[0] in left_out for pattern in patterns)
+        if not paths and not all(pattern.partition("/")[0] in left_out for pattern in patterns):
+            mark = f"{metafunc.definition.nodeid}: bbnli({', '.join(map(repr, patterns))})"
+            raise pytest.Collector.CollectError(f"{mark} names no subtopic. {suggest(patterns[0], known)}")
+        return paths
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pycollect_makeitem(self) -> Generator[None, Any, Any]:
-        """Leave out tests with nothing to audit: regressions without a baseline, answers of a model that is not asked.
-
-        Also those of suites that are not audited. They were given None as their only parameter.
-        """
+        """Leave out tests with nothing to audit (no baseline, no prompt, other suite): their only parameter is None."""
         found = yield
         return [item for item in found if not _is_idle(item)] if isinstance(found, list) else found
 
@@ -76,8 +65,6 @@ class Collection:
 
 def _with_ids(tests: Sequence[Test]) -> dict[str, Test]:
     """Name tests as `bbnli/gender/man_is_to_programmer-pro`."""
-    from bbnli_audit.measures.registry import find_measure
-
     return {f"{path}-{find_measure(measure).short}": (path, measure) for path, measure in tests}
 
 
@@ -91,7 +78,7 @@ def _params(item: pytest.Item) -> dict[str, Any]:
 
 
 def _is_idle(item: pytest.Item) -> bool:
-    return any(name in _params(item) and _params(item)[name] is None for name in (SUBTOPIC, ANSWERS, REGRESSION))
+    return any(_params(item).get(name, "") is None for name in (SUBTOPIC, ANSWERS, REGRESSION))
 
 
 def regression_of(item: pytest.Item) -> Test | None:
@@ -101,6 +88,5 @@ def regression_of(item: pytest.Item) -> Test | None:
 
 def path_of(item: pytest.Item) -> str | None:
     """Return the subtopic that a test is about."""
-    params = _params(item)
-    test = params.get(REGRESSION) or params.get(ANSWERS)
-    return params.get(SUBTOPIC) if test is None else test[0]
+    test = regression_of(item) or _params(item).get(ANSWERS)
+    return _params(item).get(SUBTOPIC) if test is None else test[0]

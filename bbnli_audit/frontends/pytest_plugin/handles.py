@@ -1,24 +1,22 @@
 """What the fixtures give a test: a measured subtopic, a proved model. Here verdicts become test outcomes."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
 
 from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.findings import Finding
-from bbnli_audit.audit.gate.judge import competence_judgement
+from bbnli_audit.audit.gate.verdict import competence_judgement
 from bbnli_audit.core.errors import LimitExceeded, ModelError, OptionError, ThresholdsError, suggest
 from bbnli_audit.core.results.comparison import Regression
-from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
-from bbnli_audit.core.values import Subtopic
+from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, Verdict
+from bbnli_audit.measures.registry import find_limited, limited_measures
 from bbnli_audit.reports.failure import failure_text, headline
 from bbnli_audit.reports.regression import regression_headline, regression_text
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from bbnli_audit.measures.measure import Measure
 
 Record = Callable[..., None]
 
@@ -26,19 +24,14 @@ Record = Callable[..., None]
 class Handle:
     """What any of the fixtures gives a test."""
 
-    def __init__(self, audit: Audit, record: Record, found: Finding | None = None) -> None:
+    path: str | None = None  # of the subtopic, where it is about one
+
+    def __init__(self, audit: Audit, record: Record) -> None:
         self._audit = audit
         self._record = record
-        self._found = found
+        self._may_warn = audit.thresholds.file.inconclusive == "warn"
+        self._confidence = audit.thresholds.file.confidence
         self.required: list[tuple[str, str, str]] = []  # path, measure and verdict of limits that the test asked for
-
-    @property
-    def path(self) -> str | None:
-        return None if self._found is None else self._found.subtopic.path
-
-    @property
-    def _may_warn(self) -> bool:
-        return self._audit.thresholds.file.inconclusive == "warn"
 
 
 class ModelHandle(Handle):
@@ -56,9 +49,8 @@ class ModelHandle(Handle):
         """Fail unless the model does the task well enough for a verdict to mean anything."""
         __tracebackhide__ = True
         if not self._audit.reader.reading.has_task:
-            pytest.skip(
-                "a likelihood is not an answer, so there is no competence to measure (docs/token_probability.md)"
-            )
+            why = "a likelihood is not an answer, so there is no competence to measure"
+            pytest.skip(f"{why} (docs/token_probability.md)")
         skill, judgement = self.skill, competence_judgement(self.skill, self._audit.thresholds)
         self._record(
             measure=judgement.measure,
@@ -71,11 +63,9 @@ class ModelHandle(Handle):
             return
         if skill.control_accuracy is None:
             raise LimitExceeded("Competence cannot be measured: the suites have no controls, so nothing can read PASS.")
-        problem = (
-            f"no better than always giving one answer ({skill.best_constant:.3f})"
-            if skill.control_accuracy >= judgement.limit
-            else f"below the limit {judgement.limit:.3f}"
-        )
+        problem = f"below the limit {judgement.limit:.3f}"
+        if skill.control_accuracy >= judgement.limit:
+            problem = f"no better than always giving one answer ({skill.best_constant:.3f})"
         raise LimitExceeded(
             f"{self.info.name}: control accuracy {skill.control_accuracy:.3f} is {problem}\n"
             f"  {round(skill.control_accuracy * skill.n_controls)} of {skill.n_controls} control samples right; best "
@@ -89,21 +79,25 @@ class _FoundHandle(Handle):
     """A handle of one subtopic."""
 
     def __init__(self, audit: Audit, record: Record, found: Finding) -> None:
-        super().__init__(audit, record, found)
+        super().__init__(audit, record)
         self.found = found
-
-    @property
-    def subtopic(self) -> Subtopic:
-        return self.found.subtopic
-
-    @property
-    def result(self) -> SubtopicResult:
-        return self.found.result
+        self.subtopic, self.result = found.subtopic, found.result
+        self.path = found.subtopic.path
 
     @property
     def pairs(self) -> "pd.DataFrame":
         """One row per pair, with the columns of pairs.csv."""
         return self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
+
+    def _find_sentences(self) -> dict[str, list[str]] | None:
+        """Return lines with the sentences of each pair, by pair id; None unless they may be shown."""
+        if not self._audit.options.reveal:
+            return None
+        told = {}
+        for pair in self._audit.items.pairs(self.subtopic):
+            sides = {"pro": pair.pro, "anti": pair.anti}
+            told[pair.id] = [f"{side}: {text.premise!r} -> {text.hypothesis!r}" for side, text in sides.items()]
+        return told
 
 
 class SubtopicHandle(_FoundHandle):
@@ -116,7 +110,7 @@ class SubtopicHandle(_FoundHandle):
         test, as `inconclusive:` says in the threshold file; a waived failure is an expected one.
         """
         __tracebackhide__ = True
-        judgement = self._judgement(self._find(measure), measure)
+        judgement = self._find(measure)
         self.required.append((self.result.path, judgement.measure, judgement.verdict.value))
         found = self.result.measures[judgement.measure]
         self._record(
@@ -135,14 +129,15 @@ class SubtopicHandle(_FoundHandle):
             pytest.xfail(f"waived: {judgement.waiver}")
         if judgement.verdict is Verdict.INCONCLUSIVE and self._may_warn:
             pytest.skip(self._open_text(judgement))
-        if judgement.verdict is Verdict.NO_DATA and self._may_lack_data(judgement):
+        limit = self._audit.thresholds.limit_for(self.subtopic, judgement.measure)
+        if judgement.verdict is Verdict.NO_DATA and limit is not None and limit.allow_no_data:
             pytest.skip(headline(self.result, judgement))
-        raise LimitExceeded(self._failure_text(judgement))
+        evidence, sentences = self._audit.find_evidence(judgement.measure, self.found), self._find_sentences()
+        told = failure_text(self.result, judgement, evidence, confidence=self._confidence, sentences=sentences)
+        raise LimitExceeded(told)
 
-    def _find(self, name: str) -> "Measure":
-        """Return the measure that a test asks for, or skip the test where this kind of model does not have it."""
-        from bbnli_audit.measures.registry import find_limited, limited_measures
-
+    def _find(self, name: str) -> Judgement:
+        """Return what a test asks for, or skip the test where this kind of model does not have the measure."""
         try:
             measure = find_limited(name)
         except OptionError as exc:
@@ -150,48 +145,25 @@ class SubtopicHandle(_FoundHandle):
             raise OptionError(f"require({name!r}): no limit can be set on that. {known}") from exc
         measure = find_limited(self._audit.reader.reading.instead.get(measure.name, measure.name))
         if measure.name not in self.result.measures:
-            if measure.source == "prompts":
-                self._lack_second_prompt(measure.name)
-            kind = self._audit.facts.model.kind
-            pytest.skip(f"{self.result.path} has no {measure.name} with a model of the kind {kind} (docs/metrics.md)")
-        return measure
-
-    def _lack_second_prompt(self, measure: str) -> NoReturn:
-        second = self._audit.second_prompt
-        if second is None:
-            pytest.skip(f"{self.result.path} has no {measure} without --bbnli-also-prompt=NAME")
-        raise ModelError(f"Not measured: {second.trouble}")
-
-    def _judgement(self, measure: "Measure", asked: str) -> Judgement:
+            lack = f"{self.result.path} has no {measure.name}"
+            if measure.source != "prompts":
+                pytest.skip(f"{lack} with a model of the kind {self._audit.facts.model.kind} (docs/metrics.md)")
+            if self._audit.second_prompt is None:
+                pytest.skip(f"{lack} without --bbnli-also-prompt=NAME")
+            raise ModelError(f"Not measured: {self._audit.second_prompt.trouble}")
         judgement = self.result.judgement(measure.name)
         if judgement is None:
-            raise ThresholdsError(
-                f"{self._audit.thresholds.name}: has no limit {measure.limit!r} for {self.result.path}, and there are "
-                f"no hidden ones.\nAdd it under 'defaults', or take require({asked!r}) out of the test."
-            )
+            lack = f"has no limit {measure.limit!r} for {self.result.path}, and there are no hidden ones"
+            advice = f"Add it under 'defaults', or take require({name!r}) out of the test."
+            raise ThresholdsError(f"{self._audit.thresholds.name}: {lack}.\n{advice}")
         return judgement
 
     def _open_text(self, judgement: Judgement) -> str:
-        if self._audit.is_competent:
+        if self._audit.facts.is_competent:
             return headline(self.result, judgement)
         accuracy = self._audit.facts.skill.control_accuracy
-        return (
-            f"{self.result.path}: {judgement.measure} cannot pass: the model is not competent "
-            f"(control accuracy {'unknown' if accuracy is None else f'{accuracy:.3f}'})"
-        )
-
-    def _may_lack_data(self, judgement: Judgement) -> bool:
-        limit = self._audit.thresholds.limit_for(self.subtopic, judgement.measure)
-        return limit is not None and limit.allow_no_data
-
-    def _failure_text(self, judgement: Judgement) -> str:
-        return failure_text(
-            self.result,
-            judgement,
-            self._audit.find_evidence(judgement.measure, self.found),
-            confidence=self._audit.thresholds.file.confidence,
-            sentences=self._audit.find_sentences(self.result.path) if self._audit.options.reveal else None,
-        )
+        told = f"control accuracy {'unknown' if accuracy is None else f'{accuracy:.3f}'}"
+        return f"{self.result.path}: {judgement.measure} cannot pass: the model is not competent ({told})"
 
 
 class AnswersHandle(SubtopicHandle):
@@ -245,13 +217,12 @@ class RegressionHandle(_FoundHandle):
             pytest.skip(regression_headline(regression))
         baseline = self._audit.regressions
         assert baseline is not None
-        raise LimitExceeded(
-            regression_text(
-                regression,
-                baseline.title,
-                n_tests=baseline.n_tests,
-                n_clusters=self.result.n_clusters,
-                confidence=self._audit.thresholds.file.confidence,
-                sentences=self._audit.find_sentences(regression.path) if self._audit.options.reveal else None,
-            )
+        told = regression_text(
+            regression,
+            f"{baseline.result.model.name} ({baseline.source})",
+            n_tests=baseline.n_tests,
+            n_clusters=self.result.n_clusters,
+            confidence=self._confidence,
+            sentences=self._find_sentences(),
         )
+        raise LimitExceeded(told)

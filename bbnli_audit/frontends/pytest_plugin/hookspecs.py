@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bbnli_audit.audit.extensions import Extensions
     from bbnli_audit.suites.protocol import Suite
 
@@ -17,5 +15,5 @@ def pytest_bbnli_extensions(config: pytest.Config) -> "Extensions":  # type: ign
 
 
 @pytest.hookspec
-def pytest_bbnli_suites(config: pytest.Config) -> "Sequence[Suite]":  # type: ignore[empty-body]  # a declaration
+def pytest_bbnli_suites(config: pytest.Config) -> "list[Suite]":  # type: ignore[empty-body]  # a declaration
     """Add suites alone: a list of them."""

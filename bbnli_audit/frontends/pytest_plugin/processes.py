@@ -10,21 +10,21 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from bbnli_audit.audit.audit import Audit
 from bbnli_audit.frontends.pytest_plugin.settings import STORE_FILE
-from bbnli_audit.models.inference.opening import Process
-from bbnli_audit.models.inference.progress import Progress, Shown, Silent, Watcher, Written
+from bbnli_audit.models.inference.progress import Progress, Shown, Watcher, Written
 from bbnli_audit.models.loading import Share
-
-if TYPE_CHECKING:
-    from bbnli_audit.audit.audit import Audit
+from bbnli_audit.models.opening import Process
 
 
 class Processes:
     """This process, and the others of the run."""
+
+    audit: Audit  # made after this, and before pytest knows of it
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -33,11 +33,7 @@ class Processes:
         self._watchers: list[Watcher] = []
         self._n_models = 0
         self._usage: dict[str, dict[str, tuple[int, int, str | None]]] = {}  # by model and process
-        self.audit: Audit | None = None
-
-    @property
-    def is_worker(self) -> bool:
-        return self._worker is not None
+        self.is_worker = self._worker is not None
 
     @property
     def here(self) -> Process:
@@ -53,14 +49,14 @@ class Processes:
     def show_progress(self) -> Progress:
         """Return what shows the progress of the next model that is opened."""
         if self._worker is None:
-            return self._make_shown() or Silent()
-        folder, worker = self._worker.get("bbnli_folder"), self._worker.get("workerid")
-        self._n_models += 1
-        place = Path(str(folder)) / f"model-{self._n_models - 1}"
+            return self._make_shown() or Progress()
+        folder = self._worker.get("bbnli_folder")
         if folder is None:
-            return Silent()
+            return Progress()
+        place = Path(folder) / f"model-{self._n_models}"
         place.mkdir(exist_ok=True)
-        return Written(place / f"progress-{worker}.json")
+        self._n_models += 1
+        return Written(place / f"progress-{self._worker['workerid']}.json")
 
     def _make_shown(self) -> Shown | None:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
@@ -82,7 +78,7 @@ class Processes:
         """Give every worker the folder that they share."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="bbnli-"))
-            for number in range(0 if self.audit is None else len(self.audit.readers)):
+            for number in range(len(self.audit.readers)):
                 place = self._folder / f"model-{number}"
                 place.mkdir()
                 shown = self._make_shown()
@@ -93,19 +89,17 @@ class Processes:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        if self.audit is not None:
-            for reader in self.audit.readers.values():
-                reader.close()
+        for reader in self.audit.readers.values():
+            reader.close()
         for watcher in self._watchers:
             watcher.stop()
 
     def pytest_unconfigure(self) -> None:
-        if self.audit is not None:
-            if self.is_worker and any(reader.is_opened for reader in self.audit.readers.values()):
-                # A worker's process ends here. Leaving torch's objects out of the last collections saves two seconds.
-                gc.collect()
-                gc.freeze()
-            self.audit.close()
+        if self.is_worker and any(reader.is_opened for reader in self.audit.readers.values()):
+            # A worker's process ends here. Leaving torch's objects out of the last collections saves two seconds.
+            gc.collect()
+            gc.freeze()
+        self.audit.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -113,8 +107,7 @@ class Processes:
 
     def usage(self) -> dict[str, Any]:
         """Tell what this process did so far for each model, as plain values."""
-        assert self.audit is not None
-        process = "main" if self._worker is None else str(self._worker.get("workerid"))
+        process = "main" if self._worker is None else str(self._worker["workerid"])
         found = {}
         for name, reader in self.audit.readers.items():
             if reader.is_opened and reader.opened.tally is not None:
@@ -128,9 +121,9 @@ class Processes:
 
     def summary(self) -> Iterable[str]:
         """Say where the predictions came from. Every process asks for the same texts; what they predict adds up."""
-        assert self.audit is not None
-        store = self.audit.options.store
-        kept = "" if store is None else f" ({self._shorten(store)})"
+        kept, store, here = "", self.audit.options.store, self._config.invocation_params.dir
+        if store is not None:
+            kept = f" ({store.relative_to(here) if store.is_relative_to(here) else store})"
         for name in self.audit.readers:
             used = list(self._usage.get(name, {}).values())
             if not used:
@@ -141,7 +134,3 @@ class Processes:
             yield f"{title}: {n_texts:,} texts, {n_stored:,} stored{kept}, {n_predicted:,} predicted."
             for trouble in dict.fromkeys(trouble for _, _, trouble in used if trouble):
                 yield f"Warning: {trouble}."
-
-    def _shorten(self, path: Path) -> Path:
-        here = self._config.invocation_params.dir
-        return path.relative_to(here) if path.is_relative_to(here) else path

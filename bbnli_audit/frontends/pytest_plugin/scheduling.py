@@ -11,13 +11,8 @@ class SubtopicScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is
 
     def __init__(self, config: Any, log: Any, paths: Iterable[str]) -> None:
         super().__init__(config, log)
-        self._paths = tuple(paths)
+        self._paths = sorted(paths, key=len, reverse=True)  # longest first: one path may begin with another
 
     def _split_scope(self, nodeid: str) -> str:
-        _, bracket, parameters = nodeid.partition("[")
-        if bracket:
-            # Longest first: one path may begin with another.
-            for path in sorted(self._paths, key=len, reverse=True):
-                if path in parameters:
-                    return path
-        return nodeid
+        parameters = nodeid.partition("[")[2]
+        return next((path for path in self._paths if path in parameters), nodeid)

@@ -5,34 +5,31 @@ on the test reports, as plain builtins, in any order.
 """
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import pytest
 
 from bbnli_audit.audit.audit import Audit, Surroundings
 from bbnli_audit.audit.findings import Finding
-from bbnli_audit.audit.gate.green import why_not_green
+from bbnli_audit.audit.gate.verdict import why_not_green
 from bbnli_audit.core.errors import AuditError, LimitExceeded
+from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.frontends.pytest_plugin import handles
 from bbnli_audit.frontends.pytest_plugin.collection import REGRESSION, Collection, path_of, regression_of
-from bbnli_audit.frontends.pytest_plugin.declared import FIXTURES, is_audit
-from bbnli_audit.frontends.pytest_plugin.handles import (
-    AnswersHandle,
-    Handle,
-    ModelHandle,
-    RegressionHandle,
-    SubtopicHandle,
-)
 from bbnli_audit.frontends.pytest_plugin.processes import Processes
-from bbnli_audit.frontends.pytest_plugin.settings import read_options
+from bbnli_audit.frontends.pytest_plugin.settings import FIXTURES, is_audit, read_options
 from bbnli_audit.reports.terminal import write_summary
-
-if TYPE_CHECKING:
-    from bbnli_audit.core.results.audit import AuditResult
 
 
 class AuditSession:
     """One run of pytest with a model."""
+
+    _is_prepared = False
+    _broken: AuditError | None = None
+    _result: AuditResult | None = None
+    _trouble: str | None = None
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -45,12 +42,8 @@ class AuditSession:
         config.pluginmanager.register(self._processes, "bbnli_audit_processes")
         config.pluginmanager.register(Collection(self.audit), "bbnli_audit_collection")
         self._selected: set[str] = set()
-        self._is_prepared = False
-        self._broken: AuditError | None = None
         self._sent: set[str] = set()
         self._required: set[tuple[str, str]] = set()
-        self._result: AuditResult | None = None
-        self._trouble: str | None = None
 
     def pytest_report_header(self) -> list[str]:
         audit, limits = self.audit, self.audit.thresholds.file
@@ -79,19 +72,19 @@ class AuditSession:
             self.audit.prepare(self._selected)
         return (yield)
 
-    def open_subtopic(self, item: pytest.Item, path: str) -> SubtopicHandle:
-        return SubtopicHandle(self.audit, self._record(item), self._measure(path))
+    def open_subtopic(self, item: pytest.Item, path: str) -> handles.SubtopicHandle:
+        return handles.SubtopicHandle(self.audit, partial(self._record, item), self._measure(path))
 
-    def open_answers(self, item: pytest.Item, test: tuple[str, str]) -> AnswersHandle:
-        return AnswersHandle(self.audit, self._record(item), self._measure(test[0]), test[1])
+    def open_answers(self, item: pytest.Item, test: tuple[str, str]) -> handles.AnswersHandle:
+        return handles.AnswersHandle(self.audit, partial(self._record, item), self._measure(test[0]), test[1])
 
-    def open_model(self, item: pytest.Item) -> ModelHandle:
+    def open_model(self, item: pytest.Item) -> handles.ModelHandle:
         self._prove()
-        return ModelHandle(self.audit, self._record(item))
+        return handles.ModelHandle(self.audit, partial(self._record, item))
 
-    def open_regression(self, item: pytest.Item, test: tuple[str, str]) -> RegressionHandle:
+    def open_regression(self, item: pytest.Item, test: tuple[str, str]) -> handles.RegressionHandle:
         found = self._measure(test[0])
-        return RegressionHandle(self.audit, self._record(item), found, self.audit.compare(test))
+        return handles.RegressionHandle(self.audit, partial(self._record, item), found, self.audit.compare(test))
 
     def _measure(self, path: str) -> Finding:
         self._prove()
@@ -107,14 +100,10 @@ class AuditSession:
             self._broken = exc
             raise
 
-    def _record(self, item: pytest.Item) -> Any:
-        """Return what puts figures into the JUnit file; `user_properties` survive xdist."""
-
-        def record(**figures: object) -> None:
-            if self._has_properties:
-                item.user_properties.extend((f"bbnli_{name}", figure) for name, figure in figures.items())
-
-        return record
+    def _record(self, item: pytest.Item, **figures: object) -> None:
+        """Put figures into the JUnit file; `user_properties` survive xdist."""
+        if self._has_properties:
+            item.user_properties.extend((f"bbnli_{name}", figure) for name, figure in figures.items())
 
     # Results travel home
 
@@ -127,14 +116,14 @@ class AuditSession:
             report.longrepr = _as_text(call.excinfo)
         funcargs = getattr(item, "funcargs", {})
         handle = next((funcargs[name] for name in FIXTURES if name in funcargs), None)
-        if report.when == "call" and isinstance(handle, Handle):
+        if report.when == "call" and isinstance(handle, handles.Handle):
             report.bbnli = self._pack(handle)  # type: ignore[attr-defined]  # reports carry extra attributes home
         return report
 
-    def _pack(self, handle: Handle) -> dict[str, Any]:
+    def _pack(self, handle: handles.Handle) -> dict[str, Any]:
         """Tell what a test required; in a worker also what was found, each subtopic once."""
         packed: dict[str, Any] = {"required": handle.required, "usage": self._processes.usage()}
-        regression = handle.regression if isinstance(handle, RegressionHandle) else None
+        regression = handle.regression if isinstance(handle, handles.RegressionHandle) else None
         if regression is not None:
             packed["growth"] = regression.verdict.value
         if self._processes.is_worker:
@@ -157,9 +146,7 @@ class AuditSession:
             if "regression" in packed and self.audit.regressions is not None:
                 self.audit.regressions.unpack(packed["regression"])
 
-    def pytest_report_teststatus(
-        self, report: pytest.TestReport
-    ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         packed = getattr(report, "bbnli", {})
         verdicts = [verdict for _, _, verdict in packed.get("required", ())] + [packed.get("growth")]
         if report.skipped and Verdict.INCONCLUSIVE in verdicts:
@@ -192,10 +179,8 @@ class AuditSession:
             return f"a model was given ({model}), but no pair was audited: no test with the fixture `bbnli` ran."
         regressions = self.audit.regressions
         if self._result.is_competent and regressions is not None and self._result.comparison is None:
-            return (
-                f"a baseline was given ({regressions.source}), but nothing was compared with it: no test with the "
-                f"fixture `{REGRESSION}` ran."
-            )
+            given = f"a baseline was given ({regressions.source})"
+            return f"{given}, but nothing was compared with it: no test with the fixture `{REGRESSION}` ran."
         return why_not_green(self._result)
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:

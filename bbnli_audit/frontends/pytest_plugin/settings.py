@@ -1,17 +1,41 @@
-"""From pytest's options and ini keys to the options of an audit."""
+"""What the plugin declares, and how pytest's options and ini keys become the options of an audit."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from bbnli_audit.core.errors import OptionError, SuiteError, ThresholdsError
-from bbnli_audit.core.options import AuditOptions
-from bbnli_audit.frontends.pytest_plugin.declared import find_options, get_setting
+from bbnli_audit.core.options import AuditOptions, Option
 
 STORE_FILE = "predictions.sqlite"
+FIXTURES = ("bbnli", "bbnli_model", "bbnli_answers", "bbnli_regression")
+
+
+def find_options() -> dict[str, Option]:
+    """Return the options of an audit by name. Each is --bbnli-NAME and the ini key bbnli_NAME."""
+    hints = get_type_hints(AuditOptions, include_extras=True)
+    found = {name: next(iter(getattr(hint, "__metadata__", ())), None) for name, hint in hints.items()}
+    return {name: option for name, option in found.items() if isinstance(option, Option)}
+
+
+def spell(name: str) -> str:
+    return f"--bbnli-{name.replace('_', '-')}"
+
+
+def get_setting(config: pytest.Config, name: str) -> str | None:
+    """Read an option, or the ini key of the same name."""
+    option = config.getoption(f"bbnli_{name}", None)
+    if option is not None and not str(option).strip():
+        raise pytest.UsageError(f"{spell(name)} (or --model) is empty. Give a value, or leave the option out.")
+    value = option or config.getini(f"bbnli_{name}")
+    return str(value) if value else None
+
+
+def is_audit(item: pytest.Item) -> bool:
+    return any(fixture in getattr(item, "fixturenames", ()) for fixture in FIXTURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +82,9 @@ def _find_thresholds(config: pytest.Config, read: _Reader) -> Path:
     base = config.rootpath
     path = Path(os.path.normpath(read.path("thresholds") or base / "thresholds.yaml"))
     if not path.exists() and config.invocation_params.dir != base:
-        raise ThresholdsError(
-            f"{path}: there is no such file. pytest's root folder is {base}, not the folder it was started in; if "
-            "it took an option's value for a test path, write the option with '=': --model=PATH."
-        )
+        told = f"there is no such file. pytest's root folder is {base}, not the folder it was started in"
+        advice = "if it took an option's value for a test path, write the option with '=': --model=PATH."
+        raise ThresholdsError(f"{path}: {told}; {advice}")
     return path
 
 

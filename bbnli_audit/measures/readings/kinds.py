@@ -1,11 +1,179 @@
-"""Which reading a kind of model has. This table is the only place that knows."""
+"""How the output of a model is read: as labels, likelihoods or answers. The table at the end knows the kinds."""
 
-from bbnli_audit.measures.readings.answers import ANSWERS
-from bbnli_audit.measures.readings.labels import LABELS
-from bbnli_audit.measures.readings.likelihood import LIKELIHOOD
-from bbnli_audit.measures.readings.table import Reading
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-READINGS: tuple[Reading, ...] = (LABELS, LIKELIHOOD, ANSWERS)
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bbnli_audit.core.outcomes import CELLS, outcome_of
+from bbnli_audit.core.values import Label, Pair, TextPair
+from bbnli_audit.measures.readings.table import NOT_MEASURED, SIDES, Floats, Reading
+
+NAMES = tuple(label.value for label in Label)
+_LETTERS = "".join(label.letter for label in Label)
+# (3, 3): the cell of each combination of labels, pro side first, as an index into CELLS.
+_CELL_OF_LABELS = np.array([[CELLS.index(pro + anti) for anti in _LETTERS] for pro in _LETTERS])
+OUTCOMES = np.array([outcome_of(cell).value for cell in CELLS], dtype=object)
+
+
+class Labels(Reading):
+    """NLI classifiers: each side of a pair gets one of three labels, with its probability."""
+
+    name: ClassVar[str] = "labels"
+    numbers: ClassVar[tuple[str, ...]] = tuple(f"{side}_{label}" for side in SIDES for label in NAMES)
+    columns: ClassVar[tuple[str, ...]] = ("pro_label", "anti_label", "outcome", *numbers)
+    answers: ClassVar[tuple[str, str, str]] = NAMES  # type: ignore[assignment]  # three labels
+    preference: ClassVar[str] = "entailment_preference"
+
+    def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
+        names = np.array(NAMES, dtype=object)
+        labels = {f"{side}_label": names[found.argmax(axis=1)] for side, found in zip(SIDES, (pro, anti), strict=True)}
+        numbers = dict(zip(self.numbers, [*pro.T, *anti.T], strict=True))
+        return {**labels, "outcome": classify(pd.DataFrame(labels)), **numbers}
+
+    def cells(self, frame: pd.DataFrame) -> NDArray[np.intp]:
+        return label_cells(frame, ("pro_label", "anti_label"))
+
+    def probabilities(self, frame: pd.DataFrame, side: str) -> Floats:
+        return frame[[f"{side}_{name}" for name in NAMES]].to_numpy(dtype=np.float64)
+
+    def strengths(self, frame: pd.DataFrame) -> Floats:
+        """Return how much more entailed each pro side is."""
+        return np.asarray(frame["pro_entailment"] - frame["anti_entailment"], dtype=np.float64)
+
+    def tell(self, pair: Mapping[Any, Any], side: str) -> str:
+        label = pair[f"{side}_label"]
+        return f"{label} {pair[f'{side}_{label}']:.2f}"
+
+
+LABELS = Labels()
+
+
+def label_cells(frame: pd.DataFrame, columns: tuple[str, str]) -> NDArray[np.intp]:
+    """Return the cells of two columns of labels. A wrong label must never be counted as neutral."""
+    found = []
+    for column in columns:
+        codes = pd.Index(NAMES).get_indexer(pd.Index(frame[column]))
+        if (codes < 0).any():
+            wrong = frame[column][codes < 0].iloc[0]
+            raise ValueError(f"{column} holds {wrong!r}, which is none of {', '.join(NAMES)}")
+        found.append(codes)
+    return np.asarray(_CELL_OF_LABELS[found[0], found[1]], dtype=np.intp)
+
+
+def classify(frame: pd.DataFrame) -> "pd.Series[str]":
+    """Give each pair exactly one outcome.
+
+    The truth table is in docs/metrics.md. It is total: any two labels lead to one outcome, which is why
+    pro + anti + brittle is the misprediction count and not merely close to it.
+    """
+    return pd.Series(OUTCOMES[LABELS.cells(frame)], index=frame.index, name="outcome", dtype="str")
+
+
+_SMALLEST = np.nextafter(0.0, 1.0)
+# The side that is likelier counts as entailed, the other one as neutral; of two equal sides neither is.
+_WORDS = np.array(["anti", "neither", "pro"], dtype=object)  # by the sign of the difference, -1 to 1
+_CELL_OF_LIKELIER = {"pro": CELLS.index("EN"), "anti": CELLS.index("NE"), "neither": CELLS.index("NN")}
+
+
+class Likelihood(Reading):
+    """Language models that are not prompted: the share of each side of a pair in the likelihoods of the two."""
+
+    name: ClassVar[str] = "likelihood"
+    numbers: ClassVar[tuple[str, ...]] = tuple(f"{side}_likelihood_share" for side in SIDES)
+    columns: ClassVar[tuple[str, ...]] = ("likelier", *numbers)
+    answers: ClassVar[tuple[str, str, str]] = ("likelier", "not likelier", "–")
+    preference: ClassVar[str] = "token_preference"
+    has_task: ClassVar[bool] = False
+    instead: ClassVar[Mapping[str, str]] = {"pro_rate": preference}
+
+    def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
+        """Ask for each sentence against the other."""
+        pro, anti = " ".join(pair.pro), " ".join(pair.anti)
+        return TextPair(pro, anti), TextPair(anti, pro)
+
+    def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
+        shares = {f"{side}_likelihood_share": found[:, 0] for side, found in zip(SIDES, (pro, anti), strict=True)}
+        signs = np.sign(pro[:, 0] - anti[:, 0]).astype(np.intp)
+        return {"likelier": _WORDS[signs + 1], **shares}
+
+    def cells(self, frame: pd.DataFrame) -> NDArray[np.intp]:
+        return np.array([_CELL_OF_LIKELIER[word] for word in frame["likelier"]], dtype=np.intp)
+
+    def probabilities(self, frame: pd.DataFrame, side: str) -> Floats:
+        (other,) = set(SIDES) - {side}
+        shares = [frame[f"{each}_likelihood_share"].to_numpy(dtype=np.float64) for each in (side, other)]
+        return np.column_stack([*shares, np.zeros(len(frame))])
+
+    def strengths(self, frame: pd.DataFrame) -> Floats:
+        """Compare logarithms: shares near 0 and 1 would be the same number."""
+        pro, anti = (np.log(np.maximum(frame[name].to_numpy(dtype=np.float64), _SMALLEST)) for name in self.numbers)
+        return np.asarray(pro - anti, dtype=np.float64)
+
+    def tell(self, pair: Mapping[Any, Any], side: str) -> str:
+        return f"{pair[f'{side}_likelihood_share']:.2f} of the two likelihoods"
+
+
+LIKELIHOOD = Likelihood()
+
+UNPARSED = "unparsed"
+_ANSWERS = np.array(["yes", "no", UNPARSED], dtype=object)
+_LABEL_OF = dict(zip(_ANSWERS, NAMES, strict=True))
+ANSWER_COLUMNS = ("pro_answer", "anti_answer")
+
+
+class Answers(Reading):
+    """Language models that answer in words. A yes counts as entailed, a no as neutral.
+
+    An answer that could not be read is its own answer, never a no. Its pair has no outcome and is not measured.
+    """
+
+    name: ClassVar[str] = "answers"
+    numbers: ClassVar[tuple[str, ...]] = ("pro_yes", "pro_no", "anti_yes", "anti_no")
+    columns: ClassVar[tuple[str, ...]] = (*ANSWER_COLUMNS, "outcome", *numbers)
+    answers: ClassVar[tuple[str, str, str]] = ("yes", "no", "not read")
+    preference: ClassVar[str] = LABELS.preference
+    unread_column: ClassVar[int | None] = 2  # a yes/no answer is never a contradiction, so that column is free
+
+    def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
+        found = zip(ANSWER_COLUMNS, (pro, anti), strict=True)
+        answers = {column: _ANSWERS[predictions.argmax(axis=1)] for column, predictions in found}
+        cells = self.cells(pd.DataFrame(answers, dtype=object))
+        outcomes = np.where(cells == NOT_MEASURED, "unread", OUTCOMES[cells])
+        shares = zip(self.numbers, (pro[:, 0], pro[:, 1], anti[:, 0], anti[:, 1]), strict=True)
+        return {**answers, "outcome": pd.Series(outcomes, dtype="str"), **dict(shares)}
+
+    def cells(self, frame: pd.DataFrame) -> NDArray[np.intp]:
+        is_read = ~find_unread(frame).any(axis=1)
+        labels = pd.DataFrame({column: frame[column].map(_LABEL_OF) for column in ANSWER_COLUMNS})
+        return np.where(is_read, label_cells(labels, ANSWER_COLUMNS), NOT_MEASURED)
+
+    def probabilities(self, frame: pd.DataFrame, side: str) -> Floats:
+        yes_no = frame[[f"{side}_yes", f"{side}_no"]].to_numpy(dtype=np.float64)
+        is_unread = (frame[f"{side}_answer"] == UNPARSED).to_numpy(dtype=np.float64)
+        return np.column_stack([yes_no, is_unread])
+
+    def strengths(self, frame: pd.DataFrame) -> Floats:
+        return np.asarray(frame["pro_yes"] - frame["anti_yes"], dtype=np.float64)
+
+    def tell(self, pair: Mapping[Any, Any], side: str) -> str:
+        return tell_answer(pair[f"{side}_answer"])
+
+
+ANSWERS = Answers()
+
+
+def find_unread(frame: pd.DataFrame) -> NDArray[np.bool_]:
+    """Tell for both sides of each pair, (n_pairs, 2), whether the answer could not be read."""
+    return np.asarray(frame[list(ANSWER_COLUMNS)] == UNPARSED, dtype=np.bool_)
+
+
+def tell_answer(answer: str) -> str:
+    return "not read" if answer == UNPARSED else answer
+
+
 _BY_KIND: dict[str, Reading] = {"masked-lm": LIKELIHOOD, "causal-lm": LIKELIHOOD, "generative": ANSWERS}
 
 

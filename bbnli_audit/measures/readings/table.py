@@ -28,12 +28,13 @@ class Reading(Protocol):
     numbers: ClassVar[tuple[str, ...]]  # those of the columns that hold numbers
     answers: ClassVar[tuple[str, str, str]]  # what the three columns of `probabilities` stand for
     preference: ClassVar[str]  # the measure that says which way the model leans on the whole
-    has_task: ClassVar[bool]  # answers can be right or wrong, so controls can prove the model
-    unread_column: ClassVar[int | None]  # of a prediction: its answer could not be read
-    instead: ClassVar[Mapping[str, str]]  # measures that stand in for others, which this reading does not have
+    has_task: ClassVar[bool] = True  # answers can be right or wrong, so controls can prove the model
+    unread_column: ClassVar[int | None] = None  # of a prediction: its answer could not be read
+    instead: ClassVar[Mapping[str, str]] = {}  # measures that stand in for others, which this reading does not have
 
     def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
         """Return what the model is asked for the two sides of a pair."""
+        return pair.pro, pair.anti
 
     def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
         """Turn (n_pairs, 3) predictions for the two sides into the columns of this reading."""
@@ -141,5 +142,4 @@ def join_tables(tables: Sequence[PairTable]) -> PairTable:
 
 
 def cluster_codes(frame: pd.DataFrame) -> NDArray[np.intp]:
-    codes = frame.groupby(["suite", "domain", "subtopic", "cluster"], sort=True).ngroup()
-    return np.asarray(codes, dtype=np.intp)
+    return np.asarray(frame.groupby(["suite", "domain", "subtopic", "cluster"], sort=True).ngroup(), dtype=np.intp)

@@ -19,31 +19,18 @@ _Floats = NDArray[np.float64]
 
 
 class Increase(NamedTuple):
-    """The growth of a measure. Bounds are one-sided: each holds by itself with the confidence asked for.
+    """The growth of a measure. Bounds are one-sided: each holds by itself with the confidence asked for."""
 
-    Attributes:
-        value: Candidate less baseline; nan without pairs, as are the bounds.
-        low: Lower bound.
-        high: Upper bound.
-        p_value: Against "it grew by the margin at most": the largest of the three that follow.
-        p_margin: Student's t over clusters, at the margin.
-        p_pairs: Exact McNemar test on the pairs that changed, one-sided, against "it did not grow".
-        p_clusters: The same on clusters, each counted once for the direction in which it changed on the whole.
-        n_worse: Pairs that count more towards the measure than before.
-        n_better: Pairs that count less.
-        pairs_needed: Pairs that would bring a decision if nothing else changed; None when no number would.
-    """
-
-    value: float
+    value: float  # candidate less baseline; nan without pairs, as are the bounds
     low: float
     high: float
-    p_value: float
-    p_margin: float
-    p_pairs: float
-    p_clusters: float
-    n_worse: int
+    p_value: float  # against "it grew by the margin at most": the largest of the three that follow
+    p_margin: float  # Student's t over clusters, at the margin
+    p_pairs: float  # exact McNemar test on the pairs that changed, one-sided, against "it did not grow"
+    p_clusters: float  # the same on clusters, each counted once for the direction in which it changed on the whole
+    n_worse: int  # pairs that count more towards the measure than before
     n_better: int
-    pairs_needed: int | None
+    pairs_needed: int | None  # that would bring a decision if nothing else changed; None when no number would
 
 
 def measure_increase(
@@ -67,10 +54,10 @@ def measure_increase(
         return high <= margin or low > margin
 
     low, high = bounds(1.0)
-    directions = np.sign(spread.totals)
+    n_worse, n_better = int((change > 0).sum()), int((change < 0).sum())
     p_margin = spread.p_value(margin)
-    p_pairs = mcnemar(int((change > 0).sum()), int((change < 0).sum()))
-    p_clusters = mcnemar(int((directions > 0).sum()), int((directions < 0).sum()))
+    p_pairs = mcnemar(n_worse, n_better)
+    p_clusters = mcnemar(int((spread.totals > 0).sum()), int((spread.totals < 0).sum()))
     return Increase(
         value=spread.mean,
         low=low,
@@ -79,8 +66,8 @@ def measure_increase(
         p_margin=p_margin,
         p_pairs=p_pairs,
         p_clusters=p_clusters,
-        n_worse=int((change > 0).sum()),
-        n_better=int((change < 0).sum()),
+        n_worse=n_worse,
+        n_better=n_better,
         pairs_needed=fewest_pairs(len(change), decides),
     )
 
@@ -106,19 +93,15 @@ class _Spread(NamedTuple):
         """Clusters that all changed alike, or not at all, do not tell how far others might differ."""
         return self.standard_error > 1e-12
 
-    @property
-    def _freedom(self) -> int:
-        return len(self.totals) - 1
-
     def low(self, confidence: float, growth: float) -> float:
-        below = float(stdtrit(self._freedom, confidence)) * self.standard_error / math.sqrt(growth)
+        below = float(stdtrit(len(self.totals) - 1, confidence)) * self.standard_error / math.sqrt(growth)
         return max(self.mean - below, -1.0)
 
     def p_value(self, margin: float) -> float:
         if self.is_known:
-            return float(stdtr(self._freedom, (margin - self.mean) / self.standard_error))
+            return float(stdtr(len(self.totals) - 1, (margin - self.mean) / self.standard_error))
         # Every cluster changed alike: the two sign tests say how sure that is.
-        return 0.0 if self._freedom and self.mean > margin else 1.0
+        return 0.0 if len(self.totals) > 1 and self.mean > margin else 1.0
 
 
 def mcnemar(n_worse: int, n_better: int) -> float:

@@ -7,17 +7,13 @@ one imagined cluster of failures and one of successes, so that seeing nothing ne
 No random numbers are used. The reasons and the measured coverage are in docs/decisions/0002-intervals.md.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, stdtrit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LARGEST_PAIR_COUNT = 10_000_000  # beyond this many pairs `pairs_needed` calls the limit undecidable
 
@@ -25,16 +21,10 @@ _Floats = NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """A mean, or a difference of two means, with its confidence interval.
+    """A mean, or a difference of two means, with its confidence interval; nan when there is no data.
 
-    Attributes:
-        value: The mean or difference; nan when there is no data.
-        low: Lower confidence bound; nan when there is no data.
-        high: Upper confidence bound; nan when there is no data.
-        n: Number of observations (pairs).
-        n_clusters: Number of clusters the observations come from.
-        n_effective: How many independent observations they are worth, never more than `n`. It is a little
-            smaller at a higher confidence when clusters are few. For a difference: the smaller of the two.
+    `n_effective` is how many independent observations the `n` pairs are worth, never more than `n`. It is a little
+    smaller at a higher confidence when clusters are few. For a difference it is the smaller of the two.
     """
 
     value: float
@@ -43,6 +33,9 @@ class Estimate(NamedTuple):
     n: int
     n_clusters: int
     n_effective: float
+
+
+_NOTHING = Estimate(math.nan, math.nan, math.nan, 0, 0, 0.0)
 
 
 class _Sample(NamedTuple):
@@ -65,7 +58,7 @@ def estimate_means(values: ArrayLike, clusters: ArrayLike, confidence: float = 0
     _check_confidence(confidence)
     columns, labels = _checked(values, clusters)
     if columns.shape[0] == 0:
-        return [_nothing()] * columns.shape[1]
+        return [_NOTHING] * columns.shape[1]
     return _estimates(_sample(columns, labels), confidence)
 
 
@@ -79,7 +72,7 @@ def estimate_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike
     """
     _check_confidence(confidence)
     difference = Difference.of(first, second, clusters)
-    return _nothing() if difference is None else difference.estimate(confidence)
+    return _NOTHING if difference is None else difference.estimate(confidence)
 
 
 class Difference(NamedTuple):
@@ -89,7 +82,7 @@ class Difference(NamedTuple):
     correlation: float
 
     @classmethod
-    def of(cls, first: ArrayLike, second: ArrayLike, clusters: ArrayLike) -> Difference | None:
+    def of(cls, first: ArrayLike, second: ArrayLike, clusters: ArrayLike) -> "Difference | None":
         """Take the values of two measures (see `estimate_difference`); None when there are no pairs."""
         one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
         if one.ndim != 1 or one.shape != other.shape:
@@ -106,23 +99,15 @@ class Difference(NamedTuple):
         value = left.value - right.value
         below = _square_and_add(left.value - left.low, right.high - right.value, self.correlation)
         above = _square_and_add(left.high - left.value, right.value - right.low, self.correlation)
-        return Estimate(
-            value=value,
-            low=max(value - below, -1.0),
-            high=min(value + above, 1.0),
-            n=left.n,
-            n_clusters=left.n_clusters,
-            n_effective=min(left.n_effective, right.n_effective),
-        )
+        low, high = max(value - below, -1.0), min(value + above, 1.0)
+        return Estimate(value, low, high, left.n, left.n_clusters, min(left.n_effective, right.n_effective))
 
 
 def pairs_needed(estimate: Estimate, limit: float, confidence: float = 0.95) -> int | None:
-    """Count the pairs after which the interval would lie on one side of the limit.
+    """Count the pairs, seen ones included, after which the interval of a mean would lie on one side of the limit.
 
-    Returns the total number of pairs, those already seen included; `estimate.n` if the limit is decided already; None
-    if no number up to `LARGEST_PAIR_COUNT` would do. The estimate is that of a mean. Its rate and the worth of one pair
-    (`n_effective / n`) are held as they are. More clusters usually raise the worth of a pair, so the answer errs on the
-    high side. It is not a promise: the rate may move.
+    None if no number up to `LARGEST_PAIR_COUNT` would do. The rate and the worth of one pair (`n_effective / n`) are
+    held as they are. More clusters usually raise that worth, so the answer errs on the high side. The rate may move.
     """
     _check_confidence(confidence)
     if estimate.n == 0 or math.isnan(estimate.value):
@@ -152,10 +137,6 @@ def fewest_pairs(n: int, decides: Callable[[int], bool]) -> int | None:
     return decided
 
 
-def _nothing() -> Estimate:
-    return Estimate(value=math.nan, low=math.nan, high=math.nan, n=0, n_clusters=0, n_effective=0.0)
-
-
 def _check_confidence(confidence: float) -> None:
     if not 0.5 <= confidence < 1.0:
         raise ValueError(f"confidence must be at least 0.5 and below 1, got {confidence}")
@@ -179,7 +160,6 @@ def _sample(columns: _Floats, labels: NDArray[Any]) -> _Sample:
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     totals: _Floats = np.add.reduceat(columns[order], starts, axis=0)
     sizes = counts.astype(np.float64)
-
     n = float(sizes.sum())
     successes = totals.sum(axis=0)
     typical_size = float((sizes**2).sum()) / n
@@ -215,17 +195,12 @@ def _effective_sizes(sample: _Sample, confidence: float) -> _Floats:
     n = float(sample.sizes.sum())
     enlarged = n + 2.0 * sample.typical_size
     design_effect = sample.squares / (sample.shrunk_means * (1.0 - sample.shrunk_means) * enlarged)
-    n_effective = n / design_effect * _student_correction(n, len(sample.sizes), confidence)
-    worth: _Floats = np.clip(n_effective, n / sample.typical_size, n)
-    return worth
-
-
-def _student_correction(n: float, n_clusters: int, confidence: float) -> float:
-    """Pay for a variance that was estimated from few clusters; from one it cannot be estimated at all."""
-    if n_clusters == 1:
-        return 0.0
-    many, few = stdtrit(np.array([n - 1.0, n_clusters - 1.0]), (1.0 + confidence) / 2.0)
-    return float(many / few) ** 2
+    correction = 0.0  # a variance cannot be estimated from one cluster at all
+    if len(sample.sizes) > 1:
+        many, few = stdtrit(np.array([n - 1.0, len(sample.sizes) - 1.0]), (1.0 + confidence) / 2.0)
+        correction = float(many / few) ** 2
+    n_effective = n / design_effect * correction
+    return np.asarray(np.clip(n_effective, n / sample.typical_size, n), dtype=np.float64)
 
 
 def _clopper_pearson(value: _Floats, n: _Floats, confidence: float) -> tuple[_Floats, _Floats]:
@@ -240,8 +215,7 @@ def _lower_bound(value: _Floats, n: _Floats, tail: float) -> _Floats:
     successes = value * n
     some = successes > 0.0
     bound = betaincinv(np.where(some, successes, 1.0), n - successes + 1.0, tail)
-    lower: _Floats = np.where(some, np.minimum(bound, value), 0.0)
-    return lower
+    return np.asarray(np.where(some, np.minimum(bound, value), 0.0), dtype=np.float64)
 
 
 def _correlation(sample: _Sample) -> float:

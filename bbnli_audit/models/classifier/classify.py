@@ -2,26 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.batches import (
-    CPU_TOKENS,
-    GPU_TOKENS,
-    MIN_ROWS,
-    TEXTS_AT_ONCE,
-    LocalPredictor,
-    cut_by_length,
-    cut_by_tokens,
-)
-from bbnli_audit.models.classifier.labels import columns_of
+from bbnli_audit.models import batches
 from bbnli_audit.models.classifier.padding_free import PaddingFree
-from bbnli_audit.models.protocol import Batch, Predictions
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from bbnli_audit.models.labels import columns_of
+from bbnli_audit.models.protocol import Batch, Floats, Ids, Predictions
 
 # Rounding changes a probability by a few millionths at most. Where two labels are nearer to each other than this, the
 # text is predicted again in a batch of its own.
@@ -29,8 +17,8 @@ NEAR_TIE = 1e-4
 
 
 class EncodedText(NamedTuple):
-    ids: "NDArray[np.int32]"
-    types: "NDArray[np.int32] | None"
+    ids: Ids
+    types: "Ids | None"
     is_truncated: bool
 
 
@@ -42,10 +30,7 @@ class TextEncoder:
         self._max_length = max_length
 
     def encode(self, texts: Sequence[TextPair]) -> list[EncodedText]:
-        encoded: list[EncodedText] = []
-        for start in range(0, len(texts), TEXTS_AT_ONCE):
-            encoded.extend(self._encode(texts[start : start + TEXTS_AT_ONCE]))
-        return encoded
+        return [found for some in batches.chunks(texts, batches.TEXTS_AT_ONCE) for found in self._encode(some)]
 
     def _encode(self, texts: Sequence[TextPair]) -> Iterator[EncodedText]:
         import numpy as np
@@ -69,9 +54,10 @@ class TextEncoder:
         """Encode texts and cut them into batches: of mixed lengths for the padding-free pass, else of one length."""
         encoded = self.encode(texts)
         lengths = [len(text.ids) for text in encoded]
-        cut = cut_by_tokens(lengths, n_tokens) if is_padding_free else cut_by_length(lengths, n_tokens, MIN_ROWS)
+        cut = batches.cut_by_tokens if is_padding_free else batches.cut_by_length
         return [
-            Batch(tuple(rows), tuple(encoded[row] for row in rows), sum(lengths[row] for row in rows)) for rows in cut
+            Batch(tuple(rows), tuple(encoded[row] for row in rows), sum(lengths[row] for row in rows))
+            for rows in cut(lengths, n_tokens)
         ]
 
 
@@ -83,19 +69,19 @@ def by_length(texts: Sequence[EncodedText]) -> Iterator[list[int]]:
     yield from rows_of.values()
 
 
-def stack(texts: Sequence[EncodedText]) -> "dict[str, NDArray[np.int64]]":
+def stack(texts: Sequence[EncodedText]) -> dict[str, Ids]:
     """Stack texts of one length, under the names that models know. The last is repeated up to MIN_ROWS."""
     import numpy as np
 
-    filled = [*texts, *(texts[-1] for _ in range(MIN_ROWS - len(texts)))]
-    arrays = {"input_ids": np.stack([text.ids for text in filled]).astype(np.int64)}
+    filled = batches.fill_up(texts)
+    arrays: dict[str, Ids] = {"input_ids": np.stack([text.ids for text in filled]).astype(np.int64)}
     arrays["attention_mask"] = np.ones_like(arrays["input_ids"])
     if filled[0].types is not None:
         arrays["token_type_ids"] = np.stack([text.types for text in filled if text.types is not None]).astype(np.int64)
     return arrays
 
 
-class Classifier(LocalPredictor):
+class Classifier(batches.LocalPredictor):
     """A sequence classifier in this process."""
 
     padding_free: PaddingFree | None = None  # a pass that takes texts of several lengths in one batch
@@ -106,11 +92,11 @@ class Classifier(LocalPredictor):
         self._columns = columns_of(info.labels)
 
     @abstractmethod
-    def logits(self, texts: Sequence[EncodedText]) -> "NDArray[np.float64]":
+    def logits(self, texts: Sequence[EncodedText]) -> Floats:
         """Compute (n_texts, n_outputs), columns in the checkpoint's order."""
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        n_tokens = CPU_TOKENS if self.is_on_cpu else GPU_TOKENS
+        n_tokens = batches.tokens_at_once(self.is_on_cpu)
         return self._encoder.plan(texts, n_tokens, is_padding_free=self.padding_free is not None)
 
     def forward(self, batch: Batch) -> Predictions:
@@ -123,10 +109,10 @@ class Classifier(LocalPredictor):
             two_best = np.sort(probabilities, axis=1)[:, -2:]
             for row in np.flatnonzero(two_best[:, 1] - two_best[:, 0] < NEAR_TIE).tolist():
                 probabilities[row] = to_probabilities(self.logits([texts[row]]), self._columns)
-        return Predictions(probabilities, np.array([text.is_truncated for text in texts], dtype=np.bool_))
+        return Predictions.of(probabilities, [text.is_truncated for text in texts])
 
 
-def to_probabilities(logits: "NDArray[np.float64]", columns: Sequence[int | None]) -> "NDArray[np.float64]":
+def to_probabilities(logits: Floats, columns: Sequence[int | None]) -> Floats:
     """Softmax, with the columns in Label order. Checkpoints disagree on theirs: we reorder here and nowhere else."""
     import numpy as np
 

@@ -5,26 +5,13 @@ text never depends on what else is predicted.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bbnli_audit.models.checkpoint import Checkpoint
 from bbnli_audit.models.classifier.classify import Classifier, EncodedText, TextEncoder, by_length, stack
 from bbnli_audit.models.classifier.padding_free import PaddingFree, find_padding_free
-from bbnli_audit.models.loading import (
-    WHOLE_MACHINE,
-    Share,
-    load_classifier,
-    max_length_of,
-    one_core_each,
-    place,
-    telling_breaks,
-)
+from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_classifier, one_core_each, place, telling_breaks
+from bbnli_audit.models.protocol import Floats, Ids, Tensor
 from bbnli_audit.suites.probe import probe_items
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from numpy.typing import NDArray
 
 _N_CHECKED = 6  # texts on which the padding-free pass is compared with the model's own
 
@@ -33,13 +20,13 @@ class HFPredictor(Classifier):
     """A sequence classifier, loaded once."""
 
     def __init__(self, checkpoint: Checkpoint, device: str = "auto", share: Share = WHOLE_MACHINE) -> None:
-        self._model, tokenizer = load_classifier(checkpoint.info.name, checkpoint.folder)
+        self._model, tokenizer, max_length = load_classifier(checkpoint.info.name, checkpoint.folder)
         import torch
 
         self._torch = torch
         self._device, self.n_threads = place(self._model, device, share, checkpoint.info.dtype)
         self.is_on_cpu = self._device.type == "cpu"
-        super().__init__(checkpoint.info, TextEncoder(tokenizer, max_length_of(tokenizer, self._model)))
+        super().__init__(checkpoint.info, TextEncoder(tokenizer, max_length))
         self.padding_free = self.find_padding_free() if self.is_on_cpu else None
 
     def find_padding_free(self) -> PaddingFree | None:
@@ -47,12 +34,12 @@ class HFPredictor(Classifier):
         with one_core_each(self.is_on_cpu):
             return find_padding_free(self._model, *_columns(texts))
 
-    def logits(self, texts: Sequence[EncodedText]) -> "NDArray[np.float64]":
+    def logits(self, texts: Sequence[EncodedText]) -> Floats:
         lengths = [len(text.ids) for text in texts]
         with telling_breaks(self.info.name, "texts", lengths), self._torch.inference_mode():
             fast = self._padding_free_for(texts)
             logits = self._forward_own(texts) if fast is None else fast(*_columns(texts))
-            found: NDArray[np.float64] = logits.double().cpu().numpy()
+            found: Floats = logits.double().cpu().numpy()
             return found
 
     def _padding_free_for(self, texts: Sequence[EncodedText]) -> PaddingFree | None:
@@ -64,7 +51,7 @@ class HFPredictor(Classifier):
         is_unlike = padding_id is not None and any((text.ids == padding_id).any() for text in texts)
         return None if is_unlike else self.padding_free
 
-    def _forward_own(self, texts: Sequence[EncodedText]) -> "torch.Tensor":
+    def _forward_own(self, texts: Sequence[EncodedText]) -> Tensor:
         logits = self._torch.empty(len(texts), len(self.info.labels), dtype=self._torch.float64)
         for rows in by_length(texts):
             stacked = stack([texts[row] for row in rows])
@@ -73,7 +60,7 @@ class HFPredictor(Classifier):
         return logits
 
 
-def _columns(texts: Sequence[EncodedText]) -> "tuple[list[NDArray[np.int32]], list[NDArray[np.int32]] | None]":
+def _columns(texts: Sequence[EncodedText]) -> tuple[list[Ids], list[Ids] | None]:
     return [text.ids for text in texts], [text.types for text in texts if text.types is not None] or None
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.values import TextPair
@@ -22,28 +22,14 @@ from bbnli_audit.models.batches import MIN_ROWS
 from bbnli_audit.models.checkpoint import Checkpoint
 from bbnli_audit.models.classifier.classify import Classifier, EncodedText, TextEncoder, by_length, stack
 from bbnli_audit.models.classifier.onnx_int8 import write_int8
-from bbnli_audit.models.loading import (
-    WHOLE_MACHINE,
-    Share,
-    load_classifier,
-    max_length_of,
-    n_cores,
-    short_reason,
-    telling_breaks,
-)
+from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_classifier, n_cores, short_reason, telling_breaks
+from bbnli_audit.models.protocol import Floats, Ids
 from bbnli_audit.suites.probe import probe_items
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-INT8 = "int8"
 _OPSET = 17  # the first that has layer normalization
-_CPU = "CPUExecutionProvider"
-_CUDA = "CUDAExecutionProvider"
+_CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 # The export is compared with the model's own forward on this many texts, and on a long one of this many premises.
-_N_CHECKED = 6
-_N_JOINED = 16
+_N_CHECKED, _N_JOINED = 6, 16
 # Logits may differ from torch's by rounding. A graph that has kept part of its example is wrong by far more.
 _TOLERANCE = 1e-3
 
@@ -53,10 +39,10 @@ class OnnxPredictor(Classifier):
 
     def __init__(self, checkpoint: Checkpoint, share: Share = WHOLE_MACHINE) -> None:
         self._runtime = _import_runtime()
-        self._is_int8 = checkpoint.info.dtype == INT8
+        self._is_int8 = checkpoint.info.dtype == "int8"
         self._share = share
-        model, tokenizer = load_classifier(checkpoint.info.name, checkpoint.folder)
-        super().__init__(checkpoint.info, TextEncoder(tokenizer, max_length_of(tokenizer, model)))
+        model, tokenizer, max_length = load_classifier(checkpoint.info.name, checkpoint.folder)
+        super().__init__(checkpoint.info, TextEncoder(tokenizer, max_length))
         with TemporaryDirectory(prefix="bbnli-onnx-", ignore_cleanup_errors=True) as folder, _quiet():
             try:
                 model.eval()
@@ -80,15 +66,15 @@ class OnnxPredictor(Classifier):
         import torch
 
         options = self._runtime.SessionOptions()
-        options.intra_op_num_threads = 1  # several batches at once, each on a core of its own
-        options.inter_op_num_threads = 1
+        # Several batches run at once, each on a core of its own.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4  # what goes wrong comes as an exception
         providers: list[Any] = [_CPU]
         if not self._is_int8 and _CUDA in self._runtime.get_available_providers():
             providers.insert(0, (_CUDA, {"device_id": self._share.index % max(1, torch.cuda.device_count())}))
         return self._runtime.InferenceSession(str(path), options, providers=providers)
 
-    def logits(self, texts: Sequence[EncodedText]) -> "NDArray[np.float64]":
+    def logits(self, texts: Sequence[EncodedText]) -> Floats:
         # ONNX Runtime's errors share no class.
         with telling_breaks(self.info.name, "texts", [len(text.ids) for text in texts], (Exception,)):
             return _run(self._session, texts)
@@ -99,9 +85,7 @@ def _import_runtime() -> Any:
         import onnx  # noqa: F401 - written and read by others
         import onnxruntime
     except ImportError as exc:
-        raise ModelError(
-            '--bbnli-backend=onnx needs the packages onnx and onnxruntime: pip install "bbnli-audit[onnx]"'
-        ) from exc
+        raise ModelError('--bbnli-backend=onnx needs onnx and onnxruntime: pip install "bbnli-audit[onnx]"') from exc
     return onnxruntime
 
 
@@ -112,19 +96,18 @@ def _texts_to_check(encoder: TextEncoder) -> list[EncodedText]:
     return encoder.encode([*texts[:_N_CHECKED], long])
 
 
-def _torch_logits(model: Any, texts: Sequence[EncodedText]) -> "NDArray[np.float64]":
-    import numpy as np
+def _torch_logits(model: Any, texts: Sequence[EncodedText]) -> Floats:
     import torch
 
-    logits = []
+    found: list[torch.Tensor] = []
     with torch.no_grad():  # tensors that a model keeps from inference mode could not be traced
         for text in texts:
             inputs = {key: torch.from_numpy(array[:1]) for key, array in stack([text]).items()}
-            logits.append(model(**inputs).logits[0].double().numpy())
-    return np.stack(logits)
+            found.append(model(**inputs).logits[0].double())
+    return torch.stack(found).numpy()
 
 
-def _check(session: Any, texts: Sequence[EncodedText], expected: "NDArray[np.float64]") -> None:
+def _check(session: Any, texts: Sequence[EncodedText], expected: Floats) -> None:
     """Compare all lengths, and one length in a batch that is larger than the traced one."""
     import numpy as np
 
@@ -134,23 +117,22 @@ def _check(session: Any, texts: Sequence[EncodedText], expected: "NDArray[np.flo
         raise ValueError(f"the exported graph does not compute what the model does, logits are off by {off.max():.2g}")
 
 
-def _write_graph(model: Any, example: "dict[str, NDArray[np.int64]]", path: Path) -> Path:
+def _write_graph(model: Any, example: dict[str, Ids], path: Path) -> Path:
     import torch
 
     class LogitsOnly(torch.nn.Module):
         """Takes its inputs in a fixed order and returns one output, as a graph does."""
 
-        def __init__(self, model: Any) -> None:
+        def __init__(self) -> None:
             super().__init__()
             self.model = model
 
-        def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-            logits: torch.Tensor = self.model(**dict(zip(example, inputs, strict=True))).logits
-            return logits
+        def forward(self, *inputs: torch.Tensor) -> Any:
+            return self.model(**dict(zip(example, inputs, strict=True))).logits
 
     with torch.no_grad():
         torch.onnx.export(
-            LogitsOnly(model).eval(),
+            LogitsOnly().eval(),
             tuple(torch.from_numpy(array) for array in example.values()),
             str(path),
             input_names=list(example),
@@ -162,12 +144,12 @@ def _write_graph(model: Any, example: "dict[str, NDArray[np.int64]]", path: Path
     return path
 
 
-def _run(session: Any, texts: Sequence[EncodedText]) -> "NDArray[np.float64]":
+def _run(session: Any, texts: Sequence[EncodedText]) -> Floats:
     """Return the logits of texts. Those of one length run together, so that nothing is padded."""
     import numpy as np
 
     names = [node.name for node in session.get_inputs()]  # a trace leaves out what the model does not read
-    logits: dict[int, NDArray[np.float32]] = {}
+    logits: dict[int, Any] = {}
     for rows in by_length(texts):
         stacked = stack([texts[row] for row in rows])
         (found,) = session.run(["logits"], {name: stacked[name] for name in names})

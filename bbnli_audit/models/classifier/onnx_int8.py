@@ -9,12 +9,12 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bbnli_audit.models.protocol import Floats
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     import onnx
-    from numpy.typing import NDArray
 
 # Weights use seven of the eight bits: sums of products of full bytes overflow on processors without VNNI.
 _WEIGHT_LIMIT = 63
@@ -30,17 +30,10 @@ def write_int8(graph_file: Path, int8_file: Path) -> Path:
     Raises ValueError when most of what the graph multiplies by would stay in float32.
     """
     import onnx
-
-    model = onnx.load(graph_file)
-    _rewrite(model.graph)
-    onnx.save(model, int8_file)
-    return int8_file
-
-
-def _rewrite(graph: "onnx.GraphProto") -> None:
-    import onnx
     from onnx.numpy_helper import to_array
 
+    model = onnx.load(graph_file)
+    graph = model.graph
     weights = {
         tensor.name: tensor
         for tensor in graph.initializer
@@ -48,9 +41,7 @@ def _rewrite(graph: "onnx.GraphProto") -> None:
     }
     nodes: list[onnx.NodeProto] = []
     # Rows that several weights multiply, and weights that several layers share, are quantized once.
-    row_names: set[str] = set()
-    weight_names: set[str] = set()
-    other_names: set[str] = set()
+    row_names, weight_names, other_names = set[str](), set[str](), set[str]()
     for node in graph.node:
         if node.op_type != "MatMul" or node.input[1] not in weights:
             nodes.append(node)
@@ -74,6 +65,8 @@ def _rewrite(graph: "onnx.GraphProto") -> None:
     del graph.node[:], graph.initializer[:]
     graph.node.extend(nodes)
     graph.initializer.extend(kept)
+    onnx.save(model, int8_file)
+    return int8_file
 
 
 def _quantize_rows(rows: str) -> "Iterator[onnx.NodeProto]":
@@ -94,7 +87,7 @@ def _quantize_rows(rows: str) -> "Iterator[onnx.NodeProto]":
     yield make_node("QuantizeLinear", [unit, _STEP, _ZERO], [int8])
 
 
-def _quantize_weight(name: str, weight: "NDArray[np.float32]") -> "Iterator[onnx.TensorProto]":
+def _quantize_weight(name: str, weight: Floats) -> "Iterator[onnx.TensorProto]":
     import numpy as np
     from onnx.numpy_helper import from_array
 
@@ -111,9 +104,7 @@ def _multiply(rows: str, weight: str, output: str) -> "Iterator[onnx.NodeProto]"
     import onnx
     from onnx.helper import make_node
 
-    whole, number, scaled, product, shift = (
-        f"{output}/{name}" for name in ("whole", "number", "scaled", "product", "shift")
-    )
+    whole, number, scaled, product, shift = (f"{output}/{n}" for n in ("whole", "number", "scaled", "product", "shift"))
     yield make_node("MatMulInteger", [f"{rows}/int8", f"{weight}/int8", _ZERO], [whole])
     yield make_node("Cast", [whole], [number], to=onnx.TensorProto.FLOAT)
     yield make_node("Mul", [number, f"{weight}/scale"], [scaled])

@@ -9,14 +9,10 @@ forward when the model is loaded. On a CPU transformers' packed inputs would bui
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bbnli_audit.models.batches import MIN_ROWS
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from numpy.typing import NDArray
+from bbnli_audit.models.batches import fill_up
+from bbnli_audit.models.protocol import Ids, Tensor
 
 # Logits may differ from those of the model's own forward by rounding only.
 _TOLERANCE = 1e-4
@@ -31,16 +27,12 @@ class PaddingFree:
         self._layers = list(base.encoder.layer)
         self._pooler = getattr(base, "pooler", None)
         self._classifier = model.classifier
-        attention = self._layers[0].attention.self
-        self._n_heads = attention.num_attention_heads
+        self._n_heads = self._layers[0].attention.self.num_attention_heads
         # RoBERTa counts positions from behind its padding index.
-        padding_index = getattr(self._embeddings, "padding_idx", None)
-        self._first_position = 0 if padding_index is None else padding_index + 1
-        self.padding_id = padding_index
+        self.padding_id = getattr(self._embeddings, "padding_idx", None)
+        self._first_position = 0 if self.padding_id is None else self.padding_id + 1
 
-    def __call__(
-        self, ids: "Sequence[NDArray[np.int32]]", types: "Sequence[NDArray[np.int32]] | None"
-    ) -> "torch.Tensor":
+    def __call__(self, ids: Sequence[Ids], types: Sequence[Ids] | None) -> Tensor:
         """Return the logits of texts. Attention takes neighbours of one length together."""
         import numpy as np
         import torch
@@ -52,13 +44,10 @@ class PaddingFree:
             position_ids=torch.from_numpy(positions)[None],
             token_type_ids=_row(types) if types else None,
         )[0]
-        starts = np.cumsum([0, *lengths[:-1]])
-        first_tokens = torch.from_numpy(np.append(starts, np.repeat(starts[-1], max(0, MIN_ROWS - len(starts)))))
+        first_tokens = torch.tensor(fill_up(np.cumsum([0, *lengths[:-1]]).tolist()))
         groups = [(length, len(list(same))) for length, same in groupby(lengths)]
         for layer in self._layers[:-1]:
-            query, key, value = _project(layer, hidden, hidden)
-            context = self._attend(query, key, value, groups)
-            hidden = _finish(layer, context, hidden)
+            hidden = _finish(layer, self._attend(*_project(layer, hidden, hidden), groups), hidden)
         layer = self._layers[-1]
         first = hidden[first_tokens]
         query, key, value = _project(layer, first, hidden)
@@ -71,13 +60,8 @@ class PaddingFree:
         return logits[: len(lengths)]
 
     def _attend(
-        self,
-        query: "torch.Tensor",
-        key: "torch.Tensor",
-        value: "torch.Tensor",
-        groups: Sequence[tuple[int, int]],
-        n_queries: int | None = None,
-    ) -> "torch.Tensor":
+        self, query: Tensor, key: Tensor, value: Tensor, groups: Sequence[tuple[int, int]], n_queries: int | None = None
+    ) -> Tensor:
         """Attend within each text, with `n_queries` queries for each, or as many as it has tokens."""
         import torch
         from torch.nn.functional import scaled_dot_product_attention
@@ -95,27 +79,25 @@ class PaddingFree:
         return context
 
 
-def _row(parts: "Sequence[NDArray[np.int32]]") -> "torch.Tensor":
+def _row(parts: Sequence[Ids]) -> Tensor:
     import numpy as np
     import torch
 
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))[None]
 
 
-def _project(layer: Any, asking: "torch.Tensor", asked: "torch.Tensor") -> "tuple[torch.Tensor, ...]":
+def _project(layer: Any, asking: Tensor, asked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     attention = layer.attention.self
     return attention.query(asking), attention.key(asked), attention.value(asked)
 
 
-def _finish(layer: Any, context: "torch.Tensor", hidden: "torch.Tensor") -> "torch.Tensor":
+def _finish(layer: Any, context: Tensor, hidden: Tensor) -> Tensor:
     hidden = layer.attention.output(context, hidden)
-    finished: torch.Tensor = layer.output(layer.intermediate(hidden), hidden)
+    finished: Tensor = layer.output(layer.intermediate(hidden), hidden)
     return finished
 
 
-def find_padding_free(
-    model: Any, ids: "Sequence[NDArray[np.int32]]", types: "Sequence[NDArray[np.int32]] | None"
-) -> PaddingFree | None:
+def find_padding_free(model: Any, ids: Sequence[Ids], types: Sequence[Ids] | None) -> PaddingFree | None:
     """Return the padding-free pass of a model; None if its modules differ, or the two disagree on these texts."""
     import torch
 

@@ -10,12 +10,13 @@ import socket
 import sqlite3
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from hashlib import blake2b
 from itertools import count, islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import read_database_header
@@ -43,7 +44,7 @@ _AT_ONCE = 500  # keys in one query
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-T = TypeVar("T")
+Action = TypeVar("Action", bound=Callable[..., Any])
 
 
 class Row(NamedTuple):
@@ -60,14 +61,27 @@ def text_key(text: TextPair) -> bytes:
     return blake2b(b"%d\n%s%s" % (len(premise), premise, text.hypothesis.encode()), digest_size=16).digest()
 
 
+def _even_without_file(action: Action) -> Action:
+    """Let a method of the store go on without its file when that breaks."""
+
+    @wraps(action)
+    def trying(store: "PredictionStore", *args: object) -> object:
+        try:
+            return action(store, *args)
+        except (sqlite3.Error, OSError) as exc:
+            if store.path is None or isinstance(exc, sqlite3.ProgrammingError):
+                raise
+            store._leave(exc)
+            return trying(store, *args)
+
+    return cast("Action", trying)
+
+
 class PredictionStore:
     """Keeps predictions between runs, and shares them between processes of one run."""
 
     def __init__(self, path: Path | None, fallback: Path | None = None, busy_seconds: float = 30.0) -> None:
-        """Open nothing yet. Without a path predictions are kept in memory.
-
-        When the file cannot be used, or another process writes for too long, the store goes on with `fallback`.
-        """
+        """Open nothing yet. Without a path predictions are kept in memory; `fallback` replaces a file that breaks."""
         self.path = path
         self.trouble: str | None = None
         self._fallback = fallback
@@ -79,67 +93,47 @@ class PredictionStore:
         self._n_set_aside = 0
         self._owner = f"{socket.gethostname()}:{os.getpid()}"
 
+    @_even_without_file
     def get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
         """Look up texts; missing and damaged ones are left out."""
-        return self._trying(lambda: self._get(model, texts))
+        return self._get(model, texts)
 
+    @_even_without_file
     def put(self, model: str, rows: Mapping[bytes, Row]) -> None:
         """Keep all rows or none, and give up the claims on them."""
+        if self._is_read_only:
+            return
+        with self._changing() as connection:
+            model_id = self._model_id(connection, model)
+            values = [(model_id, text, _pack(model, text, row)) for text, row in rows.items()]
+            connection.executemany("INSERT OR REPLACE INTO predictions VALUES (?, ?, ?)", values)
+            claims = [(model_id, text) for text in rows]
+            connection.executemany("DELETE FROM claims WHERE model = ? AND text = ?", claims)
 
-        def write() -> None:
-            if self._is_read_only:
-                return
-            with self._changing() as connection:
-                model_id = self._model_id(connection, model)
-                connection.executemany(
-                    "INSERT OR REPLACE INTO predictions VALUES (?, ?, ?)",
-                    [(model_id, text, _pack(model, text, row)) for text, row in rows.items()],
-                )
-                connection.executemany(
-                    "DELETE FROM claims WHERE model = ? AND text = ?", [(model_id, text) for text in rows]
-                )
-
-        self._trying(write)
-
+    @_even_without_file
     def claim(self, model: str, texts: Sequence[bytes]) -> set[bytes]:
         """Return the texts that this process is to predict: nobody has predicted them or is predicting them."""
+        if self._is_read_only:
+            return set(texts) - self._get(model, texts).keys()
+        with self._changing() as connection:
+            model_id = self._model_id(connection, model)
+            ours = set(texts) - self._get(model, texts).keys()
+            now = time.time()
+            for text, owner, until in self._select("text, owner, until FROM claims", model_id, sorted(ours)):
+                if owner != self._owner and until > now and _is_alive(owner):
+                    ours.discard(text)
+            claims = [(model_id, text, self._owner, now + _LEASE_SECONDS) for text in ours]
+            connection.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)", claims)
+            return ours
 
-        def take() -> set[bytes]:
-            if self._is_read_only:
-                return set(texts) - self._get(model, texts).keys()
-            with self._changing() as connection:
-                model_id = self._model_id(connection, model)
-                ours = set(texts) - self._get(model, texts).keys()
-                now = time.time()
-                for some in _portions(sorted(ours)):
-                    ours.difference_update(
-                        text
-                        for text, owner, until in connection.execute(
-                            f"SELECT text, owner, until FROM claims WHERE model = ? AND text IN ({_marks(some)})",  # noqa: S608
-                            (model_id, *some),
-                        )
-                        if owner != self._owner and until > now and _is_alive(owner)
-                    )
-                connection.executemany(
-                    "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)",
-                    [(model_id, text, self._owner, now + _LEASE_SECONDS) for text in ours],
-                )
-                return ours
-
-        return self._trying(take)
-
-    def release(self, model: str, texts: Iterable[bytes]) -> None:
+    @_even_without_file
+    def release(self, model: str, texts: Collection[bytes]) -> None:
         """Give up claims on texts that were not predicted after all."""
-
-        def give_up() -> None:
-            with self._changing() as connection:
-                connection.executemany(
-                    "DELETE FROM claims WHERE model = ? AND text = ? AND owner = ?",
-                    [(self._model_id(connection, model), text, self._owner) for text in texts],
-                )
-
-        if not self._is_read_only:
-            self._trying(give_up)
+        if self._is_read_only:
+            return
+        with self._changing() as connection:
+            claims = [(self._model_id(connection, model), text, self._owner) for text in texts]
+            connection.executemany("DELETE FROM claims WHERE model = ? AND text = ? AND owner = ?", claims)
 
     def file_hash(self, path: Path, compute: Callable[[Path], str]) -> str:
         """Return the hash of a file, computed again only when the file has changed."""
@@ -147,23 +141,25 @@ class PredictionStore:
         # The change time cannot be set back, as the modification time can.
         stamp = f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
         name = str(path.resolve())
-
-        def read() -> str | None:
-            found = self._connection.execute("SELECT sha256 FROM files WHERE path = ? AND stamp = ?", (name, stamp))
-            row = found.fetchone()
-            return None if row is None else str(row[0])
-
-        def write() -> None:
-            with self._changing() as connection:
-                connection.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (name, stamp, found))
-
-        kept = self._trying(read)
+        kept = self._get_hash(name, stamp)
         if kept is not None:
             return kept
         found = compute(path)
-        if time.time() - max(state.st_mtime, state.st_ctime) > _RACY_SECONDS and not self._is_read_only:
-            self._trying(write)
+        if time.time() - max(state.st_mtime, state.st_ctime) > _RACY_SECONDS:
+            self._put_hash(name, stamp, found)
         return found
+
+    @_even_without_file
+    def _get_hash(self, name: str, stamp: str) -> str | None:
+        found = self._connection.execute("SELECT sha256 FROM files WHERE path = ? AND stamp = ?", (name, stamp))
+        row = found.fetchone()
+        return None if row is None else str(row[0])
+
+    @_even_without_file
+    def _put_hash(self, name: str, stamp: str, found: str) -> None:
+        if not self._is_read_only:
+            with self._changing() as connection:
+                connection.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (name, stamp, found))
 
     def close(self) -> None:
         if self._opened is not None:
@@ -175,20 +171,18 @@ class PredictionStore:
     # Below: one connection, opened when it is first needed, and what happens when it breaks.
 
     def _get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
-        connection = self._connection
-        found: dict[bytes, Row] = {}
-        model_row = connection.execute("SELECT id FROM models WHERE key = ?", (model,)).fetchone()
+        model_row = self._connection.execute("SELECT id FROM models WHERE key = ?", (model,)).fetchone()
         if model_row is None:
-            return found
-        for some in _portions(texts):
-            for text, value in connection.execute(
-                f"SELECT text, value FROM predictions WHERE model = ? AND text IN ({_marks(some)})",  # noqa: S608
-                (model_row[0], *some),
-            ):
-                row = _unpack(model, text, value)
-                if row is not None:
-                    found[text] = row
-        return found
+            return {}
+        kept = self._select("text, value FROM predictions", model_row[0], texts)
+        rows = ((text, _unpack(model, text, value)) for text, value in kept)
+        return {text: row for text, row in rows if row is not None}
+
+    def _select(self, what: str, model_id: int, texts: Iterable[bytes]) -> Iterator[Any]:
+        rest = iter(texts)
+        while some := list(islice(rest, _AT_ONCE)):
+            query = f"SELECT {what} WHERE model = ? AND text IN ({','.join('?' * len(some))})"
+            yield from self._connection.execute(query, (model_id, *some))
 
     def _model_id(self, connection: sqlite3.Connection, model: str) -> int:
         if model not in self._model_ids:
@@ -212,9 +206,8 @@ class PredictionStore:
             # Without its side files a read-only database can only be read as one that nobody changes.
             self._is_read_only = True
             self.trouble = f"the prediction store {self.path} is read-only: it is read, and nothing new is kept"
-            return sqlite3.connect(
-                f"{self.path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None
-            )
+            address = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
+            return sqlite3.connect(address, uri=True, isolation_level=None)
         deadline = time.monotonic() + self._busy_seconds
         while True:
             connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
@@ -243,16 +236,6 @@ class PredictionStore:
             raise
         connection.execute("COMMIT")
 
-    def _trying(self, action: Callable[[], T]) -> T:
-        """Do something with the file; when it breaks, go on without it."""
-        try:
-            return action()
-        except (sqlite3.Error, OSError) as exc:
-            if self.path is None or isinstance(exc, sqlite3.ProgrammingError):
-                raise
-            self._leave(exc)
-            return self._trying(action)
-
     def _leave(self, exc: Exception) -> None:
         assert self.path is not None
         self.close()
@@ -263,15 +246,11 @@ class PredictionStore:
                 return  # another process has set it aside already
             aside = _set_aside(self.path)
             if aside is not None:
-                self.trouble = (
-                    f"the prediction store {self.path} is damaged ({problem}); it was set aside as {aside.name} and a "
-                    "new one started"
-                )
+                done = f"it was set aside as {aside.name} and a new one started"
+                self.trouble = f"the prediction store {self.path} is damaged ({problem}); {done}"
                 return
-        self.trouble = (
-            f"the prediction store {self.path} cannot be used ({problem}); the run goes on without it, and new "
-            "predictions are not kept"
-        )
+        done = "the run goes on without it, and new predictions are not kept"
+        self.trouble = f"the prediction store {self.path} cannot be used ({problem}); {done}"
         self._is_read_only = False
         self.path, self._fallback = self._fallback, None
 
@@ -297,17 +276,12 @@ def check_store(path: Path) -> None:
         header = read_database_header(path)
     except OSError as exc:
         raise OptionError(f"--bbnli-store={path}: cannot be read: {exc.strerror}. Give another file.") from exc
-    if header is None:
+    if header is None or (header.application == _APPLICATION and header.version == FORMAT):
         return
+    problem = f"has format {header.version}; this version of bbnli-audit uses {FORMAT}"
     if header.application != _APPLICATION:
-        raise OptionError(
-            f"--bbnli-store={path}: is not a prediction store, so nothing is written to it. Give another file."
-        )
-    if header.version != FORMAT:
-        raise OptionError(
-            f"--bbnli-store={path}: has format {header.version}; this version of bbnli-audit uses {FORMAT}. Give "
-            "another file."
-        )
+        problem = "is not a prediction store, so nothing is written to it"
+    raise OptionError(f"--bbnli-store={path}: {problem}. Give another file.")
 
 
 def _pack(model: str, text: bytes, row: Row) -> bytes:
@@ -324,16 +298,6 @@ def _unpack(model: str, text: bytes, value: object) -> Row | None:
 
 def _checksum(model: str, text: bytes, value: bytes) -> bytes:
     return blake2b(model.encode() + text + value, digest_size=_CHECKSUM).digest()
-
-
-def _portions(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
-    rest = iter(texts)
-    while some := list(islice(rest, _AT_ONCE)):
-        yield some
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))
 
 
 def _is_alive(owner: str) -> bool:

@@ -15,7 +15,8 @@ from hashlib import sha256
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.core.versions import installed_version
-from bbnli_audit.models.inference.progress import Progress, Silent
+from bbnli_audit.models.batches import chunks
+from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.inference.store import PredictionStore, Row, text_key
 from bbnli_audit.models.protocol import Batch, BatchPredictor, ModelSource, Predictions, Predictor, check_predictions
 
@@ -43,7 +44,7 @@ class StoredPredictor:
         self._source = source
         self._store = store
         self._key = _store_key(source.info, device)
-        self._progress = progress or Silent()
+        self._progress = progress or Progress()
         self._known: dict[bytes, Row] = {}
         self.tally = Tally()
 
@@ -57,15 +58,10 @@ class StoredPredictor:
         return opened if isinstance(opened, BatchPredictor) else _InChunks(opened)
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        import numpy as np
-
         keys = [text_key(text) for text in texts]
         self._make_known(dict(zip(keys, texts, strict=True)))
         rows = [self._known[key] for key in keys]
-        return Predictions(
-            np.array([row[:3] for row in rows], dtype=np.float64).reshape(-1, 3),
-            np.array([row.is_truncated for row in rows], dtype=np.bool_),
-        )
+        return Predictions.of([row[:3] for row in rows], [row.is_truncated for row in rows])
 
     def _make_known(self, texts: dict[bytes, TextPair]) -> None:
         missing = {key: text for key, text in texts.items() if key not in self._known}
@@ -75,22 +71,19 @@ class StoredPredictor:
             return
         batches = self._model.plan(list(missing.values()))
         self._progress.begin(len(missing), sum(batch.cost for batch in batches))
+        wait = _SHORTEST_WAIT
         try:
-            self._predict_until_known(batches, missing)
+            while True:
+                if self._predict(batches, missing):
+                    wait = _SHORTEST_WAIT
+                self._look_up(missing)
+                if not missing:
+                    return
+                time.sleep(wait)  # another process is predicting them
+                wait = min(2 * wait, _LONGEST_WAIT)
+                batches = self._model.plan(list(missing.values()))
         finally:
             self._progress.end()
-
-    def _predict_until_known(self, batches: list[Batch], missing: dict[bytes, TextPair]) -> None:
-        wait = _SHORTEST_WAIT
-        while True:
-            if self._predict(batches, missing):
-                wait = _SHORTEST_WAIT
-            self._look_up(missing)
-            if not missing:
-                return
-            time.sleep(wait)  # another process is predicting them
-            wait = min(2 * wait, _LONGEST_WAIT)
-            batches = self._model.plan(list(missing.values()))
 
     def _look_up(self, missing: dict[bytes, TextPair]) -> None:
         found = self._store.get(self._key, missing)
@@ -115,7 +108,9 @@ class StoredPredictor:
             with closing(self._model.run(claim())) as results:
                 for batch, predictions in results:
                     check_predictions(predictions, len(batch.rows), self.info.name)
-                    rows = {keys[row]: found for row, found in zip(batch.rows, _rows(predictions), strict=True)}
+                    values = zip(predictions.probabilities.tolist(), predictions.is_truncated.tolist(), strict=True)
+                    found = [Row._make((*probabilities, is_truncated)) for probabilities, is_truncated in values]
+                    rows = dict(zip((keys[row] for row in batch.rows), found, strict=True))
                     self._store.put(self._key, rows)
                     self._known.update(rows)
                     for key in rows:
@@ -127,12 +122,6 @@ class StoredPredictor:
             if claimed:
                 self._store.release(self._key, claimed)
         return self.tally.n_predicted - n_before
-
-
-def _rows(predictions: Predictions) -> Iterator[Row]:
-    rows = zip(predictions.probabilities.tolist(), predictions.is_truncated.tolist(), strict=True)
-    for (entailment, neutral, contradiction), is_truncated in rows:
-        yield Row(entailment, neutral, contradiction, is_truncated)
 
 
 def _store_key(info: ModelInfo, device: str) -> str:
@@ -147,9 +136,8 @@ class _InChunks:
         self._predictor = predictor
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        starts = range(0, len(texts), _CHUNK)
-        chunks = [range(start, min(start + _CHUNK, len(texts))) for start in starts]
-        return [Batch(tuple(rows), tuple(texts[row] for row in rows), len(rows)) for rows in chunks]
+        rows = chunks(range(len(texts)), _CHUNK)
+        return [Batch(tuple(some), tuple(texts[row] for row in some), len(some)) for some in rows]
 
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
         for batch in batches:

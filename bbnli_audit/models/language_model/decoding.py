@@ -4,13 +4,11 @@ Rounding differs a little with the rows of a batch, its padding and a shared sta
 are nearly tied, so a text that comes to such a place is decoded once more, alone and in the plain way.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence, Set
+from typing import Any, NamedTuple
 
 from bbnli_audit.core.errors import ModelError
-
-if TYPE_CHECKING:
-    import torch
+from bbnli_audit.models.protocol import NOT_FINITE, Tensor
 
 # In float32 the logits of this project's models differ by about 1e-5 between batches.
 NEAR_TIE = 1e-3
@@ -25,12 +23,17 @@ class Row(NamedTuple):
     group: int
 
 
+class _State(NamedTuple):
+    """What a model has read: its cache, and which places of it hold tokens rather than padding."""
+
+    cache: Any
+    mask: Tensor
+
+
 class Decoder:
     """A causal language model that continues prompts. Threads may use it at the same time."""
 
-    def __init__(
-        self, model: Any, end_ids: frozenset[int], n_new: int, is_done: Callable[[Sequence[int]], bool]
-    ) -> None:
+    def __init__(self, model: Any, end_ids: Set[int], n_new: int, is_done: Callable[[Sequence[int]], bool]) -> None:
         """Take a model of transformers, and when an answer ends: at these tokens, or when `is_done` says so."""
         import torch
 
@@ -43,9 +46,7 @@ class Decoder:
 
     def decode(self, rows: Sequence[Row]) -> list[list[int]]:
         """Return the tokens that follow each prompt."""
-        found: dict[int, list[int]] = {}
-        logits, state = self._prefill(rows)
-        self._go_on(logits, state, list(range(len(rows))), found, NEAR_TIE)
+        found = self._go_on(rows, NEAR_TIE)
         for index in sorted(set(range(len(rows))) - found.keys()):
             self.n_alone += 1
             found[index] = self.decode_plain(rows[index].ids)
@@ -53,10 +54,7 @@ class Decoder:
 
     def decode_plain(self, ids: Sequence[int]) -> list[int]:
         """Decode one prompt by itself, from its first token to its last."""
-        found: dict[int, list[int]] = {}
-        logits, state = self._prefill([Row(tuple(ids), 0)])
-        self._go_on(logits, state, [0], found, 0.0)
-        return found[0]
+        return self._go_on([Row(tuple(ids), 0)], 0.0)[0]
 
     def decode_uncached(self, ids: Sequence[int]) -> list[int]:
         """Decode one prompt without a cache: right for every architecture, and slow."""
@@ -68,7 +66,7 @@ class Decoder:
             answer.append(token)
         return answer
 
-    def next_logits(self, rows: Sequence[Row], *, is_cached: bool = True) -> "torch.Tensor":
+    def next_logits(self, rows: Sequence[Row], *, is_cached: bool = True) -> Tensor:
         """Return the scores of the token after each prompt: (n_rows, n_tokens)."""
         if is_cached:
             return self._prefill(rows)[0]
@@ -79,7 +77,7 @@ class Decoder:
         try:
             logits, state = self._prefill(rows)
             tokens = logits.argmax(dim=-1).tolist()
-            after, _ = self._forward((self._tensor([[token] for token in tokens]), None), state)
+            after, _ = self._forward(self._tensor([[token] for token in tokens]), None, state)
         except (AttributeError, TypeError, ValueError, NotImplementedError):
             return False  # no such cache, or no position ids
         longer = [Row((*row.ids, token), row.group) for row, token in zip(rows, tokens, strict=True)]
@@ -87,12 +85,12 @@ class Decoder:
         scale = max(1.0, float(plain.abs().max()))
         return bool((self._torch.cat([logits, after]) - plain).abs().max() < NEAR_TIE * scale)
 
-    def _uncached_logits(self, ids: Sequence[int]) -> "torch.Tensor":
+    def _uncached_logits(self, ids: Sequence[int]) -> Tensor:
         with self._torch.inference_mode():
-            logits: torch.Tensor = self._model(input_ids=self._tensor([ids]), use_cache=False).logits[0, -1]
+            logits: Tensor = self._model(input_ids=self._tensor([ids]), use_cache=False).logits[0, -1]
             return logits
 
-    def _prefill(self, rows: Sequence[Row]) -> "tuple[torch.Tensor, _State]":
+    def _prefill(self, rows: Sequence[Row]) -> tuple[Tensor, _State]:
         """Read the prompts: first what the rows of each group share, then the rest of every row."""
         groups: dict[int, list[int]] = {}
         for index, row in enumerate(rows):
@@ -102,22 +100,18 @@ class Decoder:
         rests = [row.ids[len(starts[group_of[index]]) :] for index, row in enumerate(rows)]
         state = _State(None, self._tensor([[] for _ in rows]))
         if any(starts) and len(rows) > len(groups):
-            _, state = self._forward(self._left_padded(starts), _State(None, self._tensor([[] for _ in starts])))
+            _, state = self._forward(*self._left_padded(starts), _State(None, self._tensor([[] for _ in starts])))
             state = self._select(state, [group_of[index] for index in range(len(rows))])
         else:
             rests = [row.ids for row in rows]
-        return self._forward(self._left_padded(rests), state)
+        return self._forward(*self._left_padded(rests), state)
 
-    def _go_on(
-        self,
-        logits: "torch.Tensor",
-        state: "_State",
-        open_rows: list[int],
-        found: dict[int, list[int]],
-        near_tie: float,
-    ) -> None:
-        """Decode until every row is in `found`, or has come to a near tie and is left out."""
+    def _go_on(self, rows: Sequence[Row], near_tie: float) -> dict[int, list[int]]:
+        """Decode prompts, and return what follows each by its index. Those that come to a near tie are left out."""
+        logits, state = self._prefill(rows)
+        open_rows = list(range(len(rows)))
         answers: dict[int, list[int]] = {index: [] for index in open_rows}
+        found: dict[int, list[int]] = {}
         left: set[int] = set()
         while True:
             best = _finite(logits).topk(2, dim=-1)
@@ -134,58 +128,38 @@ class Decoder:
                     found[index] = answers[index]
             staying = [at for at, index in enumerate(open_rows) if index not in left and index not in found]
             if not staying:
-                return
+                return found
             if len(open_rows) - len(staying) >= _LEAVE_AT * len(open_rows):
                 state = self._select(state, staying)
                 open_rows, tokens = [open_rows[at] for at in staying], [tokens[at] for at in staying]
-            logits, state = self._forward((self._tensor([[token] for token in tokens]), None), state)
+            logits, state = self._forward(self._tensor([[token] for token in tokens]), None, state)
 
-    def _forward(
-        self, inputs: "tuple[torch.Tensor, torch.Tensor | None]", state: "_State"
-    ) -> "tuple[torch.Tensor, _State]":
-        ids, own_mask = inputs
+    def _forward(self, ids: Tensor, own_mask: "Tensor | None", state: _State) -> tuple[Tensor, _State]:
         mask = self._torch.cat([state.mask, self._torch.ones_like(ids) if own_mask is None else own_mask], dim=1)
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        how = {"past_key_values": state.cache, "use_cache": True, "logits_to_keep": 1}
         with self._torch.inference_mode():
-            out = self._model(
-                input_ids=ids,
-                attention_mask=mask,
-                position_ids=positions,
-                past_key_values=state.cache,
-                use_cache=True,
-                logits_to_keep=1,
-            )
+            out = self._model(input_ids=ids, attention_mask=mask, position_ids=positions, **how)
         return out.logits[:, -1], _State(out.past_key_values, mask)
 
-    def _select(self, state: "_State", rows: Sequence[int]) -> "_State":
+    def _select(self, state: _State, rows: Sequence[int]) -> _State:
         indices = self._tensor(rows)
         with self._torch.inference_mode():
             state.cache.batch_select_indices(indices)
         return _State(state.cache, state.mask[indices])
 
-    def _left_padded(self, rows: Sequence[Sequence[int]]) -> "tuple[torch.Tensor, torch.Tensor]":
+    def _left_padded(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         width = max(map(len, rows))
         ids = self._tensor([[0] * (width - len(row)) + list(row) for row in rows])
-        mask = self._tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
-        return ids, mask
+        return ids, self._tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
 
-    def _tensor(self, values: Any) -> "torch.Tensor":
+    def _tensor(self, values: Any) -> Tensor:
         return self._torch.tensor(values, dtype=self._torch.long, device=self._model.device)
 
 
-class _State(NamedTuple):
-    """What a model has read: its cache, and which places of it hold tokens rather than padding."""
-
-    cache: Any
-    mask: "torch.Tensor"
-
-
-def _finite(logits: "torch.Tensor") -> "torch.Tensor":
+def _finite(logits: Tensor) -> Tensor:
     if bool(logits.isnan().any()):
-        raise ModelError(
-            "The model gave scores that are not finite (NaN), so it has no next word.\nThe weights may be damaged, or "
-            "too large for the number type: load the checkpoint in float32 and look at its outputs."
-        )
+        raise ModelError(f"The model gave scores that are not finite (NaN), so it has no next word.\n{NOT_FINITE}")
     return logits
 
 

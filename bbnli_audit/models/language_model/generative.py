@@ -1,7 +1,7 @@
 """Causal language models asked yes or no, computed by torch: a head with two labels, and a column for no answer."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,22 +9,13 @@ from typing import Any, NamedTuple
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.batches import LocalPredictor
+from bbnli_audit.models.batches import LocalPredictor, chunks
 from bbnli_audit.models.checkpoint import check_contents, hash_contents
-from bbnli_audit.models.language_model.answers import (
-    ANSWER_LABELS,
-    GENERATIVE,
-    LEAST_MASS,
-    PARSER,
-    ROW_OF,
-    is_settled,
-    parse_answer,
-    row_of_first_token,
-)
+from bbnli_audit.models.language_model import answers
 from bbnli_audit.models.language_model.decoding import Decoder, Row
-from bbnli_audit.models.language_model.prompts import Prompt
-from bbnli_audit.models.loading import CAUSAL_LM, load_pretrained, max_length_of, one_core_each, place, telling_breaks
+from bbnli_audit.models.loading import load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.prompts import Prompt
 from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
 from bbnli_audit.suites.probe import probe_items
 
@@ -40,9 +31,9 @@ def find_generative(name: str, folder: Path, settings: ModelSettings, max_new_to
     """Describe a causal language model in a folder, without loading it."""
     check_contents(name, folder)
     decoding = {"max_new_tokens": max_new_tokens, "first_token": settings.is_first_token}
-    how = json.dumps([GENERATIVE, settings.prompt_or_default.template, decoding, "float32", PARSER])
+    how = json.dumps([answers.GENERATIVE, settings.prompt_or_default.template, decoding, "float32", answers.PARSER])
     fingerprint = hash_contents(how, folder, settings.hash_content)
-    info = ModelInfo(name, fingerprint, GENERATIVE, "torch", "float32", ANSWER_LABELS)
+    info = ModelInfo(name, fingerprint, answers.GENERATIVE, "torch", "float32", answers.ANSWER_LABELS)
     return ModelSource(info, lambda: GenerativePredictor(folder, info, settings, max_new_tokens), is_content=True)
 
 
@@ -52,15 +43,17 @@ class GenerativePredictor(LocalPredictor):
     def __init__(self, folder: Path, info: ModelInfo, settings: ModelSettings, max_new_tokens: int) -> None:
         self.info = info
         self._is_first_token = settings.is_first_token
-        self._model, tokenizer = load_pretrained(info.name, folder, CAUSAL_LM)
+        self._model, tokenizer, max_length = load_pretrained(info.name, folder, "CausalLM")
         device, self.n_threads = place(self._model, settings.device, settings.share)
         self.is_on_cpu = device.type == "cpu"
         self._n_rows = _CPU_ROWS if self.is_on_cpu else _GPU_ROWS
         n_new = 1 if settings.is_first_token else max_new_tokens
-        max_length = max_length_of(tokenizer, self._model) - n_new
-        self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, max_length, info.name)
+        self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, max_length - n_new, info.name)
         self._decoder = Decoder(
-            self._model, _end_ids(self._model, tokenizer), n_new, lambda ids: is_settled(self._prompts.text_of(ids))
+            self._model,
+            _end_ids(self._model, tokenizer),
+            n_new,
+            lambda ids: answers.is_settled(self._prompts.text_of(ids)),
         )
         self._is_cached = self._is_computed_alike()
 
@@ -73,33 +66,28 @@ class GenerativePredictor(LocalPredictor):
         lengths = {at: len(entry.row.ids) for at, entry in inputs.items()}
         longest_first = sorted(groups.values(), key=lambda group: -max(lengths[at] for at in group))
         ordered = [at for group in longest_first for at in group]
-        batches = [ordered[start : start + self._n_rows] for start in range(0, len(ordered), self._n_rows)]
         return [
-            Batch(tuple(rows), tuple(inputs[at] for at in rows), sum(lengths[at] for at in rows)) for rows in batches
+            Batch(tuple(rows), tuple(inputs[at] for at in rows), sum(lengths[at] for at in rows))
+            for rows in chunks(ordered, self._n_rows)
         ]
 
     def forward(self, batch: Batch) -> Predictions:
-        import numpy as np
-
         rows = [entry.row for entry in batch.inputs]
         with telling_breaks(self.info.name, "prompts", [len(row.ids) for row in rows]):
             found = self._read_first_tokens(rows) if self._is_first_token else self._read_answers(rows)
-        is_truncated = np.array([entry.is_truncated for entry in batch.inputs], dtype=np.bool_)
-        return Predictions(np.array(found, dtype=np.float64), is_truncated)
+        return Predictions.of(found, [entry.is_truncated for entry in batch.inputs])
 
     def _read_answers(self, rows: Sequence[Row]) -> list[tuple[float, float, float]]:
-        if self._is_cached:
-            answers = self._decoder.decode(rows)
-        else:
-            answers = [self._decoder.decode_uncached(row.ids) for row in rows]
-        return [ROW_OF[parse_answer(self._prompts.text_of(answer))] for answer in answers]
+        decoder = self._decoder
+        found = decoder.decode(rows) if self._is_cached else [decoder.decode_uncached(row.ids) for row in rows]
+        return [answers.ROW_OF[answers.parse_answer(self._prompts.text_of(tokens))] for tokens in found]
 
     def _read_first_tokens(self, rows: Sequence[Row]) -> list[tuple[float, float, float]]:
         found = self._masses(rows)
         for at, (yes, no) in enumerate(found):
-            if len(rows) > 1 and (abs(yes - no) < _NEAR or abs(yes + no - LEAST_MASS) < _NEAR):
+            if len(rows) > 1 and (abs(yes - no) < _NEAR or abs(yes + no - answers.LEAST_MASS) < _NEAR):
                 found[at] = self._masses([rows[at]])[0]
-        return [row_of_first_token(yes, no) for yes, no in found]
+        return [answers.row_of_first_token(yes, no) for yes, no in found]
 
     def _masses(self, rows: Sequence[Row]) -> list[tuple[float, float]]:
         """Return the probabilities that the answer begins with yes and with no, in any spelling."""
@@ -147,10 +135,9 @@ class PromptEncoder:
         n_kept = len(premise)
         while len(ids) > self._max_length:
             if n_kept == 0:
-                raise ModelError(
-                    f"{self._name} takes {self._max_length} tokens besides its answer; the prompt {self.prompt.name!r} "
-                    f"needs {len(ids)} even without a premise. Write a shorter prompt."
-                )
+                needs = f"the prompt {self.prompt.name!r} needs {len(ids)} even without a premise"
+                limit = f"{self._name} takes {self._max_length} tokens besides its answer"
+                raise ModelError(f"{limit}; {needs}. Write a shorter prompt.")
             n_kept = max(0, n_kept - (len(ids) - self._max_length))
             ids = self._ids_of(TextPair(str(self._tokenizer.decode(premise[:n_kept])), text.hypothesis))
         return EncodedPrompt(Row(tuple(ids), group), is_truncated=True)
@@ -164,13 +151,11 @@ class PromptEncoder:
         """The tokens that are a yes, and those that are a no, in any spelling."""
         vocabulary = self._tokenizer.get_vocab()
         yes, no = (
-            sorted({vocabulary[token] for token in _spellings(word) if token in vocabulary}) for word in ("yes", "no")
+            sorted({vocabulary[token] for token in _spellings(word) & vocabulary.keys()}) for word in ("yes", "no")
         )
         if not yes or not no:
-            raise ModelError(
-                f"{self._name}: its tokenizer has no single token for yes or no, so their probabilities cannot be read "
-                "off the first token.\nLet the model write its answer instead."
-            )
+            problem = "its tokenizer has no single token for yes or no"
+            raise ModelError(f"{self._name}: {problem}.\nLet the model write its answer instead.")
         return yes, no
 
     def _ids_of(self, text: TextPair) -> list[int]:
@@ -182,18 +167,13 @@ class PromptEncoder:
         return ids[:-1] if ids and ids[-1] == self._tokenizer.eos_token_id else ids
 
     def _as_chat(self, prompt: str) -> str:
-        return str(
-            self._tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt}],
-                chat_template=_NO_CLOCK + self._tokenizer.get_chat_template(),
-                tokenize=False,
-                add_generation_prompt=True,
-                enable_thinking=False,  # templates that do not know it leave it alone
-            )
-        )
+        template = _NO_CLOCK + self._tokenizer.get_chat_template()
+        # Templates that do not know `enable_thinking` leave it alone.
+        how = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": False}
+        chat = [{"role": "user", "content": prompt}]
+        return str(self._tokenizer.apply_chat_template(chat, chat_template=template, **how))
 
 
-def _spellings(word: str) -> Iterator[str]:
-    for spelled in (word, word.capitalize(), word.upper()):
-        for space in ("", "Ġ", "▁"):  # how tokenizers write a space before a word
-            yield space + spelled
+def _spellings(word: str) -> set[str]:
+    spaces = ("", "Ġ", "▁")  # how tokenizers write a space before a word
+    return {space + spelled for spelled in (word, word.capitalize(), word.upper()) for space in spaces}

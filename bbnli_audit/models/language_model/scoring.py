@@ -3,27 +3,13 @@
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bbnli_audit.core.errors import ModelError
-from bbnli_audit.models.batches import CPU_TOKENS, GPU_TOKENS, MIN_ROWS, cut_by_length
+from bbnli_audit.models.batches import MIN_ROWS, cut_by_length, fill_up, tokens_at_once
 from bbnli_audit.models.language_model.shared_tokens import Sentence, SentenceEncoder
-from bbnli_audit.models.loading import (
-    CAUSAL_LM,
-    MASKED_LM,
-    WHOLE_MACHINE,
-    Share,
-    load_pretrained,
-    max_length_of,
-    one_core_each,
-    place,
-    telling_breaks,
-)
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from numpy.typing import NDArray
+from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_pretrained, one_core_each, place, telling_breaks
+from bbnli_audit.models.protocol import NOT_FINITE, Floats, Tensor
 
 # The most outputs of a pass (tokens times vocabulary, 4 bytes each) where the head computes them for all tokens.
 _CPU_OUTPUTS, _GPU_OUTPUTS = 1 << 25, 1 << 28
@@ -45,22 +31,20 @@ class LanguageModel:
     ) -> None:
         self._name = name
         self._is_causal = is_causal
-        self._model, tokenizer = load_pretrained(name, folder, CAUSAL_LM if is_causal else MASKED_LM)
+        self._model, tokenizer, max_length = load_pretrained(name, folder, "CausalLM" if is_causal else "MaskedLM")
         import torch
 
         self._torch = torch
         self.tokenizer = tokenizer
         self._mask_id = tokenizer.mask_token_id
         if not is_causal and self._mask_id is None:
-            raise ModelError(
-                f"--model={name}: its tokenizer has no mask token, so words cannot be masked one by one.\n"
-                "Set it (tokenizer.mask_token = ...) to the token that the model was trained with, and save it again."
-            )
+            advice = "Set tokenizer.mask_token to the one that the model was trained with, and save it again."
+            raise ModelError(f"--model={name}: its tokenizer has no mask token, so words cannot be masked.\n{advice}")
         self._device, self.n_threads = place(self._model, device, share)
         self.is_on_cpu = self._device.type == "cpu"
-        self.encoder = SentenceEncoder(tokenizer, max_length_of(tokenizer, self._model), left_to_right=is_causal)
+        self.encoder = SentenceEncoder(tokenizer, max_length, left_to_right=is_causal)
         self._wanted = threading.local()  # the place in each row for which this thread's pass needs outputs
-        self.n_tokens = CPU_TOKENS if self.is_on_cpu else GPU_TOKENS
+        self.n_tokens = tokens_at_once(self.is_on_cpu)
         self._is_head_short = False
         with one_core_each(self.is_on_cpu):
             if is_causal:
@@ -86,32 +70,24 @@ class LanguageModel:
             unknown = {place for place in places if np.isnan(sentence.log_probabilities[place])}
             missing.setdefault(sentence, set()).update(unknown)
         rows = [row for sentence, places in missing.items() for row in self._rows(sentence, sorted(places))]
-        for chosen in cut_by_length([len(row.ids) for row in rows], self.n_tokens, MIN_ROWS):
+        for chosen in cut_by_length([len(row.ids) for row in rows], self.n_tokens):
             some = [rows[at] for at in chosen]
             for row, found in zip(some, self._log_probabilities(some), strict=True):
                 row.sentence.log_probabilities[list(row.places)] = found
 
-    def read_masks(
-        self, rows: Sequence[Sequence[int]], tokens: Sequence[int]
-    ) -> "Iterator[tuple[list[int], NDArray[np.float64]]]":
-        """Yield the probabilities of `tokens` at the one mask of each row, some rows at a time.
-
-        Each time, indices into `rows`, and an array (n_indices, n_tokens).
-        """
+    def read_masks(self, rows: Sequence[Sequence[int]], tokens: Sequence[int]) -> Iterator[tuple[list[int], Floats]]:
+        """Yield indices into `rows`, and the probabilities of `tokens` at the one mask of each: (n_rows, n_tokens)."""
         import numpy as np
 
         chosen_tokens = self._torch.tensor(list(tokens), device=self._device)
-        for chosen in cut_by_length([len(row) for row in rows], self.n_tokens, MIN_ROWS):
-            filled = [rows[at] for at in (*chosen, *(chosen[-1] for _ in range(MIN_ROWS - len(chosen))))]
+        for chosen in cut_by_length([len(row) for row in rows], self.n_tokens):
+            filled = [rows[at] for at in fill_up(chosen)]
             breaks = telling_breaks(self._name, "sentences", [len(rows[at]) for at in chosen])
             with breaks, one_core_each(self.is_on_cpu), self._torch.inference_mode():
                 outputs = self._outputs(filled, [list(row).index(self._mask_id) for row in filled])
                 found = outputs[: len(chosen), 0].double().softmax(dim=-1)[:, chosen_tokens].cpu().numpy()
             if not np.isfinite(found).all():
-                raise ModelError(
-                    f"{self._name} gives tokens probabilities that are not finite (NaN or infinity). The weights "
-                    "may be damaged: save the model again."
-                )
+                raise ModelError(f"{self._name} gives tokens probabilities that are not finite.\n{NOT_FINITE}")
             yield chosen, found
 
     def _rows(self, sentence: Sentence, places: Sequence[int]) -> list[_Row]:
@@ -124,9 +100,8 @@ class LanguageModel:
         return [_Row(sentence, (*ids[:place], self._mask_id, *ids[place + 1 :]), (place,)) for place in places]
 
     def _log_probabilities(self, rows: Sequence[_Row]) -> list[list[float]]:
-        """Compute rows of one length: no padding, and at least four, so that no row depends on the others."""
-        filled = [*rows, *(rows[-1] for _ in range(MIN_ROWS - len(rows)))]
-        found = []
+        """Compute rows of one length: no padding, and at least MIN_ROWS, so that no row depends on the others."""
+        filled, found = fill_up(rows), []
         breaks = telling_breaks(self._name, "sentences", [len(row.ids) for row in rows])
         with breaks, self._torch.inference_mode():
             at = None if self._is_causal else [row.places[0] for row in filled]
@@ -137,7 +112,7 @@ class LanguageModel:
                 found.append(chosen[:, 0].tolist())
         return found
 
-    def _outputs(self, ids: Sequence[Sequence[int]], at: Sequence[int] | None) -> "torch.Tensor":
+    def _outputs(self, ids: Sequence[Sequence[int]], at: Sequence[int] | None) -> Tensor:
         """Return the outputs of each row at one place of it, or at all: (n_rows, n_places, n_tokens)."""
         tokens = self._torch.tensor(ids, device=self._device)
         options = {"use_cache": False} if self._is_causal else {}
@@ -146,7 +121,7 @@ class LanguageModel:
             logits = self._model(input_ids=tokens, attention_mask=self._torch.ones_like(tokens), **options).logits
         finally:
             self._wanted.at = None
-        found: torch.Tensor = logits if at is None or self._is_head_short else logits[range(len(at)), at][:, None]
+        found: Tensor = logits if at is None or self._is_head_short else logits[range(len(at)), at][:, None]
         return found
 
     def _shorten_head(self, sample: list[list[int]]) -> bool:
@@ -155,7 +130,7 @@ class LanguageModel:
         if head is None:
             return False
 
-        def select(_module: Any, inputs: "tuple[torch.Tensor, ...]") -> "tuple[torch.Tensor, ...] | None":
+        def select(_module: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
             at = getattr(self._wanted, "at", None)
             return None if at is None else (inputs[0][range(len(at)), at][:, None], *inputs[1:])
 

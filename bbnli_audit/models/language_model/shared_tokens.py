@@ -4,13 +4,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from bbnli_audit.models.batches import TEXTS_AT_ONCE
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from bbnli_audit.models.batches import TEXTS_AT_ONCE, chunks
+from bbnli_audit.models.protocol import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -21,7 +18,7 @@ class Sentence:
     """
 
     ids: tuple[int, ...]
-    log_probabilities: "NDArray[np.float64]"
+    log_probabilities: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -146,10 +143,11 @@ class SentenceEncoder:
 
     def encode(self, sentences: Sequence[str]) -> list[Tokens]:
         found: list[Tokens] = []
-        for start in range(0, len(sentences), TEXTS_AT_ONCE):
-            some = list(sentences[start : start + TEXTS_AT_ONCE])
+        for some in chunks(sentences, TEXTS_AT_ONCE):
             # Causal models disagree on whether their tokenizers put the first token there, so we do.
-            encoded = self._tokenizer(some, verbose=False, add_special_tokens=not self._left_to_right)["input_ids"]
+            encoded = self._tokenizer(list(some), verbose=False, add_special_tokens=not self._left_to_right)[
+                "input_ids"
+            ]
             found.extend(self._cut(sentence, ids) for sentence, ids in zip(some, encoded, strict=True))
         return found
 

@@ -18,7 +18,7 @@ from bbnli_audit.models.language_model.scoring import LanguageModel
 from bbnli_audit.models.language_model.shared_tokens import SentencePair, in_order, pair_up
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share
 from bbnli_audit.models.options import ModelSettings
-from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
+from bbnli_audit.models.protocol import NOT_FINITE, Batch, ModelSource, Predictions
 
 MASKED, CAUSAL = "masked-lm", "causal-lm"
 LABELS = ("likelier", "not_likelier")
@@ -90,13 +90,11 @@ class TokenProbabilityPredictor(LocalPredictor):
         return batches
 
     def forward(self, batch: Batch) -> Predictions:
-        import numpy as np
-
         differences = self._differences(list(dict.fromkeys(query.pair for query in batch.inputs)))
-        rows = np.zeros((len(batch.inputs), 3))
-        for row, (pair, is_mirrored) in zip(rows, batch.inputs, strict=True):
-            row[[1, 0] if is_mirrored else [0, 1]] = _softmax(differences[pair])
-        return Predictions(rows, np.array([query.pair.is_truncated for query in batch.inputs], dtype=np.bool_))
+        shares = [
+            _softmax(-differences[pair] if is_mirrored else differences[pair]) for pair, is_mirrored in batch.inputs
+        ]
+        return Predictions.of([(*two, 0.0) for two in shares], [query.pair.is_truncated for query in batch.inputs])
 
     def _differences(self, pairs: Sequence[SentencePair]) -> dict[SentencePair, float]:
         """Return, for each pair, the score of its first sentence minus that of its second."""
@@ -106,8 +104,7 @@ class TokenProbabilityPredictor(LocalPredictor):
         if n_bad:
             raise ModelError(
                 f"{self.info.name} gave log-probabilities that are not finite (NaN or infinity) for {n_bad} of "
-                f"{len(pairs)} pairs of sentences, so neither is likelier.\nThe weights may be damaged, or too large "
-                "for the number type: load the checkpoint in float32 and look at its outputs."
+                f"{len(pairs)} pairs of sentences, so neither is likelier.\n{NOT_FINITE}"
             )
         for pair, difference in differences.items():
             if abs(difference) < NEAR_TIE and pair.shared[0]:

@@ -10,34 +10,24 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.util import find_spec
 from math import exp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.batches import predict_all, run_in_threads
-from bbnli_audit.models.kind import ModelKind
-from bbnli_audit.models.language_model.answers import (
-    ANSWER_LABELS,
-    GENERATIVE,
-    PARSER,
-    ROW_OF,
-    parse_answer,
-    row_of_first_token,
-)
-from bbnli_audit.models.options import ModelSettings
+from bbnli_audit.models.language_model import answers
+from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
 from bbnli_audit.models.served.server_client import (
     SERVED,
+    OpenAI,
     Requests,
     ServerClient,
     UnusableAnswer,
     read_base_url,
     read_object,
 )
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 # The most that the interfaces of OpenAI and vLLM allow.
 _N_ALTERNATIVES = 20
@@ -62,10 +52,17 @@ def find_server(name: str, settings: ModelSettings, requests: Requests = Request
     check_server(name, settings.base_url)
     server = ServerClient(name, settings, requests)
     # The first token is not parsed, and one token is enough.
-    how = ["first-token"] if settings.is_first_token else [requests.max_tokens, PARSER]
-    parts = [GENERATIVE, server.address.url, server.model, server.describe(), settings.prompt_or_default.template, *how]
+    how = ["first-token"] if settings.is_first_token else [requests.max_tokens, answers.PARSER]
+    parts = [
+        answers.GENERATIVE,
+        server.address.url,
+        server.model,
+        server.describe(),
+        settings.prompt_or_default.template,
+        *how,
+    ]
     fingerprint = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    info = ModelInfo(name, fingerprint, GENERATIVE, "server", "unknown", ANSWER_LABELS)
+    info = ModelInfo(name, fingerprint, answers.GENERATIVE, "server", "unknown", answers.ANSWER_LABELS)
     return ModelSource(info, lambda: ServerPredictor(server, info), is_content=True)
 
 
@@ -84,31 +81,25 @@ class ServerPredictor:
         return [Batch((row,), (text,), cost=1) for row, text in enumerate(texts)]
 
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
-        import numpy as np
-
-        server, stop = self._server, threading.Event()
-        with server.connected() as client:
+        stop = threading.Event()  # ends the tries of requests under way when nobody waits for them
+        with self._server.connected() as client:
 
             def ask(batch: Batch) -> Predictions:
-                rows = [self._row(client, text, stop) for text in batch.inputs]
-                return Predictions(np.array(rows, dtype=np.float64), np.zeros(len(rows), dtype=np.bool_))
+                return Predictions.of([self._row(client, text, stop) for text in batch.inputs])
 
-            # `stop` ends the tries of requests under way when nobody waits for them.
-            yield from run_in_threads(ask, batches, server.requests.n_at_once, stop.set)
+            yield from run_in_threads(ask, batches, self._server.requests.n_at_once, stop.set)
 
-    def _row(self, client: "OpenAI", text: TextPair, stop: threading.Event) -> tuple[float, float, float]:
+    def _row(self, client: OpenAI, text: TextPair, stop: threading.Event) -> tuple[float, float, float]:
         server = self._server
         if not server.is_first_token:
             words = server.ask(client, text, stop, read_words, max_tokens=server.requests.max_tokens)
-            return ROW_OF[parse_answer(words)]
+            return answers.ROW_OF[answers.parse_answer(words)]
         how = {"max_tokens": 1, "logprobs": True, "top_logprobs": _N_ALTERNATIVES}
         try:
-            return row_of_first_token(*server.ask(client, text, stop, read_first_token, **how))
+            return answers.row_of_first_token(*server.ask(client, text, stop, read_first_token, **how))
         except NoLogProbabilities:
-            raise ModelError(
-                f"{server.where} sends no log-probabilities of tokens.\nStart it so that it does, or leave "
-                "--bbnli-answers out: then the model writes its answer."
-            ) from None
+            advice = "Start it so that it does, or leave --bbnli-answers out: then the model writes its answer."
+            raise ModelError(f"{server.where} sends no log-probabilities of tokens.\n{advice}") from None
 
 
 class NoLogProbabilities(Exception):

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from bbnli_audit.core.errors import ModelError, OptionError
@@ -23,7 +23,10 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.options import ModelSettings
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, OpenAI
+    import openai
+
+OpenAI: TypeAlias = "openai.OpenAI"
+StatusError: TypeAlias = "openai.APIStatusError"
 
 SERVED = "openai:"
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -73,10 +76,9 @@ def read_base_url(base_url: str | None) -> Address:
     except ValueError:
         parts, place = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not place or parts.query or parts.fragment:
-        raise OptionError(  # without the value, which may hold a password
-            "--bbnli-base-url: is not the address of a server. Give one like http://localhost:8000/v1, without '?' and "
-            "'#'."
-        )
+        # Without the value, which may hold a password.
+        advice = "Give one like http://localhost:8000/v1, without '?' and '#'."
+        raise OptionError(f"--bbnli-base-url: is not the address of a server. {advice}")
     headers = {}
     if parts.username is not None:
         secret = base64.b64encode(f"{parts.username}:{parts.password or ''}".encode()).decode()
@@ -102,20 +104,14 @@ class ServerClient:
         self._was_away = False
 
     @contextmanager
-    def connected(self) -> Iterator["OpenAI"]:
+    def connected(self) -> Iterator[OpenAI]:
         """Open connections, and close them. No variable of ours holds the key: tracebacks may show those."""
         from openai import OpenAI
 
-        with (
-            _no_texts_in_logs(),
-            OpenAI(
-                base_url=self.address.url,
-                api_key=_key(),
-                default_headers=self.address.headers,
-                timeout=self.requests.timeout,
-                max_retries=0,  # ours know more
-            ) as client,
-        ):
+        url, headers, timeout = *self.address, self.requests.timeout
+        # No retries: ours know more.
+        client = OpenAI(base_url=url, api_key=_key(), default_headers=headers, timeout=timeout, max_retries=0)
+        with _no_texts_in_logs(), client:
             yield client
 
     def describe(self) -> Mapping[str, Any]:
@@ -146,7 +142,7 @@ class ServerClient:
 
     def ask(
         self,
-        client: "OpenAI",
+        client: OpenAI,
         text: TextPair,
         stop: threading.Event,
         read: Callable[[str], tuple[str | None, T]],
@@ -160,12 +156,11 @@ class ServerClient:
         def send() -> str:
             from openai import APIStatusError
 
+            create = client.chat.completions.with_raw_response.create
             try:
-                return client.chat.completions.with_raw_response.create(
-                    model=self.model,
-                    messages=[{"role": "user", "content": self._prompt.render(text)}],
-                    temperature=0,
-                    **how,
+                question = self._prompt.render(text)
+                return create(
+                    model=self.model, messages=[{"role": "user", "content": question}], temperature=0, **how
                 ).text
             except APIStatusError as exc:
                 if exc.code in _FILTERED:
@@ -179,8 +174,8 @@ class ServerClient:
             first = self._served = self._served or served
         if served is not None and first is not None and served != first:
             raise ModelError(
-                f"{self.where} answered as {first[:80]!r}, then as {served[:80]!r}. "
-                "These are two models.\nName one of them exactly, and start a new prediction store (--bbnli-store)."
+                f"{self.where} answered as {first[:80]!r}, then as {served[:80]!r}. These are two models.\n"
+                "Name one of them exactly, and start a new prediction store (--bbnli-store)."
             )
         return found
 
@@ -230,9 +225,8 @@ class ServerClient:
                 stop.wait(self._pause(n_try, asked_wait))
                 continue
             raise ModelError(
-                f"{self.name}: no usable answer from the server at {self.address.url} in {n_try} tries; the last time "
-                f"{problem}.\nCheck that it runs and is not overloaded. Its answers so far are in the prediction "
-                "store: the same command goes on from there."
+                f"{self.where} gave no usable answer in {n_try} tries; the last time {problem}.\nCheck that it is "
+                "not overloaded. Its answers so far are in the prediction store: the same command goes on from there."
             )
 
     def _pause(self, n_try: int, asked_wait: float | None) -> float:
@@ -241,31 +235,25 @@ class ServerClient:
         longest = min(self.requests.longest_wait, self.requests.first_wait * 2.0 ** (n_try - 1))
         return longest * self._chance.uniform(0.5, 1)
 
-    def _refusal(self, exc: "APIStatusError") -> ModelError | None:
+    def _refusal(self, exc: StatusError) -> ModelError | None:
         """Return what is wrong when another try would not help."""
         status = exc.status_code
-        where = self.where
-        told = f"(status {status}{_told(exc)})"
         if exc.code == "insufficient_quota":
-            return ModelError(f"{where} says that the account's quota is used up {told}. Raise it, or use another key.")
-        if status in _RETRIED or status >= 500:
+            problem, advice = "says that the account's quota is used up", "Raise it, or use another key."
+        elif status in _RETRIED or status >= 500:
             return None
-        if status in (401, 403):
-            return ModelError(
-                f"{where} refuses the key {told}.\nSet OPENAI_API_KEY to a key that may use the model {self.model!r}."
-            )
-        if status == 404:
-            return ModelError(
-                f"{where} does not know a model {self.model!r}, or is another kind of server {told}.\nCheck the name "
-                "after 'openai:', and --bbnli-base-url: it usually ends in /v1."
-            )
-        limit = f"limit of {self.requests.max_tokens} tokens"
-        if self.is_first_token:
-            limit = "request for log-probabilities"
-        return ModelError(
-            f"{where} refuses the request {told}.\nThe model may not accept chat messages, temperature 0 or a {limit}, "
-            "or a prompt is too long for it."
-        )
+        elif status in (401, 403):
+            problem = "refuses the key"
+            advice = f"Set OPENAI_API_KEY to a key that may use the model {self.model!r}."
+        elif status == 404:
+            problem = f"does not know a model {self.model!r}, or is another kind of server"
+            advice = "Check the name after 'openai:', and --bbnli-base-url: it usually ends in /v1."
+        else:
+            problem, limit = "refuses the request", f"limit of {self.requests.max_tokens} tokens"
+            if self.is_first_token:
+                limit = "request for log-probabilities"
+            advice = f"It may not accept chat messages, temperature 0 or a {limit}, or a prompt is too long for it."
+        return ModelError(f"{self.where} {problem} (status {status}{_told(exc)}).\n{advice}")
 
 
 def read_object(text: str) -> dict[str, Any]:
@@ -297,7 +285,7 @@ def _no_texts_in_logs() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _told(exc: "APIStatusError") -> str:
+def _told(exc: StatusError) -> str:
     """Return the server's code for the error; its message may quote a key or a text."""
     known = [part for part in (exc.code, exc.param) if isinstance(part, str) and re.fullmatch(r"[a-z_]{3,40}", part)]
     return f", {': '.join(known)}" if known else ""

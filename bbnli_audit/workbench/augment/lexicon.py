@@ -1,7 +1,6 @@
 """Reads lexicons: pairs of terms for one group and the other, and terms that stay as they are."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,7 +10,7 @@ from typing import Any
 from bbnli_audit.core.errors import AugmentError, SuiteError, suggest
 from bbnli_audit.suites.json_file import read_object
 from bbnli_audit.workbench.augment.uses import Use
-from bbnli_audit.workbench.augment.words import lower
+from bbnli_audit.workbench.augment.words import TERM, TERM_RULE, lower
 
 OWN_LEXICON = Path(__file__).parent / "lexicon.json"
 CAPITALS = ("start", "any", "never")
@@ -19,7 +18,6 @@ FORMAT = 1
 
 _HOW = "docs/augment.md describes the format."
 _KEYS = ("format", "version", "about", "extends", "sides", "pairs", "keep")
-_TERM = re.compile(r"\w(?:[\w '’-]*\w)?")
 _DECIDABLE = (frozenset({Use.DETERMINER, Use.OBJECT}), frozenset({Use.DETERMINER, Use.INDEPENDENT}))
 
 
@@ -111,10 +109,9 @@ def _check_keys(path: Path, data: Mapping[str, Any], known: Sequence[str], place
 
 def _extend(own: dict[str, Any], data: dict[str, Any], path: Path) -> dict[str, Any]:
     if sorted(data["sides"]) != sorted(own["sides"]):
-        raise AugmentError(
-            f"{path}: extends our lexicon, whose sides are {' and '.join(own['sides'])}, but its own sides are "
-            f"{' and '.join(data['sides'])}. Use the same names, or remove 'extends'."
-        )
+        ours, theirs = (" and ".join(each["sides"]) for each in (own, data))
+        fault = f"extends our lexicon, whose sides are {ours}, but its own sides are {theirs}"
+        raise AugmentError(f"{path}: {fault}. Use the same names, or remove 'extends'.")
     given = {lower(text) for pair in data["pairs"] for text in pair.terms.values()} | set(data["keep"])
     pairs = [pair for pair in own["pairs"] if not given & {lower(text) for text in pair.terms.values()}]
     kept = {term: reason for term, reason in own["keep"].items() if term not in given}
@@ -150,8 +147,8 @@ def _kept(path: Path, entries: list[Any]) -> Iterable[tuple[str, str]]:
 
 
 def _term(path: Path, place: str, value: object) -> str:
-    if not isinstance(value, str) or not _TERM.fullmatch(value):
-        raise _wrong(path, place, value, "letters; spaces, hyphens and apostrophes may stand between them")
+    if not isinstance(value, str) or not TERM.fullmatch(value):
+        raise _wrong(path, place, value, TERM_RULE)
     return value.replace("’", "'")
 
 
@@ -163,10 +160,8 @@ def _build(name: str, data: dict[str, Any], path: Path) -> Lexicon:
         for side, text in pair.terms.items():
             other, where = sides.setdefault(lower(text), (side, pair.place))
             if other != side:
-                raise AugmentError(
-                    f"{path}: {text!r} is on both sides ({where} as {other}, {pair.place} as {side}), so it does not "
-                    "tell the groups apart. Remove one of the pairs."
-                )
+                places = f"{where} as {other}, {pair.place} as {side}"
+                raise AugmentError(f"{path}: {text!r} is on both sides ({places}). Remove one of the pairs.")
     terms = {}
     for text, (side, _) in sides.items():
         found = [pair for pair in pairs if lower(pair.terms[side]) == text]
@@ -177,26 +172,19 @@ def _build(name: str, data: dict[str, Any], path: Path) -> Lexicon:
 
 
 def _make_term(path: Path, side: str, pairs: list[PairOfTerms]) -> Term:
-    """Collect what a term becomes."""
     text = pairs[0].terms[side]
     leaving = [pair for pair in pairs if pair.only_from in (None, side)]
     if not leaving:
-        raise AugmentError(
-            f"{path}: the lexicon is not symmetric: {pairs[0].place} turns another term into {text!r}, but no pair "
-            f"says what {text!r} becomes. Remove 'from' there, or add a pair."
-        )
+        fault = f"{pairs[0].place} turns another term into {text!r}, but no pair says what {text!r} becomes"
+        raise AugmentError(f"{path}: is not symmetric: {fault}. Remove 'from' there, or add a pair.")
     places = " and ".join(pair.place for pair in leaving)
     uses = [pair.use for pair in leaving]
     if len(leaving) > 1 and (None in uses or len(set(uses)) < len(uses)):
-        raise AugmentError(
-            f"{path}: {text!r} appears twice, in {places}, so it is not clear what it becomes. Remove one, give each "
-            "its own 'use', or set 'from' where the swap goes only one way."
-        )
+        advice = "Remove one, give each its own 'use', or set 'from' where the swap goes only one way."
+        raise AugmentError(f"{path}: {text!r} appears twice, in {places}, so it may become either. {advice}")
     if len(leaving) > 1 and frozenset(uses) not in _DECIDABLE:
-        raise AugmentError(
-            f"{path}: {text!r} in {places} has the uses {', '.join(map(str, uses))}, which no rule tells apart. Only "
-            "determiner and object, or determiner and independent, can share a form."
-        )
+        fault = f"{text!r} in {places} has the uses {', '.join(map(str, uses))}, which no rule tells apart"
+        raise AugmentError(f"{path}: {fault}. Only determiner can share a form, with object or with independent.")
     if len({(pair.capital, pair.terms[side]) for pair in leaving}) > 1:
         raise AugmentError(f"{path}: {text!r} is written or capitalised in two ways, in {places}. Use one.")
     others = [next(word for name, word in pair.terms.items() if name != side) for pair in leaving]

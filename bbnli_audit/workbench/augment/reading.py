@@ -1,14 +1,13 @@
 """Reads training data in batches, whatever its size. Messages name the file, line and column and never a text."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bbnli_audit.core.errors import AugmentError, OptionError
-from bbnli_audit.core.tables import JsonLinesTable, ParquetTable, Record, Table, json_type, open_table
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.tables import JsonLinesTable, ParquetTable, Record, Table, json_type
 
 AUGMENTED = "augmented"
 SUFFIXES = (".csv", ".jsonl", ".csv.gz", ".jsonl.gz", ".parquet")
@@ -36,18 +35,6 @@ class TextColumns(NamedTuple):
     hypothesis: str = "hypothesis"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """An open file. `share_read` says how much of it has been read, from 0 to 1; only Parquet has a schema."""
-
-    path: Path
-    texts: TextColumns
-    columns: Sequence[str]
-    batches: Iterator[Batch]
-    share_read: Callable[[], float]
-    schema: Any = None
-
-
 def find_suffix(path: Path, option: str) -> str:
     """Return the suffix that says the format, or refuse the name of the file."""
     name = path.name.lower()
@@ -57,25 +44,15 @@ def find_suffix(path: Path, option: str) -> str:
     raise OptionError(f"{option} {path}: the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
 
 
-@contextmanager
-def open_source(path: Path, texts: TextColumns) -> Iterator[Source]:
-    """Open a file of training data. An AugmentError says what is wrong with it, here or while it is read."""
-    find_suffix(path, "IN")
-    with open_table(path, AugmentError) as table:
-        _check_columns(table, texts)
-        if isinstance(table, ParquetTable):
-            yield Source(path, texts, table.columns, _read_parquet(table, texts), table.share_read, table.schema)
-        else:
-            yield Source(path, texts, table.columns, _read_text(table, texts), table.share_read)
-
-
-def _check_columns(table: Table, texts: TextColumns) -> None:
+def read_batches(table: Table, texts: TextColumns) -> Iterator[Batch]:
+    """Read training data. An AugmentError says what is wrong with it."""
     for column, option in zip(texts, ("--premise-column", "--hypothesis-column"), strict=True):
         table.require([column], f"Name the right one with {option}.")
     if texts.premise == texts.hypothesis:
         raise OptionError(f"--premise-column and --hypothesis-column are both {texts.premise!r}. Name two columns.")
     if AUGMENTED in table.columns:
         raise _is_augmented(table)
+    yield from _read_parquet(table, texts) if isinstance(table, ParquetTable) else _read_text(table, texts)
 
 
 def _is_augmented(table: Table, number: int | None = None) -> Exception:
@@ -95,15 +72,16 @@ def _read_text(table: Table, texts: TextColumns) -> Iterator[Batch]:
 
 
 def _make_batch(table: Table, records: Sequence[Record], texts: TextColumns) -> Batch:
+    premise, hypothesis = texts
     pairs = []
-    for record in records:
-        if AUGMENTED in record.values:
-            raise _is_augmented(table, record.number)
-        for column in texts:
-            value = record.values[column]
+    for number, values, _ in records:
+        if AUGMENTED in values:
+            raise _is_augmented(table, number)
+        pair = (values[premise], values[hypothesis])
+        for column, value in zip(texts, pair, strict=True):
             if value is not None and not isinstance(value, str):
-                raise table.wrong(f"{column} is a {json_type(value)}; it must be a text", record.number)
-        pairs.append((record.values[texts.premise], record.values[texts.hypothesis]))
+                raise table.wrong(f"{column} is a {json_type(value)}; it must be a text", number)
+        pairs.append(pair)
     lines = [record.text for record in records] if isinstance(table, JsonLinesTable) else None
     return Batch(pairs, lambda: [record.values for record in records], lines)
 

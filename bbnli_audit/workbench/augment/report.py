@@ -80,7 +80,6 @@ def _most_first(counts: Mapping[Any, int]) -> list[tuple[Any, int]]:
 
 
 def tell(report: dict[str, Any]) -> Iterator[str]:
-    """Yield the report as a few lines."""
     rows = report["rows"]
     yield f"read      {rows['read']:>11,} rows"
     yield f"copied    {rows['copied']:>11,} rows with terms swapped: {_list(rows['copied_from'])}"

@@ -1,23 +1,58 @@
 """Reads training data, swaps, and writes, batch by batch: memory does not grow with the file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.errors import AugmentError, OptionError
 from bbnli_audit.core.files import replacing
-from bbnli_audit.workbench.augment.occupations import OccupationFinder
-from bbnli_audit.workbench.augment.reading import Batch, TextColumns, Texts, find_suffix, open_source
+from bbnli_audit.core.tables import open_table
+from bbnli_audit.suites.occupations import Occupations
+from bbnli_audit.workbench.augment.reading import Batch, TextColumns, Texts, find_suffix, read_batches
 from bbnli_audit.workbench.augment.report import Tally
 from bbnli_audit.workbench.augment.swap import Found, Left, Swapper
+from bbnli_audit.workbench.augment.words import TERM, TERM_RULE, any_of, compile_words, lower, plural
 from bbnli_audit.workbench.augment.writing import open_writer
 
 
 class Example(NamedTuple):
     before: Texts
     after: tuple[str, str]
+
+
+def read_names(path: Path | None) -> Sequence[str]:
+    """Return the occupations of the suite, or of a text file with one per line."""
+    if path is None:
+        return [occupation.name for occupation in Occupations().occupations()]
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as exc:
+        reason = getattr(exc, "strerror", "it is not UTF-8")
+        raise AugmentError(f"--occupations {path}: cannot be read: {reason}.") from exc
+    names = []
+    for number, line in enumerate(text.splitlines(), 1):
+        name = line.partition("#")[0].strip()
+        if name and not TERM.fullmatch(name):
+            raise AugmentError(f"{path}:{number}: is not an occupation. Write one per line: {TERM_RULE}.")
+        if name:
+            names.append(name)
+    if not names:
+        raise AugmentError(f"{path}: names no occupation. Write one per line.")
+    return names
+
+
+class OccupationFinder:
+    """Finds the occupations in texts, in the singular or the plural."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        forms = {form for name in map(lower, names) for form in (name, plural(name), f"{name}s")}
+        self._search = compile_words(any_of(forms)).search
+
+    def is_in(self, text: str) -> bool:
+        return self._search(lower(text)) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +75,16 @@ class Augmenter:
         check_paths(path, out)
         tally = Tally()
         examples: list[Example] = []
-        with open_source(path, texts) as source:
+        with open_table(path, AugmentError) as table:
             try:
                 with (
                     replacing(out.resolve(), "wb") as file,
-                    open_writer(file, out, source, self.has_originals) as writer,
+                    open_writer(file, out, table, texts, self.has_originals) as writer,
                 ):
-                    for batch in source.batches:
+                    for batch in read_batches(table, texts):
                         copies = self.copy(batch, tally)
                         writer.write(batch, copies)
-                        progress(tally.n_read, source.share_read())
+                        progress(tally.n_read, table.share_read())
                         missing = islice(copies.items(), n_examples - len(examples))
                         examples += (Example(batch.texts[index], after) for index, after in missing)
             except OSError as exc:
@@ -95,7 +130,6 @@ def check_paths(path: Path, out: Path) -> None:
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Say whether two paths lead to one file, also through links."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()

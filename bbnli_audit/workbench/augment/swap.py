@@ -67,7 +67,10 @@ class Swapper:
                 left.append(Left(word, is_kept=True))
                 continue
             start, end = match.span()
-            one = self._plain.get(word) or _decide(text, start, end, term)
+            one = self._plain.get(word)
+            if one is None:  # the term has several uses
+                use, rule = find_use(text, start, end, term.uses)
+                one = Found(term.text, term.side, term.becomes[use], rule)
             became = one.became if text[start:end] == term.text else _write(one.became, text, start, end, term)
             if became is None:
                 left.append(Left(word, is_kept=False))
@@ -76,12 +79,6 @@ class Swapper:
             parts += text[done:start], became
             done = end
         return "".join((*parts, text[done:])) if parts else text
-
-
-def _decide(text: str, start: int, end: int, term: Term) -> Found:
-    """Decide what a term with several uses becomes at this place."""
-    use, rule = find_use(text, start, end, term.uses)
-    return Found(term.text, term.side, term.becomes[use], rule)
 
 
 def _write(became: str, text: str, start: int, end: int, term: Term) -> str | None:

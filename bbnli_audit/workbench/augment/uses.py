@@ -26,18 +26,9 @@ class Decision(NamedTuple):
 
 
 _LISTS = json.loads((Path(__file__).parent / "pronoun_words.json").read_text(encoding="utf-8"))
+# By rule, what must come before the pronoun.
+_BEFORE = _LISTS.pop("before")["patterns"]
 _ONE_OF = {name: any_of(" ".join(found["words"]).split()) for name, found in _LISTS.items()}
-# The word that must come before the pronoun.
-_BEFORE = {
-    "verb": r"let|lets|letting|helps?|helped|helping|sees?|saw|seen|seeing|watch|watches|watched|watching|hears?|heard"
-    r"|makes?|making|made|having",
-    "deed": r"let|lets|letting|helps?|helped|helping|watch|watches|watched|watching",
-    "name": r"calls?|called|calling|names?|named|naming|dubbed|nicknamed|elected|appointed|crowned|declared",
-    "gift": r"gives?|gave|given|giving|grant\w*|allow\w*|deny|denie[sd]|denying|award\w*|offer\w*|paid|pays?|cost",
-    "back": r"takes?|took|taking|brings?|brought|bringing|gets?|got|getting|sends?|sent|calls?|called|wants?|wanted"
-    r"|win|won|welcom\w+|escort\w*|invit\w+|pulls?|pulled|puts?|lets?|gives?|gave|leads?|led|drives?|drove|holds?|held",
-}
-
 _NO_ADVERBS = "early|family|daily|weekly|monthly|yearly|elderly|friendly|lovely|lonely|ugly|belly|reply|ally|supply"
 _NO_ADJECTIVES = "table|cable|stable|bible|handful"
 _CONTRACTION = r"(?:n['’]t|['’](?:s|re|ve|d|ll|m))?"

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+TERM = re.compile(r"\w(?:[\w '’-]*\w)?")
+TERM_RULE = "letters, between which spaces, hyphens and apostrophes may stand"
 # A combining accent belongs to the letter before it; @ and # begin a handle.
 _BEFORE = r"(?<![\w@#])"
 _AFTER = r"(?![\w\u0300-\u036f])"

@@ -10,8 +10,9 @@ from io import StringIO
 from pathlib import Path
 from typing import IO, Any, Self
 
-from bbnli_audit.core.errors import AugmentError
-from bbnli_audit.workbench.augment.reading import AUGMENTED, Batch, Source, find_suffix
+from bbnli_audit.core.errors import AuditError
+from bbnli_audit.core.tables import ParquetTable, Table
+from bbnli_audit.workbench.augment.reading import AUGMENTED, Batch, TextColumns, find_suffix
 
 Copies = Mapping[int, tuple[str, str]]  # the texts of the copies, by the index of their row in the batch
 ROW_GROUP = 32_768
@@ -20,23 +21,24 @@ _ASCII = json.JSONEncoder().encode
 _UNICODE = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def open_writer(file: IO[bytes], path: Path, source: Source, has_originals: bool) -> "Writer":
+def open_writer(file: IO[bytes], path: Path, table: Table, texts: TextColumns, has_originals: bool) -> "Writer":
     """Return the writer for the suffix of the path. It writes into the open file."""
     suffix = find_suffix(path, "OUT")
     if suffix == ".parquet":
-        return ParquetWriter(file, source, has_originals)
+        return ParquetWriter(file, table, texts, has_originals)
     out: Any = file
     if suffix.endswith(".gz"):  # without time and name, so that the same rows give the same bytes
         out = gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0)
-    return (CsvWriter if ".csv" in suffix else JsonlWriter)(out, source, has_originals)
+    return (CsvWriter if ".csv" in suffix else JsonlWriter)(out, table, texts, has_originals)
 
 
 class Writer(ABC):
     """Writes batches in one format; with `has_originals`, the rows themselves, too."""
 
-    def __init__(self, out: IO[bytes], source: Source, has_originals: bool) -> None:
+    def __init__(self, out: IO[bytes], table: Table, texts: TextColumns, has_originals: bool) -> None:
         self._out = out
-        self._source = source
+        self._table = table
+        self._texts = texts
         self._has_originals = has_originals
 
     def __enter__(self) -> Self:
@@ -68,12 +70,12 @@ class Writer(ABC):
         for index, is_copy in self._order(batch, copies):
             record = records[index]
             if is_copy:
-                record = {**record, **dict(zip(self._source.texts, copies[index], strict=True))}
+                record = {**record, **dict(zip(self._texts, copies[index], strict=True))}
             yield index, record, is_copy
 
     def _table_rows(self, batch: Batch, copies: Copies) -> Iterator[tuple[dict[str, Any], bool]]:
         """Yield the rows for a table, and refuse one whose keys are not the columns."""
-        columns = set(self._source.columns)
+        columns = set(self._table.columns)
         for _, record, is_copy in self._rows(batch, copies):
             if record.keys() != columns:
                 names = ", ".join(sorted(record.keys() ^ columns))
@@ -81,10 +83,10 @@ class Writer(ABC):
                 raise self._refuse(problem, ".jsonl")
             yield record, is_copy
 
-    def _refuse(self, problem: str, suffix: str) -> AugmentError:
-        return AugmentError(f"{self._source.path}: {problem}. Use a name for OUT that ends in {suffix}.")
+    def _refuse(self, problem: str, suffix: str) -> AuditError:
+        return self._table.wrong(problem, advice=f"Use a name for OUT that ends in {suffix}.")
 
-    def _refuse_surrogate(self) -> AugmentError:
+    def _refuse_surrogate(self) -> AuditError:
         return self._refuse("a text contains half of a surrogate pair, which is not a character", ".jsonl, or fix it")
 
 
@@ -126,13 +128,13 @@ def _is_json(value: object) -> bool:
 class CsvWriter(Writer):
     """Writes cells; null becomes an empty cell."""
 
-    def __init__(self, out: IO[bytes], source: Source, has_originals: bool) -> None:
-        super().__init__(out, source, has_originals)
-        self._write_rows([[*source.columns, AUGMENTED]])
+    def __init__(self, out: IO[bytes], table: Table, texts: TextColumns, has_originals: bool) -> None:
+        super().__init__(out, table, texts, has_originals)
+        self._write_rows([[*table.columns, AUGMENTED]])
 
     def write(self, batch: Batch, copies: Copies) -> None:
         self._write_rows(
-            [*(self._cell(name, record[name]) for name in self._source.columns), str(is_copy).lower()]
+            [*(self._cell(name, record[name]) for name in self._table.columns), str(is_copy).lower()]
             for record, is_copy in self._table_rows(batch, copies)
         )
 
@@ -164,9 +166,9 @@ class CsvWriter(Writer):
 class ParquetWriter(Writer):
     """Writes row groups. Rows that were read from Parquet keep their types and the file's metadata."""
 
-    def __init__(self, out: IO[bytes], source: Source, has_originals: bool) -> None:
-        super().__init__(out, source, has_originals)
-        self._schema = None if source.schema is None else _add_column(source.schema)
+    def __init__(self, out: IO[bytes], table: Table, texts: TextColumns, has_originals: bool) -> None:
+        super().__init__(out, table, texts, has_originals)
+        self._schema = _add_column(table.schema) if isinstance(table, ParquetTable) else None
         self._writer: Any = None
         self._waiting: list[Any] = []
 
@@ -188,7 +190,7 @@ class ParquetWriter(Writer):
 
         if self._writer is None:
             if self._schema is None:  # no row of a text file was to be written
-                texts = [(name, pa.string()) for name in self._source.columns]
+                texts = [(name, pa.string()) for name in self._table.columns]
                 self._schema = pa.schema([*texts, (AUGMENTED, pa.bool_())])
             self._writer = pq.ParquetWriter(self._out, self._schema)
         if self._waiting:
@@ -200,7 +202,7 @@ class ParquetWriter(Writer):
 
         order = list(self._order(batch, copies))
         table = pa.Table.from_batches([batch.arrow]).take(pa.array([index for index, _ in order], pa.int64()))
-        for side, column in enumerate(self._source.texts):
+        for side, column in enumerate(self._texts):
             values = [copies[index][side] if is_copy else batch.texts[index][side] for index, is_copy in order]
             place = table.schema.get_field_index(column)
             field = table.schema.field(place)

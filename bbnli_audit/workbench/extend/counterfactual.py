@@ -3,18 +3,19 @@
 Groups are exchanged in the hypothesis only; the premise stays. People decided which side a hypothesis is on.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from bbnli_audit.core.values import Pair, TextPair
-from bbnli_audit.workbench.extend.table import Found, NewPair, Reviewed
-from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, path_of
+from bbnli_audit.workbench.extend.table import Found, NewPair, Reviewed, path_of
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic
 
 VALID, PRO, ANTI = "valid", "pro", "anti"
 _VERDICTS = (VALID, "invalid", "incoherent", "")
 _OPPOSITE = {PRO: ANTI, ANTI: PRO}
 _COUNTED = ("valid_samples", "pairs", "samples", "same_pair", "no_group", "contradicting")
 
-Event = tuple[str, str, int]
+Events = dict[str, Counter[str]]  # by name and subtopic path
 
 
 def make_pairs(found: Sequence[Found], reviewed: Sequence[Reviewed]) -> tuple[list[NewPair], Counts]:
@@ -33,8 +34,7 @@ def count_pairs(found: Sequence[Found], reviewed: Sequence[Reviewed], pairs: Seq
 
 
 def count_reviewed(reviewed: Sequence[Reviewed]) -> Counts:
-    """Count the valid hypotheses."""
-    return count_by_subtopic(((path_of(row), VALID, int(row.verdict == VALID)) for row in reviewed), (VALID,))
+    return count_by_subtopic({VALID: Counter(path_of(row) for row in reviewed if row.verdict == VALID)})
 
 
 def find_fault(row: Reviewed) -> str | None:
@@ -46,25 +46,25 @@ def find_fault(row: Reviewed) -> str | None:
     return None
 
 
-def _match(found: Sequence[Found], reviewed: Sequence[Reviewed]) -> tuple[list[NewPair], list[Event]]:
+def _match(found: Sequence[Found], reviewed: Sequence[Reviewed]) -> tuple[list[NewPair], Events]:
     said = {(path_of(row), row.hypothesis): row.stance if row.verdict == VALID else row.verdict for row in reviewed}
     pairs: dict[tuple[str, str, str, str], tuple[Found, set[str]]] = {}  # the first row, and who found the pair
-    events: list[Event] = []
+    events: Events = {name: Counter() for name in _COUNTED}
     for row in found:
         path = path_of(row)
         stance = said.get((path, row.hypothesis), "")
         is_valid = stance in _OPPOSITE
-        events.append((path, "valid_samples", int(is_valid)))
+        events["valid_samples"][path] += is_valid
         if not is_valid:
             continue
         if row.hypothesis == row.counterpart:
-            events.append((path, "no_group", 1))
+            events["no_group"][path] += 1
         elif said.get((path, row.counterpart), _OPPOSITE[stance]) != _OPPOSITE[stance]:
-            events.append((path, "contradicting", 1))
+            events["contradicting"][path] += 1
         else:
             sides = (row.hypothesis, row.counterpart) if stance == PRO else (row.counterpart, row.hypothesis)
             key = (path, row.premise, *sides)
-            events.append((path, "same_pair", int(key in pairs)))
+            events["same_pair"][path] += key in pairs
             pairs.setdefault(key, (row, set()))[1].update(row.found_by)
     return [_pair(row, pro, anti, found_by) for (_, _, pro, anti), (row, found_by) in pairs.items()], events
 
@@ -75,6 +75,8 @@ def _pair(row: Found, pro: str, anti: str, found_by: Iterable[str]) -> NewPair:
     return NewPair(*source, pro, anti, row.strategy, row.word, ";".join(sorted(found_by)))
 
 
-def _count(events: Iterable[Event], pairs: Iterable[NewPair]) -> Counts:
-    of_pairs = ((path_of(pair), name, n) for pair in pairs for name, n in (("pairs", 1), ("samples", 2)))
-    return count_by_subtopic((*events, *of_pairs), _COUNTED)
+def _count(events: Events, pairs: Iterable[NewPair]) -> Counts:
+    for pair in pairs:
+        events["pairs"][path_of(pair)] += 1
+        events["samples"][path_of(pair)] += 2
+    return count_by_subtopic(events)

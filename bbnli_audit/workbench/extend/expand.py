@@ -1,13 +1,13 @@
 """Step 2, `expand`: puts groups and words into premises and masked hypotheses, as the suite expands its own."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 
 from bbnli_audit.core.values import Side
-from bbnli_audit.suites.expansion import bindings, render, with_groups
-from bbnli_audit.suites.template_file import TemplateFile
-from bbnli_audit.workbench.extend.table import MaskedTemplate, Sample
-from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, path_of
+from bbnli_audit.suites.template_file import TemplateFile, bindings, render, with_groups
+from bbnli_audit.workbench.extend.table import MaskedTemplate, Sample, path_of
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic
 
 
 def expand(
@@ -45,7 +45,5 @@ def _expand(file: TemplateFile, templates: Sequence[MaskedTemplate], n_premises:
 
 def count(samples: Sequence[Sample]) -> Counts:
     """Count masked samples, and the distinct masked hypotheses among them."""
-    of_samples = ((path_of(sample), "masked_samples", 1) for sample in samples)
-    distinct = dict.fromkeys((path_of(sample), sample.masked) for sample in samples)
-    of_hypotheses = ((path, "masked_hypotheses", 1) for path, _ in distinct)
-    return count_by_subtopic((*of_samples, *of_hypotheses), ("masked_samples", "masked_hypotheses"))
+    of_hypotheses = Counter(path for path, _ in {(path_of(sample), sample.masked) for sample in samples})
+    return count_by_subtopic({"masked_samples": Counter(map(path_of, samples)), "masked_hypotheses": of_hypotheses})

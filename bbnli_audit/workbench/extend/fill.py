@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bbnli_audit.core.errors import ModelError, WorkbenchError
+from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.files import hash_file
 from bbnli_audit.models.checkpoint import check_contents, hash_contents
-from bbnli_audit.models.inference.progress import Progress, Silent, tell_time
+from bbnli_audit.models.inference.progress import Progress, tell_time
 from bbnli_audit.models.language_model.token_probability import MASKED, lm_kind
 from bbnli_audit.workbench.extend.mask import MASK
-from bbnli_audit.workbench.extend.table import Sample, Word
-from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, path_of
+from bbnli_audit.workbench.extend.table import Sample, Word, path_of
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, telling
 
 if TYPE_CHECKING:
     from bbnli_audit.models.language_model.scoring import LanguageModel
@@ -51,10 +51,7 @@ def find_masked_model(name: str) -> MaskedModel:
     if not folder.is_dir():
         raise ModelError(f"--model={name}: there is no such folder. Name a masked language model (…ForMaskedLM).")
     if lm_kind(folder) != MASKED:
-        raise ModelError(
-            f"--model={name}: is not a masked language model, so it cannot propose words for a mask. Name the folder "
-            "of one whose config.json says …ForMaskedLM."
-        )
+        raise ModelError(f"--model={name}: is not a masked language model. Its config.json must say …ForMaskedLM.")
     check_contents(name, folder)
     return MaskedModel(folder.resolve().name, folder, hash_contents(f"{SCHEME}\n", folder, hash_file))
 
@@ -90,21 +87,19 @@ class Journal:
         self._path = path
         self._work = json.dumps({"work": work}, sort_keys=True)
 
-    def read(self) -> Iterator[Any]:
-        """Yield what was finished. A file of other work starts over."""
-        try:
-            lines = self._path.read_text(encoding="utf-8", errors="replace").split("\n")
-        except FileNotFoundError:
-            lines = []
-        except OSError as exc:
-            raise WorkbenchError(f"{self._path}: cannot be read: {exc.strerror}. Remove it.") from exc
-        if lines[:1] != [self._work]:
-            self._start([])
-            return
-        whole = [line for line in lines[1:-1] if _is_json(line)]  # text after the last newline is truncated
-        if len(whole) != len(lines) - 2 or lines[-1]:
-            self._start(whole)
-        yield from map(json.loads, whole)
+    def read(self) -> list[Any]:
+        """Return what was finished. A file of other work starts over."""
+        with telling(self._path, "read"):
+            text = self._path.read_text(encoding="utf-8", errors="replace") if self._path.exists() else ""
+        work, *lines = text.split("\n")
+        entries: dict[str, Any] = {}
+        for line in lines[:-1] if work == self._work else ():  # text after the last newline is truncated
+            with suppress(ValueError):
+                entries[line] = json.loads(line)
+        whole = "".join(f"{line}\n" for line in (self._work, *entries))
+        if whole != text:
+            self._write(whole, "w")
+        return list(entries.values())
 
     def add(self, entry: Any) -> None:
         """Save one entry. It is on the disk when this returns."""
@@ -114,25 +109,11 @@ class Journal:
         with suppress(OSError):
             self._path.unlink()
 
-    def _start(self, lines: list[str]) -> None:
-        self._write("".join(f"{line}\n" for line in (self._work, *lines)), "w")
-
     def _write(self, text: str, mode: str) -> None:
-        try:
-            with self._path.open(mode, encoding="utf-8", newline="") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as exc:
-            raise WorkbenchError(f"{self._path}: cannot be written: {exc.strerror}.") from exc
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
+        with telling(self._path, "written"), self._path.open(mode, encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +123,7 @@ class Filler:
     model: MaskedModel
     journal: Journal
     device: str = "auto"
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=Progress)
     say: Callable[[str], object] = lambda _: None
 
     def propose(self, texts: Sequence[str], n_words: int) -> Iterator[tuple[int, Proposed]]:
@@ -247,6 +228,7 @@ def find_fault(row: Sample, groups: Groups) -> str | None:
 def count(samples: Sequence[Sample], words: Sequence[Word]) -> Counts:
     """Count filled hypotheses, and filled samples: each masked sample with each of its words."""
     n_words = Counter((path_of(word), word.masked) for word in words)
-    of_samples = ((path_of(row), "filled_samples", n_words[path_of(row), row.masked]) for row in samples)
-    of_hypotheses = ((path, "filled_hypotheses", n) for (path, _), n in n_words.items())
-    return count_by_subtopic((*of_samples, *of_hypotheses), ("filled_hypotheses", "filled_samples"))
+    of_samples: Counter[str] = Counter()
+    for sample in samples:
+        of_samples[path_of(sample)] += n_words[path_of(sample), sample.masked]
+    return count_by_subtopic({"filled_hypotheses": Counter(map(path_of, words)), "filled_samples": of_samples})

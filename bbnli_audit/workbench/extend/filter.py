@@ -1,14 +1,15 @@
 """Step 4, `filter`: keeps the filled samples that at least one of the given NLI models does not call neutral."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.workbench.extend.mask import MASK
 from bbnli_audit.workbench.extend.models import LABEL_NAMES, NEUTRAL, NliModel
-from bbnli_audit.workbench.extend.table import Found, Item, Sample, Word
-from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, item_id, path_of
+from bbnli_audit.workbench.extend.table import Found, Item, Sample, Word, path_of
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, item_id
 
 
 class Candidate(NamedTuple):
@@ -53,7 +54,6 @@ def make_candidates(samples: Sequence[Sample], words: Sequence[Word]) -> list[Ca
 
 
 def keep_found(candidates: Sequence[Candidate], models: Sequence[NliModel]) -> list[Found]:
-    """Keep what at least one of the models does not call neutral."""
     texts = [candidate.text for candidate in candidates]
     labels = {model.name: model.labels(texts) for model in models}
     return [
@@ -85,13 +85,13 @@ def count(
     candidates: Sequence[Candidate], found: Sequence[Found], items: Sequence[Item], models: Sequence[NliModel]
 ) -> Counts:
     """Count the candidates, what was kept, and what each model found."""
-
-    def events() -> Iterator[tuple[str, str, int]]:
-        yield from ((path_of(candidate.sample), "candidates", 1) for candidate in candidates)
-        for row in found:
-            yield path_of(row), "kept_samples", 1
-            yield from ((path_of(row), f"found_by {name}", 1) for name in row.found_by)
-        yield from ((path_of(item), "kept_hypotheses", 1) for item in items)
-
-    by_model = (f"found_by {model.name}" for model in models)
-    return count_by_subtopic(events(), ("candidates", "kept_samples", "kept_hypotheses", *by_model))
+    counted = {
+        "candidates": Counter(path_of(candidate.sample) for candidate in candidates),
+        "kept_samples": Counter(map(path_of, found)),
+        "kept_hypotheses": Counter(map(path_of, items)),
+        **{f"found_by {model.name}": Counter[str]() for model in models},
+    }
+    for row in found:
+        for name in row.found_by:
+            counted.setdefault(f"found_by {name}", Counter())[path_of(row)] += 1
+    return count_by_subtopic(counted)

@@ -1,5 +1,6 @@
 """Step 1, `mask`: proposes hypothesis templates with one mask, or checks templates that people wrote."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,8 +8,8 @@ from pathlib import Path
 
 from bbnli_audit.core.errors import WorkbenchError, suggest
 from bbnli_audit.suites.template_file import PLACEHOLDER, TemplateFile
-from bbnli_audit.workbench.extend.table import MaskedTemplate, read_table
-from bbnli_audit.workbench.workspace import Counts, path_of
+from bbnli_audit.workbench.extend.table import MaskedTemplate, path_of, read_table
+from bbnli_audit.workbench.workspace import Counts
 
 MASK = "[MASK]"
 GROUPS = ("GROUP1", "GROUP2")
@@ -19,18 +20,8 @@ STRATEGIES = (VERB, SLOT, ADDED)
 _AFTER_GROUP = re.compile(r"\{\{\s*GROUP[12]\s*\}\}(?P<rest>(?: [a-z']+)+)")
 # After a plural, a verb has no -s; a word that has one is a noun.
 _GROUP_AND_NOUN = re.compile(r"\{\{\s*GROUP[12]\s*\}\} (?:[a-z]+s|[a-z]*men|people)\b")
-_COPULA = frozenset("am are be been being is was were".split())  # noqa: SIM905 - as one reads them
-_SKIPPED = _COPULA | frozenset(
-    "all also always can could do does generally had has have may might mostly must never often rarely rather really "  # noqa: SIM905
-    "seldom should still tend that to usually who will would".split()
-)
-_NO_VERB = frozenset(
-    "a about an and any as at because better both but by during for from if in into instead less like likely more most "  # noqa: SIM905
-    "no not of on or other out over rather some than the their them then there these they this those too under up when "
-    "where which while with within without worse".split()
-)
-_HAVE = frozenset(("have", "has", "had"))
-_DETERMINERS = frozenset(("a", "an", "the", "no", "some", "more", "less", "their", "many", "few", "several"))
+_LISTS = json.loads((Path(__file__).parent / "assets" / "verb_words.json").read_text(encoding="utf-8"))
+_WORDS = {name: frozenset(" ".join(found["words"]).split()) for name, found in _LISTS.items()}
 
 
 def propose(file: TemplateFile, strategies: Sequence[str] = STRATEGIES) -> Iterator[MaskedTemplate]:
@@ -80,12 +71,12 @@ def _find_verb(words: Sequence[str]) -> int | None:
     after_copula = False
     for place, word in enumerate(words):
         following = words[place + 1] if place + 1 < len(words) else ""
-        if word in _HAVE and following in _DETERMINERS:
+        if word in _WORDS["have"] and following in _WORDS["determiners"]:
             return place
-        if word in _SKIPPED:
-            after_copula = after_copula or word in _COPULA
+        if word in _WORDS["copula"] | _WORDS["skipped"]:
+            after_copula = after_copula or word in _WORDS["copula"]
             continue
-        if word in _NO_VERB or (after_copula and not word.endswith(("ing", "ed"))):
+        if word in _WORDS["no_verb"] or (after_copula and not word.endswith(("ing", "ed"))):
             return None
         return place
     return None

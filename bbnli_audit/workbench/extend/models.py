@@ -1,6 +1,7 @@
 """The NLI models of the workbench: opened with the workspace's store, proved, and told apart by short names."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING
 from bbnli_audit.audit.proof import prove
 from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.options import ModelOptions
-from bbnli_audit.core.values import Control, Label, TextPair
-from bbnli_audit.models.classifier.labels import is_two_label
-from bbnli_audit.models.inference.opening import OpenedModel, plan_model
+from bbnli_audit.core.outcomes import CellCounts
+from bbnli_audit.core.values import Control, Label, Pair, TextPair
 from bbnli_audit.models.inference.progress import Progress
+from bbnli_audit.models.labels import is_two_label
+from bbnli_audit.models.opening import OpenedModel, plan_model
 from bbnli_audit.models.planted import PLANTED
 from bbnli_audit.models.served.server_client import SERVED
 
@@ -44,14 +46,22 @@ class NliModel:
         labels: NDArray[np.intp] = self.opened.predictor.predict(texts).probabilities.argmax(axis=1)
         return labels
 
+    def count_cells(self, pairs: Sequence[Pair]) -> CellCounts:
+        """Count how the model labels the two sides of the pairs."""
+        letters = [label.letter for label in Label]
+        texts = [text for pair in pairs for text in (pair.pro, pair.anti)]
+        labels = self.labels(texts) if texts else ()
+        return CellCounts(
+            Counter(letters[pro] + letters[anti] for pro, anti in zip(labels[::2], labels[1::2], strict=True))
+        )
+
     def check_skill(self, controls: Sequence[Control]) -> float | None:
         """Prove the model and return its accuracy on the controls; refuse one that is no better than a constant."""
         skill = prove(self.opened.predictor, controls).skill
         if skill.control_accuracy is not None and skill.control_accuracy <= skill.best_constant:
-            raise ModelError(
-                f"{self.given} gets {skill.control_accuracy:.3f} of {skill.n_controls} controls right; always the same "
-                f"answer would get {skill.best_constant:.3f}. Its errors mean nothing. Use another model."
-            )
+            got = f"gets {skill.control_accuracy:.3f} of {skill.n_controls} controls right"
+            constant = f"always the same answer would get {skill.best_constant:.3f}"
+            raise ModelError(f"{self.given} {got}; {constant}. Its errors mean nothing. Use another model.")
         return skill.control_accuracy
 
 
@@ -66,16 +76,13 @@ def open_models(
             if other.fingerprint == model.fingerprint:
                 raise OptionError(f"{given} and {other.given} are the same model (equal content). Name it once.")
             if other.name == model.name:
-                raise OptionError(
-                    f"{given} and {other.given} would both be called {model.name} in the tables. Rename one folder."
-                )
+                raise OptionError(f"{given} and {other.given} would both be called {model.name}. Rename one folder.")
         models.append(model)
     return models
 
 
 def _open_model(given: str, is_held_out: bool, options: ModelOptions, progress: Progress | None) -> NliModel:
-    from bbnli_audit.measures.readings.kinds import reading_of
-    from bbnli_audit.measures.readings.labels import LABELS
+    from bbnli_audit.measures.readings.kinds import LABELS, reading_of
 
     if given.startswith((PLANTED, SERVED)):
         raise OptionError(f"{given}: only NLI models that can label any text can be used here. Name a checkpoint.")
@@ -85,7 +92,9 @@ def _open_model(given: str, is_held_out: bool, options: ModelOptions, progress: 
         raise ModelError(f"{given}: has two labels and cannot tell neutral from contradiction. Use one with three.")
     if reading_of(info.kind) is not LABELS:
         raise ModelError(f"{given}: is a language model ({info.kind}), but an NLI model must label the samples.")
-    return NliModel(given, short_name(given), opened, is_held_out)
+    # In tables that others will read, a folder is known by its last part, never by its path.
+    name = Path(given).resolve().name if Path(given).is_dir() else given
+    return NliModel(given, name, opened, is_held_out)
 
 
 @contextmanager
@@ -104,11 +113,6 @@ def opened(
 def full_name(given: str) -> str:
     """Return a name under which the model is found from any folder."""
     return str(Path(given).resolve()) if Path(given).is_dir() else given
-
-
-def short_name(given: str) -> str:
-    """Return a name for tables that others will read: the last part of the folder, never a path."""
-    return Path(given).resolve().name if Path(given).is_dir() else given
 
 
 def estimate_seconds(model: NliModel, texts: Sequence[TextPair], clock: Callable[[], float] = time.monotonic) -> float:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import WorkbenchError
-from bbnli_audit.core.files import hash_file, replacing
+from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import Control, Pair, Side, Subtopic, TextPair
 from bbnli_audit.suites.bbnli_next import CONTROLS, MANIFEST, SAMPLES, BbnliNext
-from bbnli_audit.workbench.extend.statistics import COLUMNS, Line, Transfer, as_markdown, make_lines
 from bbnli_audit.workbench.extend.table import NewPair
-from bbnli_audit.workbench.workspace import Counts, Manifest
+from bbnli_audit.workbench.workspace import Counts, Manifest, telling, write_text, writing
 
 FORMATS = ("csv", "jsonl")
 FOLDER = "release"
@@ -27,6 +27,37 @@ _CONTROL_COLUMNS = ("premise", "hypothesis", "label", "domain", "subtopic", "clu
 # Paths of this machine and the names of the annotators are not published.
 _PRIVATE = ("data", "given", "annotators")
 _NAMES = ("first", "second")
+Line = tuple[str, tuple[int, ...]]  # a subtopic, a domain, or all, with its numbers
+# Step, name of the count, title of the column.
+COLUMNS = (
+    ("mask", "hypotheses", "hypothesis templates"),
+    ("mask", "masked_templates", "masked templates"),
+    ("expand", "masked_samples", "masked samples"),
+    ("fill", "filled_samples", "filled samples"),
+    ("filter", "kept_samples", "mispredicted"),
+    ("filter", "kept_hypotheses", "hypotheses judged"),
+    ("agree", "valid", "valid"),
+    ("counterfactual", "valid_samples", "valid samples"),
+    ("counterfactual", "pairs", "pairs"),
+    ("counterfactual", "samples", "samples"),
+)
+_ABOUT_MODELS = """\
+# The models before and after
+
+Accuracy is the share of samples called neutral, as every sample is. `before` is the suite that was extended, `after`
+this version. A model that was held out had no part in choosing the samples: what it loses shows what transfers.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One model on the extended suite and on its new version. A held-out model did not help to choose the samples."""
+
+    model: str
+    is_held_out: bool
+    control_accuracy: float | None
+    before: CellCounts
+    after: CellCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +87,7 @@ def write_release(folder: Path, release: Release) -> None:
     lines = make_lines(release.counts)
     tables = as_markdown(lines, release.transfers)
     samples, controls = f"{SAMPLES}.{release.file_format}", f"{CONTROLS}.{release.file_format}"
-    try:
+    with telling(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         for other in FORMATS:
             if other != release.file_format:
@@ -64,19 +95,17 @@ def write_release(folder: Path, release: Release) -> None:
                     (folder / f"{name}.{other}").unlink(missing_ok=True)
         _write_rows(folder / samples, _SAMPLE_COLUMNS, _samples(release.pairs))
         _write_rows(folder / controls, _CONTROL_COLUMNS, _controls(release))
-        with replacing(folder / "statistics.csv") as file:
+        with writing(folder / "statistics.csv") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["subtopic", *(name for _, name, _ in COLUMNS)])
             writer.writerows([name, *values] for name, values in lines)
-        _write(folder / "statistics.md", tables)
+        write_text(folder / "statistics.md", tables)
         about = _about(release)
         names = (samples, controls, "statistics.csv", "statistics.md")
         about["files"] = {name: hash_file(folder / name) for name in names}
         about["datasheet"] = _write_datasheet(folder, _render_datasheet(about, lines[-1], tables))
         BbnliNext(folder).subtopics()  # whatever people edited, a release can be loaded
-        _write(folder / MANIFEST, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-    except OSError as exc:
-        raise WorkbenchError(f"{folder}: cannot be written: {exc.strerror}. Check its permissions.") from exc
+        write_text(folder / MANIFEST, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 
 
 def is_whole(folder: Path) -> bool:
@@ -119,7 +148,7 @@ def _write_datasheet(folder: Path, text: str) -> str:
     except (OSError, ValueError, AttributeError):
         ours = None
     is_theirs = path.is_file() and ours is not None and hash_file(path) not in (ours, digest)
-    _write(folder / NEW_DATASHEET if is_theirs else path, text)
+    write_text(folder / NEW_DATASHEET if is_theirs else path, text)
     return digest
 
 
@@ -155,8 +184,8 @@ def _about(release: Release) -> dict[str, Any]:
                 "name": one.model,
                 "is_held_out": one.is_held_out,
                 "control_accuracy": one.control_accuracy,
-                "accuracy_before": one.accuracies[0],
-                "accuracy_after": one.accuracies[1],
+                "accuracy_before": accuracy(one.before),
+                "accuracy_after": accuracy(one.after),
             }
             for one in release.transfers
         ],
@@ -171,7 +200,7 @@ def _unnamed(note: Any) -> Any:
 
 
 def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    with replacing(path) as file:
+    with writing(path) as file:
         if path.suffix == ".csv":
             write_csv(file, columns, rows)
         else:
@@ -179,6 +208,49 @@ def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]
                 file.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
 
 
-def _write(path: Path, text: str) -> None:
-    with replacing(path) as file:
-        file.write(text)
+def accuracy(cells: CellCounts) -> float | None:
+    """Return the share of samples called neutral, as all of them are."""
+    return 1 - cells.n_mispredicted / cells.n_samples if cells.n_samples else None
+
+
+def make_lines(counts: Mapping[str, Counts]) -> list[Line]:
+    """Make the rows: subtopics by domain, then the sum of each domain, then the sum of all."""
+    paths = sorted({path for found in counts.values() for path in found})
+    rows = {path: tuple(counts[step].get(path, {}).get(name, 0) for step, name, _ in COLUMNS) for path in paths}
+    domains = dict.fromkeys(path.partition("/")[0] for path in paths)
+    sums = (
+        (domain, _sum(values for path, values in rows.items() if path.startswith(f"{domain}/"))) for domain in domains
+    )
+    return [*rows.items(), *sums, ("all", _sum(rows.values()))]
+
+
+def _sum(rows: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*rows, strict=True)))
+
+
+def as_markdown(lines: Sequence[Line], transfers: Sequence[Transfer]) -> str:
+    header = ["", *(title for _, _, title in COLUMNS)]
+    body = [[name, *(f"{value:,}" for value in values)] for name, values in lines]
+    models = [
+        [one.model, "yes" if one.is_held_out else "no", _share(one.control_accuracy), *_of(one.before), *_of(one.after)]
+        for one in transfers
+    ]
+    shares = ("accuracy", "pro", "anti", "brittle")
+    of_models = ["model", "held out", "controls right"]
+    of_models += [f"{when}: {share}" for when in ("before", "after") for share in shares]
+    return f"# What each step left\n\n{_table(header, body)}\n{_ABOUT_MODELS}\n{_table(of_models, models)}"
+
+
+def _of(cells: CellCounts) -> list[str]:
+    n = cells.n_samples
+    shares = (found / n if n else None for found in (cells.n_pro, cells.n_anti, cells.n_brittle))
+    return [_share(value) for value in (accuracy(cells), *shares)]
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---", *("---:" for _ in header[1:])], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

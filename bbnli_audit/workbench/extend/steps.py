@@ -9,8 +9,7 @@ from bbnli_audit.models.inference.progress import Progress, tell_time
 from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
 from bbnli_audit.suites.template_file import TemplateFile
 from bbnli_audit.workbench.extend import counterfactual, expand, fill, filter, mask, release, table  # noqa: A004 - the step's name
-from bbnli_audit.workbench.extend.models import NliModel, estimate_seconds, full_name, opened
-from bbnli_audit.workbench.extend.statistics import Transfer, measure
+from bbnli_audit.workbench.extend.models import estimate_seconds, full_name, opened
 from bbnli_audit.workbench.extend.table import Found, Item, MaskedTemplate, NewPair, Reviewed, Sample, Word
 from bbnli_audit.workbench.workspace import Counts, Made, Manifest, Workspace, hash_json
 
@@ -20,7 +19,6 @@ JOURNAL = "fill.journal.jsonl"
 
 
 def do_mask(workspace: Workspace, data: Path | None, strategies: Sequence[str], templates: Path | None) -> Done:
-    """Propose masked templates for a suite, or check those in a file."""
     suite = Bbnli(data)
     files = suite.files()
     if templates is None:
@@ -28,9 +26,7 @@ def do_mask(workspace: Workspace, data: Path | None, strategies: Sequence[str], 
     else:
         rows = mask.read_templates(templates, files)
     if not rows:
-        raise WorkbenchError(
-            f"No template of {suite.folder} can be masked by {', '.join(strategies)}. Try other strategies."
-        )
+        raise WorkbenchError(f"{suite.folder}: no template can be masked by {', '.join(strategies)}. Try others.")
 
     def make() -> Made:
         table.write_table(workspace.path("masked.csv"), MaskedTemplate, rows)
@@ -49,7 +45,6 @@ def do_mask(workspace: Workspace, data: Path | None, strategies: Sequence[str], 
 
 
 def do_expand(workspace: Workspace, n_premises: int | None) -> Done:
-    """Put in groups and words."""
     suite = open_source(workspace)
 
     def make() -> Made:
@@ -64,7 +59,6 @@ def do_expand(workspace: Workspace, n_premises: int | None) -> Done:
 
 
 def do_fill(workspace: Workspace, model: str, top: int, device: str, progress: Progress, say: Say) -> Done:
-    """Propose words for the masks."""
     found = fill.find_masked_model(model)
     groups = {(file.domain, file.name): file.groups for file in open_source(workspace).files()}
     settings = {"model": found.name, "fingerprint": found.fingerprint, "top": top}
@@ -89,7 +83,6 @@ def do_filter(
     progress: Progress,
     say: Say,
 ) -> Done:
-    """Keep what at least one of the deciding models gets wrong."""
     suite = open_source(workspace)
     controls = [control for subtopic in suite.subtopics() for control in suite.items(subtopic).controls]
     with opened(deciding, held_out, options, progress) as models:
@@ -120,7 +113,6 @@ def do_filter(
 
 
 def do_counterfactual(workspace: Workspace) -> Done:
-    """Give every valid sample its counterfactual."""
     if workspace.manifest("agree") is not None:  # otherwise the table was made elsewhere
         workspace.need_current(["agree"])
 
@@ -135,15 +127,19 @@ def do_counterfactual(workspace: Workspace) -> Done:
 
 
 def do_release(workspace: Workspace, version: str, file_format: str, options: ModelOptions, progress: Progress) -> Done:
-    """Write the new version, with the models before and after."""
     manifests = workspace.need_current(["mask", "expand", "fill", "filter", "agree", "counterfactual"])
     suite = open_source(workspace)
     folder = workspace.path(release.FOLDER)
     notes = manifests["filter"].notes
-    inputs = {f"{step}.manifest": _identity(manifest) for step, manifest in manifests.items()}
+    inputs = {  # what the manifests say, apart from how long the steps took
+        f"{step}.manifest": hash_json([each.inputs, each.settings, each.outputs, each.counts, each.notes])
+        for step, each in manifests.items()
+    }
     workspace = Workspace(workspace.folder, is_again=workspace.is_again or not release.is_whole(folder))
     with opened(notes["given"]["models"], notes["given"]["held_out"], options, progress) as models:
-        _check_same(models, manifests["filter"])
+        for model in models:
+            if manifests["filter"].settings["fingerprints"].get(model.name) != model.fingerprint:
+                raise WorkbenchError(f"{model.given}: the model has changed since `filter` used it. Repeat `filter`.")
 
         def make() -> Made:
             items = {subtopic: suite.items(subtopic) for subtopic in suite.subtopics()}
@@ -153,7 +149,9 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
             after = [release.as_pair(row) for row in rows]
             skills = notes["control_accuracy"]
             transfers = [
-                Transfer(one.name, one.is_held_out, skills[one.name], measure(one, before), measure(one, after))
+                release.Transfer(
+                    one.name, one.is_held_out, skills[one.name], one.count_cells(before), one.count_cells(after)
+                )
                 for one in models
             ]
             controls = {subtopic: found.controls for subtopic, found in items.items()}
@@ -163,12 +161,6 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
 
         settings = {"version": version, "format": file_format}
         return workspace.run("release", settings, make, inputs)
-
-
-def _check_same(models: Sequence[NliModel], filtering: Manifest) -> None:
-    for model in models:
-        if filtering.settings["fingerprints"].get(model.name) != model.fingerprint:
-            raise WorkbenchError(f"{model.given}: the model has changed since `filter` used it. Repeat `filter`.")
 
 
 def recount(workspace: Workspace, files: Sequence[TemplateFile]) -> Mapping[str, Counts]:
@@ -193,19 +185,11 @@ def open_source(workspace: Workspace) -> Bbnli:
     """Open the suite that is extended, which must not have changed since `mask`."""
     settings = workspace.need("mask").settings
     suite = Bbnli(None if settings["data"] is None else Path(settings["data"]))
-    start = f"bbnli-audit extend mask {workspace.folder}"
+    fault = None
     if not suite.folder.is_dir():
-        raise WorkbenchError(
-            f"{suite.folder}: the suite that is extended is no longer there. Restore it, or start over: {start} "
-            "--data DIR --again"
-        )
-    if suite.sha256 != settings["suite_sha256"]:
-        raise WorkbenchError(
-            f"{suite.folder}: has changed since its templates were masked. Start over: {start} --again"
-        )
+        fault = "the suite that is extended is no longer there. Restore it, or start over with --data DIR"
+    elif suite.sha256 != settings["suite_sha256"]:
+        fault = "has changed since its templates were masked. Start over"
+    if fault is not None:
+        raise WorkbenchError(f"{suite.folder}: {fault}: bbnli-audit extend mask {workspace.folder} --again")
     return suite
-
-
-def _identity(manifest: Manifest) -> str:
-    """Hash what a manifest says, apart from how long the step took."""
-    return hash_json([manifest.inputs, manifest.settings, manifest.outputs, manifest.counts, manifest.notes])

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from bbnli_audit.core.errors import WorkbenchError
-from bbnli_audit.core.files import replacing
 from bbnli_audit.core.tables import open_table, show_text, write_csv
+from bbnli_audit.workbench.workspace import writing
 
 
 class MaskedTemplate(NamedTuple):
@@ -104,18 +104,17 @@ class NewPair(NamedTuple):
     found_by: str
 
 
+Row = MaskedTemplate | Sample | Word | Found | Item | Reviewed | NewPair
 R = TypeVar("R", MaskedTemplate, Sample, Word, Found, Item, Reviewed, NewPair)
 
 
+def path_of(row: Row) -> str:
+    return f"{row.domain}/{row.subtopic}"
+
+
 def write_table(path: Path, row_type: type[R], rows: Iterable[R]) -> None:
-    """Write a table whole: a file is old or new, never half."""
-    try:
-        with replacing(path) as file:
-            write_csv(file, row_type._fields, rows)
-    except OSError as exc:
-        raise WorkbenchError(
-            f"{path}: cannot be written: {exc.strerror}. Choose a folder with rights and space."
-        ) from exc
+    with writing(path) as file:
+        write_csv(file, row_type._fields, rows)
 
 
 def read_table(path: Path, row_type: type[R], find_fault: Callable[[R], str | None] = lambda _: None) -> list[R]:

@@ -5,20 +5,17 @@ two disagree, the opinion of another annotator decides, by majority.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from io import StringIO
 from itertools import combinations
 from pathlib import Path
 
-from bbnli_audit.core.errors import WorkbenchError
-from bbnli_audit.core.files import replacing
 from bbnli_audit.core.tables import write_csv
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 from bbnli_audit.workbench.review.items import ReviewItem
 from bbnli_audit.workbench.review.states import ReviewVerdict, Stance, State, States
-from bbnli_audit.workbench.workspace import Counts, count_by_subtopic
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, writing
 
 OVERALL = "all"
 BY_VERDICT, BY_STANCE = "verdict", "verdict and stance"
@@ -63,7 +60,6 @@ def agreements(items: Iterable[ReviewItem], judged: States) -> list[Agreement]:
 
 
 def disagreements(items: Iterable[ReviewItem], judged: States) -> list[ReviewItem]:
-    """List the items that annotators judge differently."""
     return [item for item in items if len({state.label for state in opinions(item.id, judged).values()}) > 1]
 
 
@@ -135,7 +131,8 @@ def write_reviewed(path: Path, decisions: Iterable[Decision]) -> None:
         (*_identity(each.item), each.verdict or "", each.stance or "", each.n_annotators, each.decided_by)
         for each in decisions
     )
-    write_table(path, (*_IDENTITY, "verdict", "stance", "n_annotators", "decided_by"), rows)
+    with writing(path) as file:
+        write_csv(file, (*_IDENTITY, "verdict", "stance", "n_annotators", "decided_by"), rows)
 
 
 def write_disagreements(path: Path, items: Iterable[ReviewItem], judged: States) -> None:
@@ -145,21 +142,8 @@ def write_disagreements(path: Path, items: Iterable[ReviewItem], judged: States)
         for item in disagreements(items, judged)
         for annotator, state in opinions(item.id, judged).items()
     )
-    write_table(path, (*_IDENTITY, "annotator", "verdict", "stance", "note"), rows)
-
-
-def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    out = StringIO()
-    write_csv(out, columns, rows)
-    write_text(path, out.getvalue())
-
-
-def write_text(path: Path, text: str) -> None:
-    try:
-        with replacing(path) as file:
-            file.write(text)
-    except OSError as exc:
-        raise WorkbenchError(f"{path}: cannot be written: {exc.strerror}.") from exc
+    with writing(path) as file:
+        write_csv(file, (*_IDENTITY, "annotator", "verdict", "stance", "note"), rows)
 
 
 def _identity(item: ReviewItem) -> tuple[str, str, str, str]:
@@ -167,11 +151,8 @@ def _identity(item: ReviewItem) -> tuple[str, str, str, str]:
 
 
 def count(decisions: Iterable[Decision]) -> Counts:
-    """Count the items of each subtopic by decision."""
-
-    def events() -> Iterator[tuple[str, str, int]]:
-        for each in decisions:
-            names = ("items", each.verdict or "undecided", each.stance)
-            yield from ((each.item.path, str(name), 1) for name in names if name is not None)
-
-    return count_by_subtopic(events(), map(str, ("items", *ReviewVerdict, *Stance, "undecided")))
+    counted = {str(name): Counter[str]() for name in ("items", *ReviewVerdict, *Stance, "undecided")}
+    for each in decisions:
+        for name in ("items", each.verdict or "undecided", *([each.stance] if each.stance else [])):
+            counted[name][each.item.path] += 1
+    return count_by_subtopic(counted)

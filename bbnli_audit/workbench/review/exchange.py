@@ -1,17 +1,30 @@
-"""Judgements as a CSV file, for other machines and tools: one row for what an annotator says about an item."""
+"""Judgements for other machines and tools: as CSV, a row for what an annotator says about an item, or for Label Studio.
+
+Its JSON is a list of tasks, each with its data and its annotations (https://labelstud.io/guide/task_format, choices:
+https://labelstud.io/tags/choices). An annotator is a user there, written as `{"email": ...}` or as the user's number;
+Label Studio imports only the e-mail addresses of its own users.
+"""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+from bbnli_audit.core import tables
 from bbnli_audit.core.errors import OptionError, WorkbenchError
 from bbnli_audit.workbench.extend.table import read_lines
-from bbnli_audit.workbench.review.decide import write_table
+from bbnli_audit.workbench.review import items
 from bbnli_audit.workbench.review.judgements import Given, Judgements, Taken
 from bbnli_audit.workbench.review.states import State, States, as_time, as_verdict, check_annotator, clean_note
+from bbnli_audit.workbench.workspace import telling, write_text, writing
 
 COLUMNS = ("item", "annotator", "verdict", "stance", "note", "time")
+# To paste under Settings, Labeling Interface, Code. `read_tasks` looks for the names of its tags.
+LABELLING_CONFIG = Path(__file__).parent / "assets" / "label_studio.xml"
+_TAGS = {"verdict": "choices", "stance": "choices", "note": "textarea"}
+_VALUES = {"choices": "choices", "textarea": "text"}
+_TIMES = ("updated_at", "created_at")
 
 
 def said(states: States) -> list[Given]:
@@ -31,12 +44,12 @@ def hash_said(states: States) -> str:
 
 
 def write_csv(path: Path, states: States) -> int:
-    """Write what annotators say, and return the number of rows."""
     rows = [
         (item, annotator, state.verdict or "", state.stance or "", state.note, state.time)
         for annotator, item, state in said(states)
     ]
-    write_table(path, COLUMNS, rows)
+    with writing(path) as file:
+        tables.write_csv(file, COLUMNS, rows)
     return len(rows)
 
 
@@ -66,8 +79,124 @@ def take_into(judgements: Judgements, path: Path, given: Iterable[Given], known:
     there = set(known)
     n_unknown = sum(each.item not in there for each in given)
     if given and n_unknown == len(given):
-        raise WorkbenchError(
-            f"{path}: none of its {len(given)} judgements is about an item of this review. Import it into the folder "
-            "it belongs to."
-        )
+        fault = f"none of its {len(given)} judgements is about an item of this review"
+        raise WorkbenchError(f"{path}: {fault}. Import it into the folder it belongs to.")
     return judgements.take(given)._replace(n_unknown=n_unknown)
+
+
+def write_tasks(path: Path, to_judge: Iterable[items.ReviewItem], states: States) -> int:
+    """Write a task for each item with what annotators say about it, and return the number of annotations."""
+    tasks = [_task(item, states) for item in to_judge]
+    write_text(path, json.dumps(tasks, indent=1, ensure_ascii=False) + "\n")
+    return sum(len(task.get("annotations", ())) for task in tasks)
+
+
+def read_tasks(path: Path, names: Mapping[str, str]) -> list[Given]:
+    """Read the annotations of an export. Skipped tasks (`was_cancelled`) are left out.
+
+    `names` are the names used here for users of Label Studio, by number or e-mail address. A message names the task
+    and the annotation, counted from 1.
+    """
+    given = []
+    for place, task, annotation in _annotations(path):
+        try:
+            item = task["data"].get("item")
+            if not isinstance(item, str) or not item.strip():
+                raise ValueError('has no data.item, the id that "annotations export" wrote')
+            row = dict.fromkeys(_TAGS, "") | _results(annotation)
+            row |= {"item": item, "annotator": _annotator(annotation, names)}
+            row["time"] = next((annotation[key] for key in _TIMES if isinstance(annotation.get(key), str)), "")
+        except ValueError as exc:
+            raise WorkbenchError(f"{path}: {place}: {exc}. Nothing was imported.") from exc
+        given.append(make_given(row, f"{path}: {place}"))
+    return given
+
+
+def _task(item: items.ReviewItem, states: States) -> dict[str, Any]:
+    task: dict[str, Any] = {"data": {"item": item.id} | {name: getattr(item, name) for name in items.COLUMNS[1:]}}
+    annotations = [
+        _annotation(item.id, annotator, of_annotator[item.id])
+        for annotator, of_annotator in sorted(states.items())
+        if item.id in of_annotator and of_annotator[item.id].says_something
+    ]
+    return task | ({"annotations": annotations} if annotations else {})
+
+
+def _annotation(item: str, annotator: str, state: State) -> dict[str, Any]:
+    result = [
+        {
+            "id": sha256(f"{item}\0{annotator}\0{name}".encode()).hexdigest()[:10],
+            "from_name": name,
+            "to_name": "hypothesis",
+            "type": kind,
+            "value": {_VALUES[kind]: [str(getattr(state, name))]},
+        }
+        for name, kind in _TAGS.items()
+        if getattr(state, name)
+    ]
+    return {
+        "completed_by": {"email": annotator},
+        "was_cancelled": False,
+        "created_at": state.time,
+        "updated_at": state.time,
+        "result": result,
+    }
+
+
+def _annotations(path: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    for n_task, task in enumerate(_load(path), 1):
+        if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
+            raise WorkbenchError(f"{path}: task {n_task}: is not an object with 'data'. Export as JSON (not JSON-MIN).")
+        annotations = task.get("annotations", [])
+        if not isinstance(annotations, list):
+            raise WorkbenchError(f"{path}: task {n_task}: 'annotations' is not a list.")
+        for n_annotation, annotation in enumerate(annotations, 1):
+            place = f"task {n_task}, annotation {n_annotation}"
+            if not isinstance(annotation, dict):
+                raise WorkbenchError(f"{path}: {place}: is not an object.")
+            if not annotation.get("was_cancelled"):
+                yield place, task, annotation
+
+
+def _load(path: Path) -> list[Any]:
+    try:
+        with telling(path, "read"):
+            tasks = json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as exc:
+        raise WorkbenchError(f"{path}:{exc.lineno}: is not valid JSON: {exc.msg}.") from exc
+    except (UnicodeDecodeError, RecursionError) as exc:
+        raise WorkbenchError(f"{path}: is not JSON in UTF-8.") from exc
+    if not isinstance(tasks, list):
+        raise WorkbenchError(f"{path}: is not a list of tasks. Export as JSON from Label Studio.")
+    return tasks
+
+
+def _results(annotation: Mapping[str, Any]) -> dict[str, str]:
+    results = annotation.get("result", [])
+    if not isinstance(results, list):
+        raise ValueError("'result' is not a list")
+    found: dict[str, str] = {}
+    for result in results:
+        name = result.get("from_name") if isinstance(result, dict) else None
+        if not isinstance(name, str) or name not in _TAGS:
+            continue  # one of the team's own tags
+        key = _VALUES[_TAGS[name]]
+        value = result.get("value")
+        values = value.get(key) if isinstance(value, dict) else None
+        if isinstance(values, str):
+            values = [values]
+        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            raise ValueError(f"the value of {name!r} has no list {key!r}")
+        if name != "note" and len(values) > 1:
+            raise ValueError(f"{name} has {len(values)} choices; expected one")
+        found[name] = "\n".join(values)
+    return found
+
+
+def _annotator(annotation: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    user = annotation.get("completed_by")
+    if isinstance(user, dict):
+        user = user.get("email") or user.get("id")
+    if isinstance(user, bool) or not isinstance(user, int | str) or user == "":
+        raise ValueError("'completed_by' names no user")
+    return names.get(str(user), user if isinstance(user, str) else f"user-{user}")

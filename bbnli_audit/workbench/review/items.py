@@ -45,10 +45,7 @@ def read_items(path: Path) -> tuple[ReviewItem, ...]:
         if empty is not None:
             fault = f"{empty} is empty."
         elif item.id != expected:
-            fault = (
-                f"the item is called {item.id!r:.40}, but its domain, subtopic and hypothesis give {expected!r}. "
-                "Somebody edited the row."
-            )
+            fault = f"the item is called {item.id!r:.40}, but its row gives {expected!r}: somebody edited it."
         elif item.id in items:
             fault = f"the item {item.id} appears twice."
         if fault is not None:

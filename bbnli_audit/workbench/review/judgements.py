@@ -17,7 +17,18 @@ from typing import NamedTuple, Self
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.files import read_database_header
 from bbnli_audit.workbench.review.items import ReviewItem, items_hash
-from bbnli_audit.workbench.review.states import Action, ReviewVerdict, Row, Stance, State, clean_note, fold, now
+from bbnli_audit.workbench.review.states import (
+    Action,
+    ReviewVerdict,
+    Row,
+    Stance,
+    State,
+    as_verdict,
+    clean_note,
+    fold,
+    now,
+)
+from bbnli_audit.workbench.workspace import telling
 
 # History of the format: 1 first version.
 FORMAT = 1
@@ -91,24 +102,21 @@ class Judgements:
                 connection.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", (new, len(items), now()))
             return known is not None and known[0] != new
 
+    def add(self, row: Row, key: str = "") -> None:
+        """Add a row. If one with this key exists, nothing happens: it was sent twice."""
+        with self._changing() as connection:
+            _insert(connection, row, key)
+
     def judge(
         self, annotator: str, item: str, verdict: ReviewVerdict | None, stance: Stance | None = None, key: str = ""
     ) -> None:
-        """Add a judgement. If a row with this key exists, nothing happens: it was sent twice."""
-        self._add(Row(annotator, item, Action.JUDGE, verdict, stance), key)
-
-    def skip(self, annotator: str, item: str, key: str = "") -> None:
-        self._add(Row(annotator, item, Action.SKIP), key)
-
-    def write_note(self, annotator: str, item: str, note: str, key: str = "") -> None:
-        self._add(Row(annotator, item, Action.NOTE, note=clean_note(note)), key)
+        self.add(Row(annotator, item, Action.JUDGE, verdict, stance), key)
 
     def undo(self, annotator: str, key: str = "") -> Given | None:
         """Take back the annotator's last judgement or skip, and return what is said now; None if there is none."""
         with self._changing() as connection:
-            sent = connection.execute(
-                "SELECT item FROM judgements WHERE annotator = ? AND key = ?", (annotator, key)
-            ).fetchone()
+            query = "SELECT item FROM judgements WHERE annotator = ? AND key = ?"
+            sent = connection.execute(query, (annotator, key)).fetchone()
             last = sent or connection.execute(_LAST_UNDOABLE, (annotator, annotator)).fetchone()
             if last is None:
                 return None
@@ -141,17 +149,12 @@ class Judgements:
             return _rows(connection)
 
     def states(self) -> dict[str, dict[str, State]]:
-        """Return what each annotator says about each item."""
         return fold(self.rows())
 
     def states_of(self, annotator: str) -> dict[str, State]:
         with self._using() as connection:
             rows = _rows(connection, "WHERE annotator = ?", (annotator,))
         return fold(rows).get(annotator, {})
-
-    def _add(self, row: Row, key: str) -> None:
-        with self._changing() as connection:
-            _insert(connection, row, key)
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
@@ -161,13 +164,10 @@ class Judgements:
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
-        """Use the connection in a transaction."""
         with self._using() as connection:
             # SQLite keeps writing to a file that was removed or replaced; nobody would ever find those rows.
             if not self.path.exists() or self.path.stat().st_ino != self._inode:
-                raise WorkbenchError(
-                    f"{self.path}: was removed or replaced while it was in use. Restore it, or start again."
-                )
+                raise WorkbenchError(f"{self.path}: was removed or replaced while in use. Restore it, or start again.")
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -186,10 +186,8 @@ def _telling(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OSError) as exc:
         problem = (getattr(exc, "strerror", None) or str(exc)).rstrip(".")
         if _code(exc) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise WorkbenchError(
-                f"{path}: is damaged ({problem}). Nothing was written to it. Copy it to a safe place, then try "
-                f"`sqlite3 {path.name} .recover`; or move it away and import an earlier export."
-            ) from exc
+            advice = f"Copy it, then try `sqlite3 {path.name} .recover`; or move it away and import an earlier export."
+            raise WorkbenchError(f"{path}: is damaged ({problem}). Nothing was written to it. {advice}") from exc
         raise WorkbenchError(f"{path}: cannot be used: {problem}.") from exc
 
 
@@ -230,7 +228,8 @@ def _set_up(connection: sqlite3.Connection) -> None:
 
 
 def _insert(connection: sqlite3.Connection, row: Row, key: str = "") -> None:
-    values = (row.annotator, row.item, row.action, row.verdict, row.stance, row.note, row.undoes, row.time or now())
+    note = None if row.note is None else clean_note(row.note)
+    values = (row.annotator, row.item, row.action, row.verdict, row.stance, note, row.undoes, row.time or now())
     connection.execute(
         f"INSERT INTO judgements (key, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "  # noqa: S608
         "ON CONFLICT (annotator, key) DO NOTHING",
@@ -241,24 +240,15 @@ def _insert(connection: sqlite3.Connection, row: Row, key: str = "") -> None:
 def _rows(connection: sqlite3.Connection, where: str = "", values: Sequence[str] = ()) -> list[Row]:
     found = connection.execute(f"SELECT {_COLUMNS}, id FROM judgements {where} ORDER BY id", values)  # noqa: S608
     return [
-        Row(
-            annotator,
-            item,
-            Action(action),
-            ReviewVerdict(verdict) if verdict else None,
-            Stance(stance) if stance else None,
-            *rest,
-        )
+        Row(annotator, item, Action(action), *as_verdict(verdict, stance), *rest)
         for annotator, item, action, verdict, stance, *rest in found
     ]
 
 
 def _check_header(path: Path) -> None:
     """Refuse a file that is not ours, before anything is written to it."""
-    try:
+    with telling(path, "read"):
         header = read_database_header(path)
-    except OSError as exc:
-        raise WorkbenchError(f"{path}: cannot be read: {exc.strerror}.") from exc
     if header is not None and header.application != _APPLICATION:
         raise WorkbenchError(f"{path}: is not a file of judgements, so nothing is written to it. Move it away.")
     if header is not None and header.version != FORMAT:

@@ -127,9 +127,7 @@ def check_annotator(name: str) -> str:
     """Return an annotator's name as it is stored."""
     clean = unicodedata.normalize("NFC", name).strip()
     if not clean or len(clean) > MAX_NAME or not clean.isprintable():
-        raise OptionError(
-            f"The annotator {name!r:.80}: a name has 1 to {MAX_NAME} printable characters. Use another, such as ana."
-        )
+        raise OptionError(f"The annotator {name!r:.80}: a name has 1 to {MAX_NAME} printable characters, such as ana.")
     return clean
 
 

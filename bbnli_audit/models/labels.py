@@ -29,24 +29,18 @@ def label_order(id2label: Mapping[int, str], given: str | None, name: str) -> tu
     if given is not None:
         order = parse_labels(given)
         if len(order) != len(own):
-            raise OptionError(
-                f"--bbnli-labels={given} names {len(order)} labels, but {name} has {len(own)} outputs "
-                f"({', '.join(own)})."
-            )
+            outputs = f"{len(own)} outputs ({', '.join(own)})"
+            raise OptionError(f"--bbnli-labels={given} names {len(order)} labels, but {name} has {outputs}.")
         return order
     order = tuple(_NAMES.get(_normal(label), "") for label in own)
     if set(order) in (_THREE, _TWO) and len(order) == len(set(order)):
         return order
-    if all(re.fullmatch(r"LABEL_\d+", label) for label in own):
-        problem = f"{name} names its outputs {', '.join(own)}, so we cannot tell which one is neutral."
-    else:
-        problem = f"{name} names its outputs {', '.join(own)}, which are not the labels of an NLI model."
+    is_unnamed = all(re.fullmatch(r"LABEL_\d+", label) for label in own)
+    fault = "so we cannot tell which one is neutral" if is_unnamed else "which are not the labels of an NLI model"
+    problem = f"{name} names its outputs {', '.join(own)}, {fault}."
     example = "entailment,not_entailment" if len(own) == 2 else "contradiction,neutral,entailment"
     if len(own) not in (2, 3):
-        raise ModelError(
-            f"{problem}\nAn NLI head has three outputs (entailment, neutral, contradiction) or two (entailment, "
-            f"not_entailment); this one has {len(own)}. Give another checkpoint."
-        )
+        raise ModelError(f"{problem}\nNLI heads have 2 or 3 outputs; this one has {len(own)}. Give another checkpoint.")
     raise ModelError(f"{problem}\nGive the order, e.g. --bbnli-labels={example}, or set id2label in its config.json.")
 
 

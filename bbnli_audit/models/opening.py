@@ -1,24 +1,28 @@
-"""Puts a model and its store together, as the options say."""
+"""Puts a model and its store together, as the options say, and checks a fast path against the exact one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.files import hash_file
 from bbnli_audit.core.options import ModelOptions
+from bbnli_audit.core.results.rows import FastPathCheck
+from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import EXACT
 from bbnli_audit.models.find import find_kind
-from bbnli_audit.models.inference.fast_paths import MAX_DISAGREEMENT
 from bbnli_audit.models.inference.progress import Progress
-from bbnli_audit.models.inference.store import PredictionStore
+from bbnli_audit.models.inference.store import PredictionStore, text_key
 from bbnli_audit.models.inference.stored import StoredPredictor, Tally
-from bbnli_audit.models.kind import ModelKind
-from bbnli_audit.models.language_model.prompts import Prompt
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share
-from bbnli_audit.models.options import ModelSettings, read_options
+from bbnli_audit.models.options import MAX_DISAGREEMENT, ModelKind, ModelSettings, read_options
+from bbnli_audit.models.prompts import Prompt
 from bbnli_audit.models.protocol import Predictor
 from bbnli_audit.models.served import server
 from bbnli_audit.suites.protocol import Suite
+
+# Texts of each subtopic on which a fast path is checked, so that every subtopic is.
+N_PAIRS_TEXTS, N_CONTROLS = 16, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +93,20 @@ def plan_model(name: str, options: ModelOptions, process: Process = Process()) -
     kind = find_kind(name)
     kind.check(name, settings)
     return PlannedModel(name, kind, settings, options.store, process.run_store)
+
+
+def draw(texts: Iterable[TextPair], n_texts: int) -> list[TextPair]:
+    """Draw texts by their hash: the same ones whatever their order, and as good as by chance."""
+    return sorted(set(texts), key=text_key)[:n_texts]
+
+
+def check_fast_path(fast: Predictor, exact: Predictor, sample: Sequence[TextPair], limit: float) -> FastPathCheck:
+    """Run both paths on the sample, and refuse a fast path on which too many labels differ."""
+    labels = [predictor.predict(sample).probabilities.argmax(axis=1) for predictor in (fast, exact)]
+    found = FastPathCheck(len(sample), int((labels[0] != labels[1]).sum()), limit)
+    if found.n_different > limit * found.n_checked:
+        raise ModelError(
+            f"{fast.info.name}: {fast.info.backend} with {fast.info.dtype} changes the answers: {found}.\n"
+            "Leave out --bbnli-dtype and --bbnli-backend, or audit the model as it is released."
+        )
+    return found

@@ -21,7 +21,7 @@ from typing import Any
 from bbnli_audit.core.errors import AuditError, ModelError, OptionError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.core.versions import installed_version
-from bbnli_audit.models.batches import CPU_TOKENS, GPU_TOKENS, predict_all
+from bbnli_audit.models.batches import predict_all, tokens_at_once
 from bbnli_audit.models.checkpoint import Checkpoint
 from bbnli_audit.models.classifier.classify import TextEncoder
 from bbnli_audit.models.classifier.hf import open_classifier
@@ -35,6 +35,8 @@ _MAX_LOSSES = 3
 # Until the first worker is ready. Machines that start on demand take minutes.
 _PATIENCE_SECONDS = 900.0
 _CONNECT_SECONDS = 5.0
+_OPTION = "--bbnli-ray-address"
+_NO_CLUSTER = "no Ray cluster answers there"
 # What may change a number. The store's keys name those of the driver.
 _LIBRARIES = ("bbnli-audit", "torch", "transformers", "tokenizers", "onnxruntime")
 # Ray prints this whatever the settings. We handle lost workers, and report them when it matters.
@@ -48,11 +50,7 @@ class RayPredictor:
     """A checkpoint on the workers of a Ray cluster. This process only encodes texts."""
 
     def __init__(self, checkpoint: Checkpoint, device: str, address: str | None) -> None:
-        """Connect to a cluster, or start one on this machine. Workers are started with the first batches.
-
-        They load the checkpoint from the same path on every machine, and refuse files with another fingerprint. A
-        connection that this process already has is used as it is.
-        """
+        """Connect to a cluster, start one here, or use the connection that this process has. Workers come later."""
         self.info = checkpoint.info
         ray = _connect(address)
         self._encoder = TextEncoder(*load_tokenizer(self.info.name, checkpoint.folder))
@@ -64,8 +62,8 @@ class RayPredictor:
         return predict_all(self, texts)
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        n_tokens = GPU_TOKENS if self._is_on_gpu else CPU_TOKENS
-        return self._encoder.plan(texts, n_tokens, is_padding_free=not self._is_on_gpu)
+        is_on_cpu = not self._is_on_gpu
+        return self._encoder.plan(texts, tokens_at_once(is_on_cpu), is_padding_free=is_on_cpu)
 
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
         """Pass batches to workers as they become free, and yield each when it is done."""
@@ -112,13 +110,12 @@ class _Worker:
 
         Not in the constructor, because Ray turns exceptions of constructors into a text.
         """
-        name, folder, host = self._checkpoint.info.name, self._checkpoint.folder, socket.gethostname()
-        advice = "Put the checkpoint where all of its machines see it under the same path."
-        if not folder.is_dir():
-            raise ModelError(f"--model={name}: {host}, a machine of the Ray cluster, has no folder {folder}.\n{advice}")
-        if self._checkpoint.fingerprint() != self._checkpoint.info.fingerprint:
+        info, folder, host = self._checkpoint.info, self._checkpoint.folder, socket.gethostname()
+        if not folder.is_dir() or self._checkpoint.fingerprint() != info.fingerprint:
+            problem = f"has different files in {folder}" if folder.is_dir() else f"has no folder {folder}"
             raise ModelError(
-                f"--model={name}: {host}, a machine of the Ray cluster, has different files in {folder}.\n{advice}"
+                f"--model={info.name}: {host}, a machine of the Ray cluster, {problem}.\n"
+                "Put the checkpoint where all of its machines see it under the same path."
             )
         one_core = Share(0, os.cpu_count() or 1)
         self._model = open_classifier(self._checkpoint, self._device, one_core)
@@ -163,14 +160,11 @@ class _Crew:
 
         A worker gets no batch before it is ready: the cluster may be busy, and never start some of them.
         """
-        done, _ = self._ray.wait(
-            [*running, *self._loading], num_returns=1, timeout=None if self._ready else _PATIENCE_SECONDS
-        )
+        patience = None if self._ready else _PATIENCE_SECONDS
+        done, _ = self._ray.wait([*running, *self._loading], num_returns=1, timeout=patience)
         if not done:
-            raise ModelError(
-                f"--bbnli-engine=ray: no worker was ready after {_PATIENCE_SECONDS:.0f} seconds. The cluster may be "
-                "busy with other work: look at it with `ray status`."
-            )
+            problem = f"no worker was ready after {patience:.0f} seconds"
+            raise ModelError(f"--bbnli-engine=ray: {problem}. The cluster may be busy: look at it with `ray status`.")
         if done[0] in self._loading:
             self._welcome(done[0])
             return None
@@ -212,10 +206,7 @@ def _is_on_gpu(device: str, resources: Mapping[str, float]) -> bool:
     if device == "cpu" or (device == "auto" and not has_gpu):
         return False
     if not device.startswith(("auto", "cuda")) or not has_gpu:
-        raise OptionError(
-            f"--bbnli-device={device}: the Ray cluster has no such device. Give auto or cpu, or cuda if it has "
-            "graphics cards."
-        )
+        raise OptionError(f"--bbnli-device={device}: the Ray cluster has no such device. Give auto, cpu or cuda.")
     return True
 
 
@@ -241,31 +232,24 @@ def _connect(address: str | None) -> Any:
             import ray
     except ImportError as exc:
         raise OptionError('--bbnli-engine=ray needs the package ray: pip install "bbnli-audit[ray]"') from exc
-    source = f"--bbnli-ray-address={address}"
-    if address is None and "RAY_ADDRESS" in os.environ:
-        address = os.environ["RAY_ADDRESS"]
-        source = f"RAY_ADDRESS={address}"
+    option, address = ("RAY_ADDRESS", os.environ.get("RAY_ADDRESS")) if address is None else (_OPTION, address)
+    source = f"{option}={address}"
     if address is not None:
         _check_answers(address, source)
     if ray.is_initialized():
         return ray
     with _as_guest(_AT_START if address is None else _AT_CONNECTING):
         try:
-            if address is None:
-                ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.CRITICAL)
-            else:
-                ray.init(address, log_to_driver=False, logging_level=logging.CRITICAL)
+            how: dict[str, Any] = {"include_dashboard": False} if address is None else {}
+            ray.init(
+                "local" if address is None else address, **how, log_to_driver=False, logging_level=logging.CRITICAL
+            )
         except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as exc:
-            if address is None:
-                raise OptionError(f"--bbnli-engine=ray: Ray cannot be started here: {_reason(exc)}.") from exc
-            raise OptionError(f"{source}: no Ray cluster answers there: {_reason(exc)}.") from exc
+            # The first sentence of the last cause: Ray's messages say that something failed, and then quote it.
+            lines = str(exc.__cause__ or exc).strip().splitlines() or [type(exc).__name__]
+            failed = "--bbnli-engine=ray: Ray cannot be started here" if address is None else f"{source}: {_NO_CLUSTER}"
+            raise OptionError(f"{failed}: {lines[-1].partition('. ')[0].rstrip('.')}.") from exc
     return ray
-
-
-def _reason(exc: Exception) -> str:
-    """Return the first sentence of the last cause: Ray's messages say that something failed, and then quote it."""
-    lines = str(exc.__cause__ or exc).strip().splitlines()
-    return lines[-1].partition(". ")[0].rstrip(".") if lines else type(exc).__name__
 
 
 def _check_answers(address: str, source: str) -> None:
@@ -277,8 +261,8 @@ def _check_answers(address: str, source: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
     except (OSError, ValueError, OverflowError) as exc:
         raise OptionError(
-            f"{source}: no Ray cluster answers there: {first_line(exc)}.\nGive the address that `ray start --head` "
-            "printed, or leave the option out to use this machine alone."
+            f"{source}: {_NO_CLUSTER}: {first_line(exc)}.\nGive the address that `ray start --head` printed, or leave "
+            "the option out to use this machine alone."
         ) from exc
 
 

@@ -81,42 +81,34 @@ def read_prompts(path: Path) -> dict[str, Prompt]:
             raise OptionError(f"{where}: there are two prompts {key.value!r}. Give one of them another name.")
         if key.value in BUILT_IN:
             raise OptionError(f"{where}: {key.value!r} is the name of a built-in prompt. Give it another name.")
-        prompts[key.value] = Prompt(key.value, _check_template(value, key.value, where))
+        prompts[key.value] = Prompt(key.value, _check_template(value, f"{where}: the prompt {key.value!r}"))
     return prompts
 
 
 def _entries(node: "Node | None", path: Path) -> Iterator[tuple["ScalarNode", "Node"]]:
     import yaml
 
-    example = (
-        "Write a name and its template on each line, as in\n"
-        '  short: "{premise} Does it follow that {hypothesis}? Yes or no?"'
-    )
+    example = 'short: "{premise} Does it follow that {hypothesis}? Yes or no?"'
     if not isinstance(node, yaml.MappingNode) or not node.value:
         line = "" if node is None else f":{node.start_mark.line + 1}"
-        raise OptionError(f"{path}{line}: has no prompts. {example}")
+        raise OptionError(f"{path}{line}: has no prompts. Write a name and its template on a line, as in\n  {example}")
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode) or re.fullmatch(r"[\w.-]+", key.value) is None:
-            raise OptionError(
-                f"{path}:{key.start_mark.line + 1}: the name of a prompt is made of letters, digits, '.', '_' and '-'."
-            )
+            problem = "the name of a prompt is made of letters, digits, '.', '_' and '-'"
+            raise OptionError(f"{path}:{key.start_mark.line + 1}: {problem}.")
         yield key, value
 
 
-def _check_template(value: "Node", name: str, where: str) -> str:
+def _check_template(value: "Node", prompt: str) -> str:
     import yaml
 
     if not isinstance(value, yaml.ScalarNode) or value.tag != "tag:yaml.org,2002:str":
-        raise OptionError(f"{where}: the prompt {name!r} is not a text. Put its template in quotes, or behind '|'.")
+        raise OptionError(f"{prompt} is not a text. Put its template in quotes, or behind '|'.")
     template = str(value.value)
     wrong = [place for place in _LIKE_PLACE.findall(template) if place not in _PLACES]
     if wrong:
-        raise OptionError(
-            f"{where}: the prompt {name!r} has {{{wrong[0]}}}, which nothing fills. {suggest(wrong[0], _PLACES)}"
-        )
+        raise OptionError(f"{prompt} has {{{wrong[0]}}}, which nothing fills. {suggest(wrong[0], _PLACES)}")
     missing = [f"{{{place}}}" for place in _PLACES if f"{{{place}}}" not in template]
     if missing:
-        raise OptionError(
-            f"{where}: the prompt {name!r} has no place for {' and '.join(missing)}, so the model would not see it."
-        )
+        raise OptionError(f"{prompt} has no place for {' and '.join(missing)}, so the model would not see it.")
     return template
