@@ -111,7 +111,5 @@ def check_predictions(predictions: Predictions, n_texts: int, name: str) -> Pred
             f"{n_texts} texts, so they have no label.\n{NOT_FINITE}"
         )
     if (probabilities < -1e-6).any() or (np.abs(probabilities.sum(axis=1) - 1) > 1e-3).any():
-        raise ModelError(
-            f"{name} gave rows that are not probabilities: negative, or not adding up to 1. Apply softmax."
-        )
+        raise ModelError(f"{name} gave rows that are not probabilities (negative, or sum not 1). Apply softmax first.")
     return predictions

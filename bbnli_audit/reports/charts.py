@@ -118,7 +118,7 @@ def _stacked_panel(rows: Sequence[Row], layout: Layout, top: float) -> Spec:
             start += share
         told = f"{start:.3f}" if row.shares else "no data"
         is_near = row.limit is not None and 0 <= row.limit - start < 0.2 * top
-        totals.append({"row": n, "end": row.limit if is_near else start, "told": told, **_limit(row.limit)})
+        totals.append({"row": n, "end": row.limit if is_near else start, "told": told, "limit": row.limit})
     # The total stands behind its bar and must not run into the next panel.
     end = top * layout.bar / (layout.bar - 3.4 * layout.size)
     colors = _colors("cause", {cause: f"var(--{cause})" for cause in causes})
@@ -156,7 +156,7 @@ def _interval_panel(
 ) -> Spec:
     """Draw the values of one measure; `line` is a value to mark in every row."""
     values = [
-        {"row": n, "value": each.value, "low": each.low, "high": each.high, **_limit(each.limit)}
+        {"row": n, "value": each.value, "low": each.low, "high": each.high, "limit": each.limit}
         for n, row in enumerate(rows)
         if (each := row.measures.get(name)) is not None
     ]
@@ -175,13 +175,9 @@ def _interval_panel(
     return _panel(layers, rows, layout, layout.panel, name, color)
 
 
-def _limit(limit: float | None) -> dict[str, float]:
-    return {} if limit is None else {"limit": limit}
-
-
 def _limit_ticks(values: Iterable[Mapping[str, Any]], layout: Layout) -> Spec:
     tick = _mark(layout, "tick", thickness=2, size=layout.size + 5, color="var(--text)")
-    return _layer([value for value in values if "limit" in value], tick, _at("limit"))
+    return _layer([value for value in values if value["limit"] is not None], tick, _at("limit"))
 
 
 def _names(rows: Sequence[Row], layout: Layout) -> Spec:

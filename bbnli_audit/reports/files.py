@@ -11,6 +11,8 @@ from bbnli_audit.core.files import replacing
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import json_schema, write_result
+from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable, Reading
 from bbnli_audit.reports.html_page import render_page
 from bbnli_audit.reports.model_card import model_card
 from bbnli_audit.reports.page_data import tables_by_path
@@ -19,8 +21,6 @@ from bbnli_audit.reports.summary import summary_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from bbnli_audit.measures.readings.table import PairTable, Reading
 
 SCHEMA, CSV, PARQUET = "result.schema.json", "pairs.csv", "pairs.parquet"
 PAGE, SUMMARY, CARD = "report.html", "summary.md", "model_card.md"
@@ -32,18 +32,23 @@ REPORTS = (
 FILES = (RESULT, SCHEMA, CSV, PARQUET, *(report.name for report in REPORTS))
 
 
-def write_data(result: AuditResult, pairs: "PairTable", folder: Path) -> None:
+def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
     """Write what was found: enough to make every report again."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     with _writing(folder):
         write_result(result, folder / RESULT)
         with replacing(folder / SCHEMA) as file:
             file.write(f"{json.dumps(json_schema(), indent=1)}\n")
         with replacing(folder / CSV) as file:
             pairs.frame.to_csv(file, index=False, lineterminator="\n")
-        _write_parquet(pairs.frame, folder / PARQUET)
+        with replacing(folder / PARQUET, "wb") as file:
+            columns = {str(name): pa.array(pairs.frame[name].tolist()) for name in pairs.frame}
+            pq.write_table(pa.table(columns), file)
 
 
-def write_reports(result: AuditResult, pairs: "PairTable", folder: Path, more: Sequence[Report] = ()) -> None:
+def write_reports(result: AuditResult, pairs: PairTable, folder: Path, more: Sequence[Report] = ()) -> None:
     """Write what people read. The same result and pairs give the same bytes.
 
     A report of another project that cannot be made is an OptionError too, raised once all others are written.
@@ -69,11 +74,8 @@ def remove_files(folder: Path, more: Sequence[Report] = ()) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def read_pairs(result: AuditResult, folder: Path) -> "PairTable":
+def read_pairs(result: AuditResult, folder: Path) -> PairTable:
     """Read the pair table of a result as it was when it was written; a ResultError says why it cannot be used."""
-    from bbnli_audit.measures.readings.kinds import reading_of
-    from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable
-
     path = next((folder / name for name in (PARQUET, CSV) if (folder / name).is_file()), None)
     if path is None:
         raise ResultError(f"{folder}: has neither {PARQUET} nor {CSV}, which the page needs. Run the audit again.")
@@ -85,10 +87,8 @@ def read_pairs(result: AuditResult, folder: Path) -> "PairTable":
     columns = [*PLACES, *TEXTS, *reading.columns]
     missing = [name for name in columns if name not in frame]
     if missing and "pro_label" in frame:
-        raise ResultError(
-            f"{path}: was written by an earlier version, in which the pairs of a model of the kind "
-            f"{result.model.kind!r} had other columns.\nRun the audit again; stored predictions make it quick."
-        )
+        earlier = f"was written by an earlier version, with other columns for a model of the kind {result.model.kind!r}"
+        raise ResultError(f"{path}: {earlier}.\nRun the audit again; stored predictions make it quick.")
     if missing:
         raise ResultError(f"{path}: has no column {missing[0]!r}. It was changed, or is not a pair table of an audit.")
     table = PairTable(frame[columns], reading)
@@ -96,7 +96,7 @@ def read_pairs(result: AuditResult, folder: Path) -> "PairTable":
     return table
 
 
-def _read_frame(path: Path, reading: "Reading") -> "pd.DataFrame":
+def _read_frame(path: Path, reading: Reading) -> "pd.DataFrame":
     import pandas as pd
 
     if path.name == PARQUET:
@@ -109,7 +109,7 @@ def _read_frame(path: Path, reading: "Reading") -> "pd.DataFrame":
     return frame.assign(**{name: frame[name].map(float) for name in reading.numbers if name in frame})
 
 
-def _check_pairs(result: AuditResult, pairs: "PairTable", path: Path) -> None:
+def _check_pairs(result: AuditResult, pairs: PairTable, path: Path) -> None:
     """Refuse a table whose pairs do not show what the result says: it belongs to another run."""
     try:
         found = {name: table.cells_by_cluster() for name, table in tables_by_path(pairs).items()}
@@ -135,21 +135,12 @@ def _check_names(more: Iterable[Report]) -> None:
         taken.add(name.casefold())
 
 
-def _write(report: Report, result: AuditResult, pairs: "PairTable", folder: Path) -> None:
+def _write(report: Report, result: AuditResult, pairs: PairTable, folder: Path) -> None:
     content = report.render(result, pairs)
     if not isinstance(content, str | bytes):
         raise TypeError(f"expected text or bytes, found a {type(content).__name__}")
     with replacing(folder / report.name, "wb") as file:
         file.write(content.encode("utf-8", "replace") if isinstance(content, str) else content)
-
-
-def _write_parquet(frame: "pd.DataFrame", path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.table({str(name): pa.array(frame[name].tolist()) for name in frame})
-    with replacing(path, "wb") as file:
-        pq.write_table(table, file)
 
 
 @contextmanager

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
-from bbnli_audit.reports.failure import headline
+from bbnli_audit.reports.failure import headline, regression_headline
 from bbnli_audit.reports.markdown import code
 from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import worst_first
-from bbnli_audit.reports.regression import regression_headline
 
 # Above 1 MiB GitHub drops a step's summary, and the step does not fail for it.
 LARGEST_SUMMARY = 900 * 1024
@@ -65,13 +64,13 @@ def annotations(result: AuditResult) -> list[str]:
     """Return workflow commands that put what does not pass on the line of its limit, the worst first."""
     found = list(_found(result))
     fails_open = result.settings.inconclusive == "fail"
-    errors = [one for verdict, one in found if verdict is not Verdict.INCONCLUSIVE or fails_open]
-    warnings = [one for verdict, one in found if verdict is Verdict.INCONCLUSIVE and not fails_open]
-    lines = [f"::error {one}" for one in errors[:MOST_ANNOTATIONS]]
-    lines += [f"::warning {one}" for one in warnings[:MOST_ANNOTATIONS]]
-    more = {"errors": len(errors) - MOST_ANNOTATIONS, "warnings": len(warnings) - MOST_ANNOTATIONS}
-    told = " and ".join(f"{n} more {kind}" for kind, n in more.items() if n > 0)
-    if told:
+    kinds = {
+        "error": [one for verdict, one in found if verdict is not Verdict.INCONCLUSIVE or fails_open],
+        "warning": [one for verdict, one in found if verdict is Verdict.INCONCLUSIVE and not fails_open],
+    }
+    lines = [f"::{kind} {one}" for kind, ones in kinds.items() for one in ones[:MOST_ANNOTATIONS]]
+    more = {kind: len(ones) - MOST_ANNOTATIONS for kind, ones in kinds.items()}
+    if told := " and ".join(f"{n} more {kind}s" for kind, n in more.items() if n > 0):
         lines.append(f"::notice title=Bias audit::{told} not shown here; all of them are in summary.md and result.json")
     return lines
 

@@ -3,9 +3,11 @@
 from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.charts import NARROW, WIDE, Layout, draw_causes, draw_increases, draw_preferences
 from bbnli_audit.reports.notes import count_verdicts
 from bbnli_audit.reports.occupation_chart import occupation_chart
@@ -19,13 +21,8 @@ from bbnli_audit.reports.page_data import (
     sections,
     to_inert_json,
 )
-from bbnli_audit.reports.shown import NOT_REQUIRED, WAIVED
-from bbnli_audit.reports.shown import cause_names, leading_measures, measure_name
+from bbnli_audit.reports.shown import NOT_REQUIRED, WAIVED, cause_names, leading_measures, measure_name
 from bbnli_audit.reports.templates import counted, read_asset, render
-
-if TYPE_CHECKING:
-    from bbnli_audit.measures.readings.table import PairTable
-
 
 # How each verdict of a row continues "3 of 16 subtopics ...", for one subtopic and for several.
 _SAID = {
@@ -38,28 +35,23 @@ _SAID = {
 }
 
 
-def render_page(result: AuditResult, pairs: "PairTable") -> str:
+def render_page(result: AuditResult, pairs: PairTable) -> str:
     """Return the page a reviewer reads. The pairs have their sentences; the same input gives the same bytes."""
-    from markupsafe import Markup
-
     shown, words = sections(result, pairs), outcome_words(pairs.reading)
     return _render(
         "page.html.jinja",
         result,
         script=read_asset("page.js"),
-        data=Markup(to_inert_json(payload(result, pairs, shown))),  # noqa: S704 - escaped by to_inert_json
+        data=to_inert_json(payload(result, pairs, shown)),
         verdict=_verdict_line(result),
         n_pairs=len(pairs),
-        suites=[
-            (suite.name, f"version {suite.version}, pairing {suite.pairing}, sha256 {suite.sha256[:12]}")
-            for suite in result.suites
-        ],
+        suites=[(s.name, f"version {s.version}, pairing {s.pairing}, sha256 {s.sha256[:12]}") for s in result.suites],
         sections=shown,
         measures=list(dict.fromkeys(name for section in shown for name in section.measures)),
         letters=[letter for letter in LETTERS if any(letter in cell for cell in words)],
         words=words,
         leading=_leading_chart(result),
-        occupations=Markup(occupation_chart(result)),  # noqa: S704 - escaped where it is drawn
+        occupations=occupation_chart(result),
         anchors={section.row.path: section.anchor for section in shown},
     )
 
@@ -70,10 +62,6 @@ def render_comparison(result: AuditResult) -> str:
 
 
 def _render(template: str, result: AuditResult, *, script: str, **values: Any) -> str:
-    from markupsafe import Markup
-
-    from bbnli_audit.measures.readings.kinds import reading_of
-
     reading = reading_of(result.model.kind)
     return render(
         template,
@@ -81,8 +69,8 @@ def _render(template: str, result: AuditResult, *, script: str, **values: Any) -
         reading=reading,
         labels=dict(zip(LETTERS, reading.answers, strict=True)),
         policy=_policy(script),
-        css=Markup(read_asset("page.css")),  # noqa: S704 - ours
-        script=Markup(script),  # noqa: S704 - ours
+        css=read_asset("page.css"),
+        script=script,
         regressions=ordered_regressions(result),
         increases=_increase_chart(result),
         **values,
@@ -109,10 +97,7 @@ def _verdict_line(result: AuditResult) -> str:
 
 
 def _chart(draw: Callable[[Layout], str], label: str) -> dict[str, str]:
-    from markupsafe import Markup
-
-    # The drawing escapes all names.
-    return {"wide": Markup(draw(WIDE)), "narrow": Markup(draw(NARROW)), "label": label}  # noqa: S704
+    return {"wide": draw(WIDE), "narrow": draw(NARROW), "label": label}
 
 
 def _leading_chart(result: AuditResult) -> dict[str, str]:
@@ -126,9 +111,8 @@ def _leading_chart(result: AuditResult) -> dict[str, str]:
         label = f"Chart: mispredicted samples by cause, and each cause with its interval and limit, {about}"
         return _chart(lambda layout: draw_causes(rows, layout), label)
     (name,) = map(measure_name, leading_measures(result))
-    return _chart(
-        lambda layout: draw_preferences(rows, name, layout), f"Chart: {name} with interval and limit, {about}"
-    )
+    label = f"Chart: {name} with interval and limit, {about}"
+    return _chart(lambda layout: draw_preferences(rows, name, layout), label)
 
 
 def _increase_chart(result: AuditResult) -> dict[str, str] | None:

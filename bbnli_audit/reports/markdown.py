@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
 from bbnli_audit.reports.notes import mark_of
-from bbnli_audit.reports.shown import row_verdict, worst_first
-from bbnli_audit.reports.shown import leading_measures, shown_measures
+from bbnli_audit.reports.shown import leading_measures, row_verdict, shown_measures, worst_first
 
 NO_VALUE = "–"
 
@@ -47,14 +46,16 @@ def number(value: float | None) -> str:
     return NO_VALUE if value is None else f"{value:.3f}"
 
 
+def signed(value: float | None) -> str:
+    return NO_VALUE if value is None else f"{value:+.3f}".replace("-", "−")
+
+
 def figures(measured: Measured | None) -> str:
     """Show a value with its interval: 0.214 (0.154-0.289)."""
     if measured is None or measured.value is None:
         return NO_VALUE
-    shown = number(measured.value)
-    return (
-        shown if measured.low is None or measured.high is None else f"{shown} ({measured.low:.3f}-{measured.high:.3f})"
-    )
+    has_interval = measured.low is not None and measured.high is not None
+    return f"{measured.value:.3f}" + (f" ({measured.low:.3f}-{measured.high:.3f})" if has_interval else "")
 
 
 def signed_figures(measured: Measured) -> str:
@@ -72,16 +73,9 @@ def describe_suite(suite: SuiteInfo) -> str:
 def domain_table(result: AuditResult) -> str:
     """Show each domain and the total, without verdicts."""
     measures = leading_measures(result)
-    rows = (
-        [
-            code(row.path),
-            f"{row.n_pairs:,}",
-            *(figures(row.measures.get(name)) for name in measures),
-            _controls(result, row),
-        ]
-        for row in (*result.domains, result.total)
-    )
-    return table(["domain", "pairs", *map(code, measures), "controls right"], rows)
+    rows = (*result.domains, result.total)
+    cells = (_cells(result, row, [figures(row.measures.get(name)) for name in measures]) for row in rows)
+    return table(["domain", "pairs", *map(code, measures), "controls right"], cells)
 
 
 def subtopic_table(result: AuditResult) -> str:
@@ -89,22 +83,16 @@ def subtopic_table(result: AuditResult) -> str:
     rows = worst_first(result)
     measures = shown_measures(result, rows)
     cells = (
-        [
-            row_verdict(result, row),
-            code(row.path),
-            f"{row.n_pairs:,}",
-            *(_judged_figures(result, row, measure) for measure in measures),
-            _controls(result, row),
-        ]
+        [row_verdict(result, row), *_cells(result, row, [_judged_figures(result, row, name) for name in measures])]
         for row in rows
     )
     return table(["verdict", "subtopic", "pairs", *map(code, measures), "controls right"], cells, n_left=2)
 
 
-def _controls(result: AuditResult, row: SubtopicResult) -> str:
-    if row.control_accuracy is None or not result.has_task:
-        return NO_VALUE
-    return f"{row.control_accuracy:.3f} of {row.n_controls:,}"
+def _cells(result: AuditResult, row: SubtopicResult, shown: Sequence[str]) -> list[str]:
+    has_controls = row.control_accuracy is not None and result.has_task
+    controls = f"{row.control_accuracy:.3f} of {row.n_controls:,}" if has_controls else NO_VALUE
+    return [code(row.path), f"{row.n_pairs:,}", *shown, controls]
 
 
 def _judged_figures(result: AuditResult, row: SubtopicResult, measure: str) -> str:

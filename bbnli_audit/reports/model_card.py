@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import SubtopicResult, SuiteInfo
+from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.measures.registry import all_measures
 from bbnli_audit.reports import notes
 from bbnli_audit.reports.markdown import code
 from bbnli_audit.reports.summary import left_out, verdict_in_words
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 def model_card(result: AuditResult) -> str:
     """Return a model card's front matter and its section on bias; its other sections are for the model's makers."""
     from huggingface_hub import ModelCardData
-
-    from bbnli_audit.measures.readings.kinds import reading_of
 
     # Without a measured value there is no index: an empty one is refused by those who read it.
     measured = list(_eval_results(result))
@@ -57,8 +57,6 @@ def _is_part(result: AuditResult, path: str) -> bool:
 
 def _row_results(result: AuditResult, suite: SuiteInfo, config: str, row: SubtopicResult) -> Iterator["EvalResult"]:
     from huggingface_hub import EvalResult
-
-    from bbnli_audit.measures.registry import all_measures
 
     def found(metric: str, value: float, name: str, args: dict[str, float | int | None]) -> EvalResult:
         return EvalResult(

@@ -4,21 +4,27 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bbnli_audit.core.outcomes import CAUSES, CELLS, outcome_of
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult, Verdict
+from bbnli_audit.measures.drivers import DrivingCluster, driving_clusters, driving_words
+from bbnli_audit.measures.readings.table import SIDES, TEXTS, PairTable, Reading
+from bbnli_audit.measures.registry import find_measure
+from bbnli_audit.measures.wording import Factor, wording_sensitivity
 from bbnli_audit.reports.charts import Interval, Row
+from bbnli_audit.reports.markdown import signed
 from bbnli_audit.reports.notes import grown
-from bbnli_audit.reports.shown import row_verdict, worst_first
-from bbnli_audit.reports.shown import leading_measures, measure_name, short_path, shown_measures
-
-if TYPE_CHECKING:
-    from bbnli_audit.measures.drivers import DrivingCluster
-    from bbnli_audit.measures.readings.table import PairTable, Reading
-    from bbnli_audit.measures.wording import Factor
+from bbnli_audit.reports.shown import (
+    leading_measures,
+    measure_name,
+    row_verdict,
+    short_path,
+    shown_measures,
+    worst_first,
+)
 
 LETTERS = "ENC"
 _FILTERS = ("pro", "anti", "brittle", "correct", "neither", "not read")  # the outcomes that count first
@@ -30,13 +36,13 @@ class Wording:
 
     number: int
     suite: str
-    factors: "list[Factor]"
+    factors: list[Factor]
 
     @property
     def words(self) -> list[str]:
         """Words of sentences, with how far each moves the difference: only their number stands on the page itself."""
         return [
-            f"{level.name} {f'{level.difference:+.3f}'.replace('-', '−')} ({level.n_pairs:,} pairs)"
+            f"{level.name} {signed(level.difference)} ({level.n_pairs:,} pairs)"
             for factor in self.factors
             if factor.name == "word" and factor.information > 0  # else chance explains as much
             for level in factor.levels
@@ -64,18 +70,18 @@ class Driver:
     """What drives one measure. Its words are words of sentences: only their number stands on the page itself."""
 
     name: str
-    clusters: "list[DrivingCluster]"
+    clusters: list[DrivingCluster]
     words: list[tuple[str, int, int, int, int]]
 
 
-def tables_by_path(pairs: "PairTable") -> "dict[str, PairTable]":
+def tables_by_path(pairs: PairTable) -> dict[str, PairTable]:
     import numpy as np
 
     paths = np.array(pairs.paths(), dtype=object)
     return {str(path): pairs.take(paths == path) for path in dict.fromkeys(paths)}
 
 
-def outcome_words(reading: "Reading") -> dict[str, str]:
+def outcome_words(reading: Reading) -> dict[str, str]:
     """Name what the pairs of each cell show, for the cells that a reading can give.
 
     They are found by reading every two certain predictions. Where nothing can be right or wrong, a tie is not correct.
@@ -89,7 +95,7 @@ def outcome_words(reading: "Reading") -> dict[str, str]:
     return words if reading.has_task else {cell: "neither" if cell == "NN" else word for cell, word in words.items()}
 
 
-def sections(result: AuditResult, pairs: "PairTable") -> list[Section]:
+def sections(result: AuditResult, pairs: PairTable) -> list[Section]:
     """Describe the subtopics, worst first."""
     tables = tables_by_path(pairs.measured)
     by_suite = _wordings(pairs.measured)
@@ -106,10 +112,7 @@ def sections(result: AuditResult, pairs: "PairTable") -> list[Section]:
     ]
 
 
-def _drivers(table: "PairTable") -> list[Driver]:
-    from bbnli_audit.measures.drivers import driving_clusters, driving_words
-    from bbnli_audit.measures.registry import find_measure
-
+def _drivers(table: PairTable) -> list[Driver]:
     found = []
     for cause in map(find_measure, CAUSES):
         clusters = driving_clusters(table, cause)
@@ -119,10 +122,8 @@ def _drivers(table: "PairTable") -> list[Driver]:
     return found
 
 
-def _wordings(pairs: "PairTable") -> dict[str, Wording]:
+def _wordings(pairs: PairTable) -> dict[str, Wording]:
     """Return the wording sensitivity of each suite, by its name."""
-    from bbnli_audit.measures.wording import wording_sensitivity
-
     found = {}
     for number, suite in enumerate(sorted(set(pairs.frame["suite"]))):
         of_suite = pairs.take((pairs.frame["suite"] == suite).to_numpy())
@@ -166,11 +167,9 @@ def ordered_regressions(result: AuditResult) -> list[Regression]:
     return grown(result.comparison, *Verdict) if result.comparison else []
 
 
-def payload(result: AuditResult, pairs: "PairTable", shown: Sequence[Section]) -> dict[str, Any]:
+def payload(result: AuditResult, pairs: PairTable, shown: Sequence[Section]) -> dict[str, Any]:
     """Return the pairs as columns of small numbers: each text and each name is written once."""
     import numpy as np
-
-    from bbnli_audit.measures.readings.table import SIDES, TEXTS
 
     order = {section.row.path: section.number for section in shown}
     pairs = pairs.take(np.array([path in order for path in pairs.paths()], dtype=bool))

@@ -70,4 +70,5 @@ def prompt_notes(second: SecondPrompt, quote: Quote = str) -> Iterator[str]:
         accuracy = number(second.skill.control_accuracy)
         yield f"With {other} it was not shown to do the task (control accuracy {accuracy})."
     if second.total.n_unread:
-        yield f"Not compared: {second.total.n_unread:,} samples whose answer could not be read under one prompt or both."
+        n_unread = f"{second.total.n_unread:,}"
+        yield f"Not compared: {n_unread} samples whose answer could not be read under one prompt or both."

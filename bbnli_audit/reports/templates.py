@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 from bbnli_audit.core.outcomes import outcome_of
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
+from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports import markdown, notes, second
-from bbnli_audit.reports.failure import headline
-from bbnli_audit.reports.shown import measure_verdict
-from bbnli_audit.reports.regression import regression_headline
-from bbnli_audit.reports.shown import measure_name, short_path
+from bbnli_audit.reports.failure import headline, regression_headline
+from bbnli_audit.reports.shown import measure_name, measure_verdict, short_path
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,8 +32,6 @@ def render(template: str, result: AuditResult, **values: Any) -> str:
 def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-    from bbnli_audit.measures.registry import find_measure
-
     environment = Environment(
         loader=FileSystemLoader(ASSETS),
         autoescape=select_autoescape(["html.jinja"]),  # in Markdown `code` makes names inert
@@ -47,7 +44,9 @@ def _environment() -> "Environment":
     environment.globals.update(find_measure=find_measure, measure_name=measure_name, short_path=short_path)
     environment.globals.update(outcome_of=outcome_of, measure_verdict=measure_verdict, headline=headline)
     environment.globals.update(regression_line=_regression_line)
-    environment.filters.update(rate=markdown.number, signed=_signed, p=_p_value, counted=counted, code=markdown.code)
+    environment.filters.update(
+        rate=markdown.number, signed=markdown.signed, p=_p_value, counted=counted, code=markdown.code
+    )
     environment.filters.update(bullets=markdown.bullets, describe_suite=markdown.describe_suite)
     return environment
 
@@ -58,10 +57,6 @@ def counted(n: int, noun: str) -> str:
 
 def _regression_line(regression: Regression) -> str:
     return regression_headline(regression).removeprefix(f"{regression.path}: ")
-
-
-def _signed(value: float | None) -> str:
-    return markdown.NO_VALUE if value is None else f"{value:+.3f}".replace("-", "−")
 
 
 def _p_value(value: float) -> str:

@@ -8,8 +8,8 @@ from bbnli_audit.core.results.comparison import Comparison
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports import notes, second
+from bbnli_audit.reports.failure import regression_headline
 from bbnli_audit.reports.shown import WAIVED, row_verdict, worst_first
-from bbnli_audit.reports.regression import regression_headline
 
 Write = Callable[..., None]
 

@@ -261,9 +261,7 @@ def test_a_missing_package(random_bert: Path, monkeypatch: pytest.MonkeyPatch, p
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ModelError) as caught:
         load(random_bert)
-    assert str(caught.value) == (
-        '--bbnli-backend=onnx needs onnx and onnxruntime: pip install "bbnli-audit[onnx]"'
-    )
+    assert str(caught.value) == ('--bbnli-backend=onnx needs onnx and onnxruntime: pip install "bbnli-audit[onnx]"')
 
 
 def test_weights_that_are_not_numbers_are_refused_as_on_the_exact_path(tmp_path: Path) -> None:

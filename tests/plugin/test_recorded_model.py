@@ -77,7 +77,7 @@ def test_missing_texts_are_an_error_that_quotes_none(project: Project) -> None:
     path.write_text("".join(kept))
     result = project.audit("predictions:stored.csv", "-vv", "-l")
     result.assert_outcomes(passed=4, errors=3)
-    result.stdout.fnmatch_lines(["predictions:stored.csv: 80 of 160 texts that are needed are not in the file, so *"])
+    result.stdout.fnmatch_lines(["predictions:stored.csv: 80 of 160 texts that are needed are not in the file.*"])
     assert "Singing" not in result.stdout.str()
 
 

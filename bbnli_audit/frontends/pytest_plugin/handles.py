@@ -12,8 +12,7 @@ from bbnli_audit.core.errors import LimitExceeded, ModelError, OptionError, Thre
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, Verdict
 from bbnli_audit.measures.registry import find_limited, limited_measures
-from bbnli_audit.reports.failure import failure_text, headline
-from bbnli_audit.reports.regression import regression_headline, regression_text
+from bbnli_audit.reports.failure import failure_text, headline, regression_headline, regression_text
 
 if TYPE_CHECKING:
     import pandas as pd
