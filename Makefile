@@ -19,7 +19,7 @@ test: $(STAMP) browser  ## run our own tests
 	$(TEST) tests
 
 test-fast: $(STAMP)  ## the tests of the inner loop: no checkpoint, no browser, no process of its own
-	$(TEST) tests/unit tests/properties -m "not slow"
+	BBNLI_TESTS=fast $(TEST) tests/unit tests/properties -m "not slow"
 
 browser:  ## find a browser for tests/browser, or install one where that can be done
 	@.ci/browser

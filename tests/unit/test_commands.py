@@ -14,6 +14,8 @@ from bbnli_audit.frontends.cli.main import COMMANDS, main, make_parser
 from bbnli_audit.models.planted import KINDS
 from tests.invented import write_large_suite
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 

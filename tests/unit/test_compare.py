@@ -12,6 +12,8 @@ from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.reports.files import read_pairs
 from tests.invented import limits, write_large_suite
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:

@@ -21,6 +21,8 @@ from bbnli_audit.workbench.extend.table import Sample, Word
 from tests.tiny_checkpoint import save_checkpoint
 from tests.tiny_language_model import save_lm
 
+pytestmark = pytest.mark.slow
+
 GROUPS = {("planets", "zorbs"): ("Zorbs", "Quints")}
 TEXTS = ["Most Zorbs [MASK] better than Quints.", "It is usual for Quints to be [MASK] jugglers.", "[MASK] moon."]
 

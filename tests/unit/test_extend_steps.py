@@ -16,6 +16,8 @@ from bbnli_audit.workbench.review.exchange import COLUMNS
 from tests.invented import write_large_suite, write_templates
 from tests.tiny_language_model import save_lm
 
+pytestmark = pytest.mark.slow
+
 HASTY, CAREFUL, GULLIBLE = (f"tests.workbench_models:{name}" for name in ("hasty", "careful", "gullible"))
 
 

@@ -9,6 +9,8 @@ import pytest
 import bbnli_audit
 from tests.package_modules import MODULES
 
+pytestmark = pytest.mark.slow
+
 HEAVY = (
     *("torch", "transformers", "pandas", "numpy", "scipy", "yaml", "pydantic", "pyarrow", "onnxruntime", "ray"),
     *("jinja2", "vl_convert", "huggingface_hub", "shtab", "sklearn", "openai", "starlette", "uvicorn"),

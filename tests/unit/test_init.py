@@ -14,6 +14,8 @@ from bbnli_audit.frontends.cli import init
 from bbnli_audit.frontends.cli.main import main
 from tests.invented import LIMITS, write_large_suite
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 GITHUB = ".github/workflows/bias-audit.yml"
 GITLAB = ".gitlab-ci.bias-audit.yml"

@@ -9,6 +9,8 @@ from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.suites.bbnli import Bbnli
 from tests.invented import limits, write_large_suite
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:

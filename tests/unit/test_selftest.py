@@ -7,6 +7,8 @@ from bbnli_audit.frontends.cli.selftest import EXPECTED
 from bbnli_audit.models.planted import KINDS
 from tests.invented import write_large_suite
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_planted_model_is_named_for_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["selftest"]) == 0
