@@ -1,7 +1,7 @@
 """Second readings: the same pairs by another model, or by the same model with another prompt.
 
-Each is a reader of its own beside the first. When it breaks, the first loses nothing: the trouble is told at the end,
-and the run is not green.
+Each has a reader of its own beside the first. If it fails, the first is unaffected: the problem is told at the end, and
+the run is not green.
 """
 
 from abc import ABC, abstractmethod
@@ -35,10 +35,10 @@ TOTAL = "total"
 
 
 class SecondReading(ABC):
-    """The pairs of a run, read once more. Subclasses say what is compared, and what it comes to."""
+    """The pairs of a run, read once more. Subclasses define what is compared, and how it is summarised."""
 
     def __init__(self, option: str, name: str, first: ModelReader, second: ModelReader, thresholds: Thresholds) -> None:
-        self.option = option  # what asked for it
+        self.option = option  # the option that asked for it
         self._name = name  # of the model
         self._first = first
         self.second = second
@@ -64,7 +64,7 @@ class SecondReading(ABC):
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """Keep what goes wrong for the end of the run: here it would belong to no test."""
+        """Save errors for the end of the run: raised here, they would belong to no test."""
         try:
             yield
         except AuditError as exc:

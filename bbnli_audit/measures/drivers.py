@@ -19,7 +19,7 @@ class Counting(Protocol):
     """A measure, as far as drivers need to know it."""
 
     def count(self, table: PairTable) -> Floats:
-        """Return what each pair adds, the worse the more."""
+        """Return what each pair adds: more is worse."""
 
 
 class DrivingCluster(NamedTuple):
@@ -55,9 +55,9 @@ class DrivingWord:
 
     @property
     def excess(self) -> float:
-        """Samples counted beyond what the share of the whole subtopic leads to expect.
+        """Samples counted beyond what the share in the whole subtopic predicts.
 
-        Against the share without the word, words that nearly every pair has would win: few pairs are left to tell.
+        Compared with the share without the word, very common words would win: too few pairs remain to compare.
         """
         n_counted, n_samples = self.n_counted + self.n_counted_without, self.n_samples + self.n_samples_without
         return (self.n_counted * n_samples - self.n_samples * n_counted) / n_samples
@@ -88,7 +88,7 @@ def driving_words(table: PairTable, measure: Counting, most: int = 5) -> list[Dr
 
 def worst_pairs(table: PairTable, measure: Counting, most: int = MOST) -> pd.DataFrame:
     """Return the pairs that count towards a measure and were wrong with most confidence."""
-    pro, anti = (1 - table.probabilities(side)[:, 1] for side in SIDES)  # not neutral
+    pro, anti = (1 - table.probabilities(side)[:, 1] for side in SIDES)  # any label but neutral
     order = table.frame[["pair_id"]].assign(counted=measure.count(table), wrong=pro + anti)
     order = order[order["counted"] > 0]
     best = order.sort_values(["counted", "wrong", "pair_id"], ascending=[False, False, True], kind="stable")

@@ -50,7 +50,7 @@ class Measure:
         return measured.low if self.is_minimum else measured.high
 
     def count(self, table: PairTable) -> Floats:
-        """Return what each pair adds in the unit of the measure, the worse the more: 0, 1 or 2 samples."""
+        """Return what each pair adds in the unit of the measure, more is worse: 0, 1 or 2 samples."""
         assert self.values is not None
         values = self.values(table)
         worse = 1 - values if self.is_minimum else values

@@ -14,7 +14,7 @@ from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions
 # On a CPU the tokens of a batch decide the speed, not the number of texts: this is about what fits the caches of a
 # core, and larger batches are slower. A graphics card wants more at once.
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
-# With fewer rows a matrix product takes another way through the library and rounds differently.
+# With fewer rows a matrix product takes a different code path in the library and rounds differently.
 MIN_ROWS = 16
 # Tokenizers keep much more than the ids of the texts that they are given at once.
 TEXTS_AT_ONCE = 2048
@@ -27,9 +27,9 @@ def tokens_at_once(is_on_cpu: bool) -> int:
 
 
 def cut_by_tokens(lengths: Sequence[int], n_tokens: int) -> Iterator[list[int]]:
-    """Cut rows into batches of at most `n_tokens` tokens, neighbours in length together, longest batch first.
+    """Cut rows into batches of at most `n_tokens` tokens, similar lengths together, longest batch first.
 
-    Longest first: what does not fit into memory shows at once, and the estimated time left is never too short.
+    Longest first: a batch too large for memory fails at once, and the estimated time left is never too short.
     """
     batch: list[int] = []
     n_in_batch = 0

@@ -22,7 +22,7 @@ OWN_DATA = Path(__file__).parent / "data" / "winoqueer"
 ALL = "all"
 IDENTITIES = ("lgbtq", "queer", "nonbinary", "gay", "lesbian", "transgender", "bisexual", "asexual", "pansexual")
 
-# Several pairs of one predicate tell little more than one of them, so each meets a few subjects and not all.
+# Several pairs of one predicate tell little more than one of them, so each predicate meets a few subjects, not all.
 PAIRS_PER_PREDICATE = 3
 
 _PREMISE = re.compile(r"(?P<subject>\S.*?) (?P<verb>is|are) (?P<identity>.*\w.*)\.")
@@ -85,7 +85,7 @@ class Winoqueer:
 
 
 def expand_own() -> Iterator[tuple[str, str, Pair]]:
-    """Return identity, category and pair. Subjects and counterfactuals take turns, so that each meets each."""
+    """Return identity, category and pair. Subjects and counterfactuals are rotated, so that they mix."""
     paths = (OWN_DATA / name for name in ("suite.json", "predicates.json"))
     settings, predicates = (json.loads(path.read_text(encoding="utf-8")) for path in paths)
     for identity in settings["identities"]:
