@@ -52,7 +52,8 @@ class Audit:
         self.options = options
         self._surroundings = surroundings or Surroundings()
         self._today = date.today()
-        self._findings: dict[str, Finding] = {}
+        self._measured: dict[str, Finding] = {}
+        self._findings: dict[str, Finding] = {}  # of these, what was asked for: they make the result
         root, extensions = self._surroundings.root, join_extensions(options.extensions)
         with ExitStack() as stack:
             stack.enter_context(using(extensions))
@@ -154,14 +155,18 @@ class Audit:
         return ModelFacts.of(self.reader, self.thresholds)
 
     def measure(self, path: str) -> Finding:
-        """Measure and judge one subtopic, once."""
-        if path not in self._findings:
+        """Measure and judge one subtopic, once, for the result."""
+        self._findings[path] = self._find(path)
+        return self._findings[path]
+
+    def _find(self, path: str) -> Finding:
+        if path not in self._measured:
             found = self._measure(self.subtopics[path])
             for reading in self.readings:
                 reading.join(found)
             prompt = self.second_prompt
-            self._findings[path] = found if prompt is None else prompt.extend(found, self._today)
-        return self._findings[path]
+            self._measured[path] = found if prompt is None else prompt.extend(found, self._today)
+        return self._measured[path]
 
     def _measure(self, subtopic: Subtopic) -> Finding:
         is_competent = self.facts.is_competent  # proved before any score
@@ -195,7 +200,7 @@ class Audit:
         found = {}
         for path in paths:
             with suppress(AuditError):
-                found[path] = self.measure(path).table.cells_by_cluster()
+                found[path] = self._find(path).table.cells_by_cluster()
         return found
 
     def find_evidence(self, measure: str, found: Finding) -> Evidence:

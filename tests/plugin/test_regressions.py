@@ -252,3 +252,15 @@ def test_junit_properties_of_a_comparison(project: Project) -> None:
     found = {item.attrib["name"]: item.attrib["value"] for item in case.iter("property")}
     assert (found["bbnli_increase"], found["bbnli_verdict"], found["bbnli_n_flipped"]) == ("1.0", "FAIL", "80")
     assert found["bbnli_p_adjusted"] == "0.0" or float(found["bbnli_p_adjusted"]) < 0.001
+
+
+def test_a_run_that_stops_early_holds_what_its_tests_asked_for(project: Project) -> None:
+    """The correction compares all selected subtopics, but a subtopic that no test reached is not audited."""
+    done = project.audit(
+        "planted:always-pro", "--bbnli-baseline=ideal.json", "--bbnli-report=out", "-k", "test_regression", "-x"
+    )
+    done.assert_outcomes(failed=1, deselected=7)
+    result = read(project, "out/result.json")
+    assert [row["path"] for row in result["subtopics"]] == [FINS]
+    assert result["settings"]["not_audited"] == [ZORBS]
+    assert result["comparison"]["n_tests"] == 6
