@@ -6,33 +6,43 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bbnli_audit.suites.bbnli import OWN_DATA
+from tests.warm.runs import AHEAD, ROOT, Run, server_address, warm_python
 
-ROOT = Path(__file__).parents[2]
 # Other people's plugins, whose import takes seconds.
 QUICK = ("-p", "no:hypothesispytest", "-p", "no:anyio")
 
 
-def start_pytest(*args: str, **environment: str) -> subprocess.Popen[str]:
-    """Start a run. One thread each, since the runs share two cores with other tests; nothing is kept by default."""
-    defaults = {"HF_HUB_OFFLINE": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *QUICK, *args],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, **defaults, **environment},
-    )
+def start_pytest(*args: str, **environment: str) -> Run:
+    if set(args) & {"-n", "-n2"}:
+        environment |= {"BBNLI_WARM": server_address(), "BBNLI_PYTHON": warm_python()}
+    return Run("pytest", _given((*AHEAD, *args)), environment_of(environment))
 
 
 def run_pytest(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    process = start_pytest(*args, **environment)
-    output, _ = process.communicate()
-    return subprocess.CompletedProcess(args, process.returncode, output)
+    done = start_pytest(*args, **environment).finish()
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout + done.stderr)
+
+
+def run_cold_pytest(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run in a process that has imported nothing yet, for tests of what is imported."""
+    command = [sys.executable, "-m", "pytest", *_given(args)]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment_of(environment)
+    )
+
+
+def _given(args: Sequence[str]) -> list[str]:
+    return ["-p", "no:cacheprovider", *QUICK, *args]
+
+
+def environment_of(changes: Mapping[str, str]) -> dict[str, str]:
+    """One thread each, since runs share two cores with other tests."""
+    return {**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1", **changes}
 
 
 def write_one_subtopic(folder: Path) -> Path:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.e2e.runs import ROOT, read_report, read_usage, run_pytest, start_pytest
+from tests.e2e.runs import read_report, read_usage, run_cold_pytest, run_pytest, start_pytest
 from tests.shared_data import shared_path
+from tests.warm.runs import ROOT
 
 pytestmark = pytest.mark.e2e
 
@@ -54,11 +55,10 @@ def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path, whole: Whole, mod
     args = [*whole.given, *mode, f"--bbnli-store={store}", f"--bbnli-report={report}"]
     killed = start_pytest(*args)
     deadline = time.monotonic() + 120
-    while n_kept(store) < 100 and killed.poll() is None and time.monotonic() < deadline:
+    while n_kept(store) < 100 and not killed.is_over() and time.monotonic() < deadline:
         time.sleep(0.02)
-    killed.send_signal(signal.SIGKILL)
-    killed.communicate()
-    assert killed.returncode == -signal.SIGKILL
+    killed.kill()
+    assert killed.finish().returncode == -signal.SIGKILL
     assert not (report / "result.json").exists()
 
     again = run_pytest(*args)
@@ -73,7 +73,7 @@ def test_two_runs_at_once_share_one_store(tmp_path: Path, whole: Whole) -> None:
     args = [*whole.given, f"--bbnli-store={tmp_path / 'store'}"]
     reports = [tmp_path / name for name in ("one", "two")]
     runs = [start_pytest(*args, f"--bbnli-report={report}") for report in reports]
-    usages = [read_usage(run.communicate()[0]) for run in runs]
+    usages = [read_usage(run.finish().stdout) for run in runs]
     n_texts = usages[0][0]
     assert sum(n_predicted for _, _, n_predicted in usages) == n_texts
     assert all(n_predicted > 0 for _, _, n_predicted in usages)
@@ -98,7 +98,7 @@ def test_a_changed_limit_needs_no_model(tmp_path: Path, whole: Whole) -> None:
     (tmp_path / "limits.yaml").write_text(limits)
     (tmp_path / "forbid_torch.py").write_text(FORBID)
     args = [*whole.given, f"--bbnli-store={whole.store}", f"--bbnli-report={tmp_path / 'report'}"]
-    done = run_pytest(
+    done = run_cold_pytest(
         *args, *("-p", "forbid_torch", f"--bbnli-thresholds={tmp_path / 'limits.yaml'}"), PYTHONPATH=str(tmp_path)
     )
     n_texts, n_stored, n_predicted = read_usage(done.stdout)

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from bbnli_audit import AuditOptions, run_audit
-from tests.e2e.runs import ROOT, run_pytest
+from tests.e2e.runs import run_pytest
 from tests.shared_data import shared_path
+from tests.warm.runs import ROOT
 
 RUNS = {
     "labels": ["--model=demo", "--bbnli-exclude=bbnli/religion/*"],

@@ -1,11 +1,9 @@
 """The workbench with real NLI checkpoints: killed in the middle of its steps, it makes the same release."""
 
 import csv
-import os
 import random
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,14 +16,13 @@ from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.workbench.extend.steps import JOURNAL
 from bbnli_audit.workbench.review.exchange import COLUMNS
 from bbnli_audit.workbench.workspace import STORE
+from tests.e2e.runs import environment_of
 from tests.invented import write_large_suite
 from tests.shared_data import shared_path
 from tests.tiny_language_model import save_lm
+from tests.warm.runs import Run
 
 pytestmark = pytest.mark.e2e
-
-# One process does all steps, so that a kill may come in any of them.
-COMMAND = "import sys; from tests.e2e.test_workbench import run_steps; run_steps(*sys.argv[1:])"
 
 
 def steps(given: str, work: str, nli: str) -> Iterator[list[str]]:
@@ -40,6 +37,7 @@ def steps(given: str, work: str, nli: str) -> Iterator[list[str]]:
 
 
 def run_steps(given: str, work: str, nli: str) -> None:
+    """Do all steps in one process, so that a kill may come in any of them."""
     for step in steps(given, work, nli):
         if main(["extend", *step]) != 0:
             sys.exit(f"{step[0]} failed")
@@ -62,16 +60,9 @@ def judge(work: Path) -> Path:
     return path
 
 
-def start(given: Path, work: Path) -> "subprocess.Popen[str]":
-    nli = shared_path("models/tiny-nli")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-c", COMMAND, str(given), str(work), str(nli)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-    )
+def start(given: Path, work: Path) -> Run:
+    args = [str(given), str(work), str(shared_path("models/tiny-nli"))]
+    return Run("tests.e2e.test_workbench", args, environment_of({}))
 
 
 def has_words(work: Path) -> bool:
@@ -91,32 +82,30 @@ def has_predictions(work: Path) -> bool:
         return False
 
 
-def kill_when(process: "subprocess.Popen[str]", is_time: Callable[[], bool]) -> bool:
-    """Kill a process at a certain moment; return whether that came before its end."""
-    while process.poll() is None:
+def kill_when(run: Run, is_time: Callable[[], bool]) -> bool:
+    """Kill a run at a certain moment; return whether that came before its end."""
+    while not run.is_over():
         if is_time():
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            return True
+            run.kill()
+            break
         time.sleep(0.001)
-    process.communicate()
-    return False
+    return run.finish().returncode == -signal.SIGKILL
 
 
 def test_killed_in_the_middle_it_makes_the_same_release(tmp_path: Path) -> None:
     write_large_suite(tmp_path / "data", n_premises=6)
     save_lm(tmp_path / "lm", "bert")
     started = time.monotonic()
-    out, code = finish(start(tmp_path, tmp_path / "whole"))
-    assert code == 0, out
+    whole = start(tmp_path, tmp_path / "whole").finish()
+    assert whole.returncode == 0, whole.stdout
     seconds = time.monotonic() - started
     work = tmp_path / "killed"
     assert kill_when(start(tmp_path, work), lambda: has_words(work))
     assert kill_when(start(tmp_path, work), lambda: has_predictions(work))
     at_random = time.monotonic() + random.uniform(0.5, 0.9) * seconds
     kill_when(start(tmp_path, work), lambda: time.monotonic() > at_random)
-    out, code = finish(start(tmp_path, work))
-    assert code == 0, out
+    again = start(tmp_path, work).finish()
+    assert again.returncode == 0, again.stdout
     killed, undisturbed = (
         {path.name: path.read_bytes() for path in (tmp_path / name / "release").iterdir()}
         for name in ("killed", "whole")
@@ -124,6 +113,5 @@ def test_killed_in_the_middle_it_makes_the_same_release(tmp_path: Path) -> None:
     assert killed == undisturbed
 
 
-def finish(process: "subprocess.Popen[str]") -> tuple[str, int]:
-    out, _ = process.communicate(timeout=300)
-    return out, process.returncode
+if __name__ == "__main__":
+    run_steps(*sys.argv[1:])

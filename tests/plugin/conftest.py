@@ -1,13 +1,17 @@
 """A small project of a user, with invented groups, in which pytest is run."""
 
 import importlib
+import os
+import sys
 import textwrap
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 from tests.invented import LIMITS, write_large_suite
 from tests.package_modules import MODULES
+from tests.warm.runs import AHEAD, Run, server_address, warm_python
 
 # pytester makes Python forget what a run in this process has imported. numpy cannot be imported twice, and two copies
 # of our own modules would not know each other's classes: import everything before the first run.
@@ -56,7 +60,17 @@ class Project:
         return path
 
     def run(self, *args: str) -> pytest.RunResult:
-        return self.pytester.runpytest_inprocess(*args)
+        with pytest.MonkeyPatch.context() as patch:
+            if "-n2" in args:  # workers are forked from a process that has imported pandas
+                patch.setenv("BBNLI_WARM", server_address())
+                patch.setattr(sys, "executable", warm_python())
+                args = (*AHEAD, *args)
+            return self.pytester.runpytest_inprocess(*args)
+
+    def run_warm(self, *args: str) -> CompletedProcess[str]:
+        """Run in a process of its own, forked from one that has imported torch."""
+        environment = {**os.environ, "BBNLI_WARM": server_address(), "BBNLI_PYTHON": warm_python()}
+        return Run("pytest", (*AHEAD, *args), environment, self.path).finish()
 
     def run_in_a_process(self, *args: str) -> pytest.RunResult:
         return self.pytester.runpytest_subprocess(*args)

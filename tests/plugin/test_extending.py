@@ -26,8 +26,7 @@ def foreign(project: Project) -> Project:
 
 
 def run(project: Project, *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", *OPTIONS, *args]
-    return subprocess.run(command, cwd=project.path, capture_output=True, text=True, check=False)
+    return project.run_warm(*OPTIONS, *args)
 
 
 def test_the_page_holds_one_file_for_each_of_the_four_and_the_line_that_adds_them() -> None:

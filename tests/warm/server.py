@@ -1,0 +1,82 @@
+"""Forks processes from one that has imported torch, transformers and pandas already.
+
+Importing them takes eight seconds of processor time, and the tests start a hundred processes. Each is a process of its
+own all the same: it has its own folder, environment, output and end, and can be killed. Modules of this project are not
+imported ahead, so that each process imports them as a user's does.
+"""
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+from typing import Any
+
+AHEAD = (
+    *("_pytest.config", "jinja2", "numpy", "pandas", "pyarrow.parquet", "pydantic", "safetensors.torch", "scipy.stats"),
+    *("torch", "transformers", "transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert"),
+    *("transformers.models.gpt2.modeling_gpt2", "xdist.remote", "yaml"),
+)
+LARGEST_JOB = 1 << 20
+
+
+def serve(address: str) -> None:
+    """Fork for each connection. It gets the number of the process, and at the end its exit code."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    for name in AHEAD:
+        importlib.import_module(name)
+    gc.freeze()  # a collection does not touch, and so does not copy, what all processes share
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the supervisors
+    listener.listen()
+    while True:
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            supervise(connection)
+            return
+        connection.close()
+
+
+def supervise(connection: socket.socket) -> None:
+    """Start what a job describes, and tell how it ended."""
+    received, files, _, _ = socket.recv_fds(connection, LARGEST_JOB, 3)
+    if not received:  # somebody only looked whether the server is there
+        return
+    job = json.loads(received)
+    child = os.fork()
+    if child == 0:
+        connection.close()
+        become(job, files)
+        return
+    for file in files:
+        os.close(file)
+    connection.sendall(f"{child}\n".encode())
+    _, status = os.waitpid(child, 0)
+    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def become(job: dict[str, Any], files: list[int]) -> None:
+    """Turn into the process that a job describes, with its standard input, output and errors, and run it."""
+    for target, file in enumerate(files):
+        os.dup2(file, target)
+        os.close(file)
+    os.chdir(job["cwd"])
+    os.environ.clear()
+    os.environ.update(job["env"])
+    sys.executable = job["env"].get("BBNLI_PYTHON", sys.executable)
+    sys.path[:0] = [job["cwd"], *filter(None, job["env"].get("PYTHONPATH", "").split(os.pathsep))]
+    if "code" in job:
+        sys.argv = ["-c", *job["args"]]
+        exec(compile(job["code"], "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        sys.argv = [job["module"], *job["args"]]
+        runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
