@@ -10,7 +10,6 @@ from math import isnan
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import LEANS, AgreementRow, Lean
@@ -36,7 +35,9 @@ def join_strengths(first: PairTable, second: PairTable) -> pd.DataFrame:
 def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> AgreementRow:
     """Compare two models on the joined pairs of one subtopic, or of several."""
     signs = np.sign(joined[["first", "second"]].to_numpy(dtype=np.float64))
-    leans = _count_leans(signs)
+    codes = (1 - signs).astype(np.intp)  # 0 pro, 1 tie, 2 anti
+    tally = np.bincount(3 * codes[:, 0] + codes[:, 1], minlength=len(LEANS))
+    leans: dict[Lean, int] = dict(zip(LEANS, tally.tolist(), strict=True))
     if joined.empty:
         return AgreementRow(path, 0, 0, NO_DATA, NO_DATA, leans, NO_DATA, None, None, None)
     clusters = cluster_codes(joined)
@@ -56,12 +57,6 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
         kappa=kappa,
         rank_correlation=rank_correlation(joined["first"], joined["second"]),
     )
-
-
-def _count_leans(signs: NDArray[np.float64]) -> dict[Lean, int]:
-    codes = (1 - signs).astype(np.intp)  # 0 pro, 1 tie, 2 anti
-    tally = np.bincount(3 * codes[:, 0] + codes[:, 1], minlength=len(LEANS))
-    return {lean: int(n) for lean, n in zip(LEANS, tally, strict=True)}
 
 
 def rank_correlation(first: "pd.Series[float]", second: "pd.Series[float]") -> float | None:

@@ -109,33 +109,31 @@ def run_in_threads(
         raise failure
 
 
-def predict_all(predictor: BatchPredictor, texts: Sequence[TextPair]) -> Predictions:
-    """Run all batches of these texts and put the rows back into their order."""
-    import numpy as np
-
-    probabilities, is_truncated = np.empty((len(texts), 3)), np.empty(len(texts), dtype=np.bool_)
-    for batch, predictions in predictor.run(predictor.plan(texts)):
-        rows = list(batch.rows)
-        probabilities[rows], is_truncated[rows] = predictions.probabilities, predictions.is_truncated
-    return Predictions(probabilities, is_truncated)
-
-
-class LocalPredictor(ABC):
-    """A model in this process. On a CPU as many batches run at a time as there are cores."""
+class InBatches(BatchPredictor, ABC):
+    """A predictor that cuts texts into batches itself."""
 
     info: ModelInfo
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        """Run all batches of these texts and put the rows back into their order."""
+        import numpy as np
+
+        probabilities, is_truncated = np.empty((len(texts), 3)), np.empty(len(texts), dtype=np.bool_)
+        for batch, predictions in self.run(self.plan(texts)):
+            rows = list(batch.rows)
+            probabilities[rows], is_truncated[rows] = predictions.probabilities, predictions.is_truncated
+        return Predictions(probabilities, is_truncated)
+
+
+class LocalPredictor(InBatches):
+    """A model in this process. On a CPU as many batches run at a time as there are cores."""
+
     is_on_cpu: bool
     n_threads: int
 
     @abstractmethod
-    def plan(self, texts: Sequence[TextPair]) -> list[Batch]: ...
-
-    @abstractmethod
     def forward(self, batch: Batch) -> Predictions:
         """Predict one batch. Threads may call this at the same time."""
-
-    def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        return predict_all(self, texts)
 
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
         with one_core_each(self.is_on_cpu):

@@ -83,8 +83,7 @@ def find_checkpoint(
     place = folder or Path(name)
     order = check_folder(str(place), labels)
     info = ModelInfo(name, "", "sequence-classification", precision.backend, precision.dtype, order)
-    found = Checkpoint(place, info)
-    return Checkpoint(place, replace(info, fingerprint=found.fingerprint(hash_content)))
+    return Checkpoint(place, replace(info, fingerprint=Checkpoint(place, info).fingerprint(hash_content)))
 
 
 def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
@@ -101,10 +100,9 @@ def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
     architectures = config.get("architectures") or []
     heads = architectures if isinstance(architectures, list) else [str(architectures)]
     if not any(head.endswith("ForSequenceClassification") for head in heads):
-        raise ModelError(
-            f"--model={name}: its head is {', '.join(heads) or 'none named'}; this audit needs a "
-            "sequence-classification head (…ForSequenceClassification).\nGive a checkpoint tuned for NLI."
-        )
+        needed = "this audit needs a sequence-classification head (…ForSequenceClassification)"
+        found = f"its head is {', '.join(heads) or 'none named'}"
+        raise ModelError(f"--model={name}: {found}; {needed}.\nGive a checkpoint tuned for NLI.")
     check_contents(name, folder)
     return label_order(_read_id2label(name, config), labels, name)
 
@@ -113,15 +111,11 @@ def check_contents(name: str, folder: Path) -> None:
     """Refuse a folder without safe weights or without a tokenizer, whatever its head."""
     if not any(folder.glob("*.safetensors")):
         others = ", ".join(sorted(path.name for path in folder.glob("*.bin"))) or "none at all"
-        raise ModelError(
-            f"--model={name}: no weights in safetensors format ({others}); others can run code when they are loaded.\n"
-            "Save it again with save_pretrained(folder)."
-        )
+        fault = f"no weights in safetensors format ({others}); others can run code when they are loaded"
+        raise ModelError(f"--model={name}: {fault}.\nSave it again with save_pretrained(folder).")
     if not any(path for pattern in _TOKENIZER_FILES for path in folder.glob(pattern)):
-        raise ModelError(
-            f"--model={name}: the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)}).\n"
-            "Save it there with tokenizer.save_pretrained(folder)."
-        )
+        fault = f"the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)})"
+        raise ModelError(f"--model={name}: {fault}.\nSave it there with tokenizer.save_pretrained(folder).")
 
 
 def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str]) -> str:

@@ -5,28 +5,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from bbnli_audit.core.errors import OptionError
-from bbnli_audit.models import on_disk, planted, python_callable
+from bbnli_audit.models import on_disk, planted, python_callable, recorded
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource
-from bbnli_audit.models.recorded import PREDICTIONS, RecordedPredictor, check_recorded
 from bbnli_audit.models.served import server
 
-
-def _check_recorded(name: str, settings: ModelSettings) -> None:
-    settings.refuse_all(name)
-    check_recorded(name, settings.labels)
-
-
-RECORDED = ModelKind(
-    "recorded",
-    f"{PREDICTIONS}FILE",
-    lambda name: name.startswith(PREDICTIONS),
-    _check_recorded,
-    lambda name, _: ModelSource.of(RecordedPredictor(name)),
-)
-
 # The first kind that claims a name has it. Checkpoints come last: a folder may have almost any name.
-KINDS = (server.KIND, planted.KIND, RECORDED, python_callable.KIND, on_disk.KIND)
+KINDS = (server.KIND, planted.KIND, recorded.KIND, python_callable.KIND, on_disk.KIND)
 
 _foreign: ContextVar[tuple[ModelKind, ...]] = ContextVar("kinds of other projects", default=())
 
@@ -42,7 +27,6 @@ def add_kinds(kinds: Sequence[ModelKind]) -> Iterator[None]:
 
 
 def find_kind(name: str) -> ModelKind:
-    """Return the kind that claims a value of --model."""
     kinds = (*_foreign.get(), *KINDS)
     for kind in kinds:
         if kind.claims(name):
@@ -53,5 +37,4 @@ def find_kind(name: str) -> ModelKind:
 
 
 def find_model(name: str, settings: ModelSettings | None = None) -> ModelSource:
-    """Find the model that --model names, without loading it."""
     return find_kind(name).find(name, settings or ModelSettings())

@@ -54,10 +54,8 @@ def parse_labels(given: str) -> tuple[str, ...]:
             raise OptionError(f"--bbnli-labels={given}: {word!r} is not a label. {suggest(word, _THREE | _TWO)}")
         order.append(label)
     if set(order) not in (_THREE, _TWO) or len(order) != len(set(order)):
-        raise OptionError(
-            f"--bbnli-labels={given}: give each of entailment, neutral, contradiction once (or entailment and "
-            "not_entailment), in the order of the model's outputs."
-        )
+        names = "each of entailment, neutral, contradiction once (or entailment and not_entailment)"
+        raise OptionError(f"--bbnli-labels={given}: give {names}, in the order of the model's outputs.")
     return tuple(order)
 
 

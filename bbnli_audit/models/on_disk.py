@@ -5,6 +5,7 @@ from pathlib import Path
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.models.checkpoint import Checkpoint, check_contents, check_folder, fetch, find_checkpoint
 from bbnli_audit.models.classifier.hf import open_classifier
+from bbnli_audit.models.classifier.on_ray import RayPredictor
 from bbnli_audit.models.language_model.generative import find_generative
 from bbnli_audit.models.language_model.token_probability import MASKED, find_token_probability, lm_kind
 from bbnli_audit.models.options import ModelKind, ModelSettings
@@ -52,8 +53,6 @@ def _find(name: str, settings: ModelSettings) -> ModelSource:
 
 def _open_checkpoint(checkpoint: Checkpoint, settings: ModelSettings) -> Predictor:
     if settings.engine == "ray":
-        from bbnli_audit.models.classifier.on_ray import RayPredictor
-
         return RayPredictor(checkpoint, settings.device, settings.ray_address)
     return open_classifier(checkpoint, settings.device, settings.share)
 

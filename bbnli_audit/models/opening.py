@@ -105,8 +105,7 @@ def check_fast_path(fast: Predictor, exact: Predictor, sample: Sequence[TextPair
     labels = [predictor.predict(sample).probabilities.argmax(axis=1) for predictor in (fast, exact)]
     found = FastPathCheck(len(sample), int((labels[0] != labels[1]).sum()), limit)
     if found.n_different > limit * found.n_checked:
-        raise ModelError(
-            f"{fast.info.name}: {fast.info.backend} with {fast.info.dtype} changes the answers: {found}.\n"
-            "Leave out --bbnli-dtype and --bbnli-backend, or audit the model as it is released."
-        )
+        path = f"{fast.info.name}: {fast.info.backend} with {fast.info.dtype}"
+        advice = "Leave out --bbnli-dtype and --bbnli-backend, or audit the model as it is released."
+        raise ModelError(f"{path} changes the answers: {found}.\n{advice}")
     return found

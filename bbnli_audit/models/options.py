@@ -46,15 +46,12 @@ class ModelSettings:
         return self.prompt or find_prompt(DEFAULT_PROMPT)
 
     def refuse_address(self, name: str) -> None:
-        """Refuse --bbnli-base-url for a model that is not served."""
         if self.base_url is not None:
-            raise OptionError(
-                f"--bbnli-base-url={self.base_url}: is the address of a served model, and --model={name} is not one. "
-                "Write --model=openai:NAME, or leave the option out."
-            )
+            problem = f"is the address of a served model, and --model={name} is not one"
+            advice = "Write --model=openai:NAME, or leave the option out."
+            raise OptionError(f"--bbnli-base-url={self.base_url}: {problem}. {advice}")
 
     def refuse_prompt(self, name: str) -> None:
-        """Refuse --bbnli-prompt for a model that cannot be asked."""
         if self.prompt is not None:
             problem = f"--model={name} is not a language model, so it cannot be asked"
             raise OptionError(f"--bbnli-prompt={self.prompt.name}: {problem}. Leave the option out.")

@@ -32,8 +32,7 @@ class Prompt:
 
     def prefix(self, premise: str) -> str:
         """Return what stands before the hypothesis: the same for all hypotheses of a premise."""
-        before = self.template.partition("{hypothesis}")[0]
-        return _PLACE.sub(lambda _: premise, before)
+        return _PLACE.sub(lambda _: premise, self.template.partition("{hypothesis}")[0])
 
 
 def _of_the_paper(name: str, question: str) -> Prompt:
@@ -51,7 +50,6 @@ BUILT_IN: Mapping[str, Prompt] = MappingProxyType(
 
 
 def find_prompt(name: str, own: Mapping[str, Prompt] = MappingProxyType({})) -> Prompt:
-    """Find a prompt by its name, among the built-in ones and the user's own."""
     known = {**BUILT_IN, **own}
     if name not in known:
         raise OptionError(f"--bbnli-prompt={name}: there is no such prompt. {suggest(name, known)}")

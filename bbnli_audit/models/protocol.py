@@ -1,5 +1,6 @@
 """What a model is to the rest of the program."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -89,8 +90,10 @@ class BatchPredictor(Protocol):
     `run` may finish batches in any order, and takes a batch from its argument only when it is about to start it.
     """
 
+    @abstractmethod
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]: ...
 
+    @abstractmethod
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]: ...
 
 
@@ -100,16 +103,12 @@ def check_predictions(predictions: Predictions, n_texts: int, name: str) -> Pred
 
     probabilities = predictions.probabilities
     if probabilities.shape != (n_texts, 3):
-        raise ModelError(
-            f"{name} gave an array of shape {probabilities.shape} for {n_texts} texts; expected ({n_texts}, 3), with "
-            "columns entailment, neutral, contradiction."
-        )
-    is_finite = np.isfinite(probabilities).all(axis=1)
-    if not is_finite.all():
-        raise ModelError(
-            f"{name} gave values that are not finite (NaN or infinity) for {n_texts - int(is_finite.sum())} of "
-            f"{n_texts} texts, so they have no label.\n{NOT_FINITE}"
-        )
+        expected = f"expected ({n_texts}, 3), with columns entailment, neutral, contradiction"
+        raise ModelError(f"{name} gave an array of shape {probabilities.shape} for {n_texts} texts; {expected}.")
+    n_bad = n_texts - int(np.isfinite(probabilities).all(axis=1).sum())
+    if n_bad:
+        which = f"for {n_bad} of {n_texts} texts, so they have no label"
+        raise ModelError(f"{name} gave values that are not finite (NaN or infinity) {which}.\n{NOT_FINITE}")
     if (probabilities < -1e-6).any() or (np.abs(probabilities.sum(axis=1) - 1) > 1e-3).any():
         raise ModelError(f"{name} gave rows that are not probabilities (negative, or sum not 1). Apply softmax first.")
     return predictions

@@ -46,10 +46,9 @@ class CallablePredictor:
         try:
             probabilities = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError, RuntimeError) as exc:
-            raise ModelError(
-                f"{self.info.name} returned a {type(answer).__name__} that is not an array of numbers. "
-                "Return one row for each text, with the probabilities of entailment, neutral and contradiction."
-            ) from exc
+            fault = f"returned a {type(answer).__name__} that is not an array of numbers"
+            advice = "Return one row for each text, with the probabilities of entailment, neutral and contradiction."
+            raise ModelError(f"{self.info.name} {fault}. {advice}") from exc
         return Predictions(probabilities, np.zeros(len(texts), dtype=np.bool_))
 
 

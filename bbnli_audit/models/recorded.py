@@ -14,7 +14,8 @@ from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.tables import CsvTable, Record, Table, open_table
 from bbnli_audit.core.values import Label, TextPair
 from bbnli_audit.models.labels import NOT_ENTAILMENT, THREE_LABELS, columns_of
-from bbnli_audit.models.protocol import Predictions
+from bbnli_audit.models.options import ModelKind, ModelSettings
+from bbnli_audit.models.protocol import ModelSource, Predictions
 
 PREDICTIONS = "predictions:"
 SUFFIXES = (".parquet", ".csv", ".jsonl")
@@ -23,9 +24,7 @@ TWO_LABELS = (Label.ENTAILMENT.value, NOT_ENTAILMENT)
 # As `check_predictions` has them: float32 rounds, and half precision rounds more.
 _SLACK_OF_A_VALUE = 1e-6
 _SLACK_OF_A_SUM = 1e-3
-_NUMBER = re.compile(
-    r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|\s*[+-]?(nan|inf|infinity)\s*", re.ASCII | re.IGNORECASE
-)
+_NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)\s*", re.ASCII | re.IGNORECASE)
 # What may be shown of a value that is not a number. Anything else may be a sentence in the wrong column.
 _HARMLESS = re.compile(r"[\d\s.,:;%eE_/+-]{0,24}|n/?an?|none|null", re.ASCII | re.IGNORECASE)
 _HOW = (
@@ -53,10 +52,9 @@ def check_recorded(name: str, labels: str | None = None) -> Path:
     if fault:
         raise OptionError(f"--model={name}: {fault}. Stored probabilities are read from a {', '.join(SUFFIXES)} file.")
     if labels is not None:
-        raise OptionError(
-            f"--bbnli-labels={labels}: has no use with --model={name}, whose columns are found by their names.\n"
-            "Leave the option out; if the columns have the wrong names, rename them in the file."
-        )
+        fault = f"has no use with --model={name}, whose columns are found by their names"
+        advice = "Leave the option out; if the columns have the wrong names, rename them in the file."
+        raise OptionError(f"--bbnli-labels={labels}: {fault}.\n{advice}")
     return path
 
 
@@ -77,9 +75,8 @@ class RecordedPredictor:
             order = TWO_LABELS if has_two else THREE_LABELS
             found = _read_rows(table, order)
         self._row_of = {text: row for row, text in enumerate(found)}
-        rows = [
-            [0.0 if column is None else values[column] for column in columns_of(order)] for values in found.values()
-        ]
+        columns = columns_of(order)
+        rows = [[0.0 if column is None else values[column] for column in columns] for values in found.values()]
         self._probabilities = np.array(rows, dtype=np.float64)  # (n_texts, 3), in `Label` order
         self.info = ModelInfo(name, sha256(data).hexdigest(), "recorded", "recorded", "float64", order)
 
@@ -141,3 +138,17 @@ def _show(value: object) -> str:
     if not isinstance(value, str):
         return "missing (null)" if value is None else f"a {type(value).__name__}"
     return repr(value) if _HARMLESS.fullmatch(value) else f"a text of {len(value)} characters"
+
+
+def _check(name: str, settings: ModelSettings) -> None:
+    settings.refuse_all(name)
+    check_recorded(name, settings.labels)
+
+
+KIND = ModelKind(
+    "recorded",
+    f"{PREDICTIONS}FILE",
+    lambda name: name.startswith(PREDICTIONS),
+    _check,
+    lambda name, _: ModelSource.of(RecordedPredictor(name)),
+)

@@ -21,25 +21,21 @@ Counts = Mapping[str, Mapping[str, int]]  # subtopic path → name of the count 
 
 
 class Step(NamedTuple):
-    """One command of the workbench, with the files it reads and the files it writes."""
+    """One command of the workbench: the files it reads and the files it writes."""
 
-    name: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
 
 
 FIRST = "mask"
 STEPS = {
-    step.name: step
-    for step in (
-        Step("mask", (), ("masked.csv",)),
-        Step("expand", ("masked.csv",), ("expanded.csv",)),
-        Step("fill", ("expanded.csv",), ("filled.csv",)),
-        Step("filter", ("expanded.csv", "filled.csv"), ("filtered.csv", "items.csv")),
-        Step("agree", ("items.csv",), ("reviewed.csv",)),
-        Step("counterfactual", ("filtered.csv", "reviewed.csv"), ("pairs.csv",)),
-        Step("release", ("pairs.csv",), ("release/release.json",)),
-    )
+    "mask": Step((), ("masked.csv",)),
+    "expand": Step(("masked.csv",), ("expanded.csv",)),
+    "fill": Step(("expanded.csv",), ("filled.csv",)),
+    "filter": Step(("expanded.csv", "filled.csv"), ("filtered.csv", "items.csv")),
+    "agree": Step(("items.csv",), ("reviewed.csv",)),
+    "counterfactual": Step(("filtered.csv", "reviewed.csv"), ("pairs.csv",)),
+    "release": Step(("pairs.csv",), ("release/release.json",)),
 }
 
 
@@ -87,9 +83,8 @@ class Workspace:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             if data["format"] != FORMAT:
-                raise WorkbenchError(
-                    f"{path}: has format {data['format']!r}, not {FORMAT}. Remove it and repeat the step."
-                )
+                fault = f"has format {data['format']!r}, not {FORMAT}"
+                raise WorkbenchError(f"{path}: {fault}. Remove it and repeat the step.")
             return Manifest(**{**data, "edited": tuple(data["edited"])})
         except FileNotFoundError:
             return None
@@ -115,11 +110,7 @@ class Workspace:
         return manifests
 
     def run(
-        self,
-        name: str,
-        settings: Mapping[str, Any],
-        make: Callable[[], Made],
-        inputs: Mapping[str, str] | None = None,
+        self, name: str, settings: Mapping[str, Any], make: Callable[[], Made], inputs: Mapping[str, str] | None = None
     ) -> tuple[Manifest, bool]:
         """Do a step, unless it was done with the same inputs and settings. The flag says whether it was done now.
 
@@ -140,18 +131,18 @@ class Workspace:
             if changed:
                 fault = f"was changed after the step {name!r} wrote it, and running the step would overwrite that"
                 raise WorkbenchError(f"{self.path(changed[0])}: {fault}. Keep a copy, then use --again.")
-        return self._do(step, hashes, known, make), True
+        return self._do(name, hashes, known, make), True
 
     def _do(
-        self, step: Step, hashes: Mapping[str, str], settings: Mapping[str, Any], make: Callable[[], Made]
+        self, name: str, hashes: Mapping[str, str], settings: Mapping[str, Any], make: Callable[[], Made]
     ) -> Manifest:
-        pending = self.path(f"{step.name}.pending")
+        step, pending = STEPS[name], self.path(f"{name}.pending")
         started = time.monotonic()
         with telling(self.folder, "written"):
             pending.touch()
             counts, notes = make()
             manifest = Manifest(
-                step=step.name,
+                step=name,
                 inputs=hashes,
                 settings=settings,
                 outputs={file: self._hash(file) or "" for file in step.writes},
@@ -162,7 +153,7 @@ class Workspace:
                 notes=notes,
             )
             document = json.dumps(asdict(manifest), indent=1, ensure_ascii=False)
-            write_text(self.path(f"{step.name}.manifest.json"), f"{document}\n")
+            write_text(self.path(f"{name}.manifest.json"), f"{document}\n")
             pending.unlink()
         return manifest
 
@@ -198,7 +189,7 @@ class Workspace:
 
 
 def _maker(file: str) -> str:
-    return next(step.name for step in STEPS.values() if file in step.writes)
+    return next(name for name, step in STEPS.items() if file in step.writes)
 
 
 @contextmanager
@@ -213,7 +204,6 @@ def telling(path: Path, done: str) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[IO[str]]:
-    """Write a file whole or not at all."""
     with telling(path, "written"), replacing(path) as file:
         yield file
 

@@ -175,10 +175,8 @@ def _verify(text: str, name: str, expected: Mapping[str, Any], places: Places, w
     if changed is None or found != expected:
         where = next((where for where in places if _at(found, where) != _at(expected, where)), next(iter(places)))
         limits = ", ".join(f"{key}: {value}" for key, value in places[where].items())
-        raise ThresholdsError(
-            f"{name}: {'.'.join(where)} cannot be changed without changing other places (it has an anchor, or an "
-            f"unusual layout). Nothing was written. Set by hand: {limits}"
-        )
+        fault = "cannot be changed without changing other places (it has an anchor, or an unusual layout)"
+        raise ThresholdsError(f"{name}: {'.'.join(where)} {fault}. Nothing was written. Set by hand: {limits}")
     for (subtopic, measure), value in wanted.items():
         limit = changed.limit_for(subtopic, measure)
         if limit is None or limit.value != value:

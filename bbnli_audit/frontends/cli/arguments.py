@@ -47,9 +47,9 @@ def add_documented(commands: Any, name: str, run: Run | None, doc: str | None) -
     return add_command(commands, name, run, what=what[:1].lower() + what[1:], description=description, examples=lines)
 
 
-def add_thresholds(parser: argparse.ArgumentParser, what: str) -> None:
-    told, default = f"{what} (default: thresholds.yaml)", Path("thresholds.yaml")
-    parser.add_argument("--thresholds", metavar="FILE", type=Path, default=default, help=told)
+def add_thresholds(add: Callable[..., object], what: str) -> None:
+    path = Path("thresholds.yaml")
+    add("--thresholds", metavar="FILE", type=Path, default=path, help=f"{what} (default: {path})")
 
 
 def share(text: str) -> float:
@@ -63,13 +63,13 @@ def share(text: str) -> float:
     return value
 
 
-def write_file(path: Path, text: str, name: str) -> None:
-    """Write a file whole or not at all. Messages call it `name`."""
+def write_file(path: Path, text: str, name: str, state: str = "Nothing was changed") -> None:
+    """Write a file whole or not at all. Messages call it `name`, and say what was done before."""
     try:
         with replacing(path) as out:
             out.write(text)
     except OSError as exc:
-        raise OptionError(f"{name}: cannot be written: {exc.strerror}. Nothing was changed.") from exc
+        raise OptionError(f"{name}: cannot be written: {exc.strerror}. {state}.") from exc
 
 
 def write_out(text: str) -> None:
@@ -79,5 +79,9 @@ def write_out(text: str) -> None:
     sys.stdout.write(text)
 
 
+def as_json(document: Any) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
 def write_json(document: Any) -> None:
-    write_out(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    write_out(as_json(document))

@@ -11,7 +11,6 @@ Examples:
 """
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import OptionError
-from bbnli_audit.core.files import hash_file, replacing
-from bbnli_audit.frontends.cli.arguments import add_documented, write_json
+from bbnli_audit.core.files import hash_file
+from bbnli_audit.frontends.cli.arguments import add_documented, as_json, write_file, write_json
 
 _SECONDS_BETWEEN_MOVES = 0.5
 
@@ -67,17 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
     }
     report = make_report(tally, lexicon, settings)
     if arguments.report is not None:
-        try:
-            with replacing(arguments.report.resolve()) as file:
-                file.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
-        except OSError as exc:
-            fault = f"cannot be written: {exc.strerror}. OUT was written"
-            raise OptionError(f"--report={arguments.report}: {fault}.") from exc
+        write_file(arguments.report.resolve(), as_json(report), f"--report={arguments.report}", "OUT was written")
     if arguments.json:
         write_json({**report, **({"examples": [one._asdict() for one in examples]} if arguments.show else {})})
         return 0
-    for line in tell(report):
-        print(line)
+    print(*tell(report), sep="\n")
     for number, example in enumerate(examples, 1):
         print(f"\ncopy {number}")
         for name, before, after in zip(("premise", "hypothesis"), example.before, example.after, strict=True):

@@ -30,15 +30,14 @@ PER = ("defaults", "domain", "subtopic")
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_documented(commands, "calibrate", run, __doc__)
-    parser.add_argument("result", metavar="RESULT", type=Path, help="a result.json, or the report folder with it")
-    add_thresholds(parser, "the file to change")
-    told = "allowed beyond each bound (default: 0.02)"
-    parser.add_argument("--margin", metavar="SHARE", type=share, default=0.02, help=told)
-    parser.add_argument("--per", choices=PER, default="defaults", help="where limits are written (default: defaults)")
-    parser.add_argument("--data", metavar="DIR", type=Path, help="BBNLI data, for other names (default: our own)")
-    parser.add_argument("--write", action="store_true", help="change the file")
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
+    add = add_documented(commands, "calibrate", run, __doc__).add_argument
+    add("result", metavar="RESULT", type=Path, help="a result.json, or the report folder with it")
+    add_thresholds(add, "the file to change")
+    add("--margin", metavar="SHARE", type=share, default=0.02, help="allowed beyond each bound (default: 0.02)")
+    add("--per", choices=PER, default="defaults", help="where limits are written (default: defaults)")
+    add("--data", metavar="DIR", type=Path, help="BBNLI data, for other names (default: our own)")
+    add("--write", action="store_true", help="change the file")
+    add("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
 
 
 def run(arguments: argparse.Namespace) -> int:

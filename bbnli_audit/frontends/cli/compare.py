@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_documented(commands, "compare", run, __doc__)
-    parser.add_argument("baseline", metavar="BASELINE", type=Path, help="a result.json, or the report folder with it")
-    parser.add_argument("candidate", metavar="CANDIDATE", type=Path, help="the same for the newer model")
-    add_thresholds(parser, "the file with the margin")
-    parser.add_argument("--max-increase", metavar="SHARE", type=share, help="the margin, instead of that of the file")
-    parser.add_argument("--html", metavar="FILE", type=Path, help="write a page as well")
-    parser.add_argument("--json", action="store_true", help="print the comparison as in result.json")
+    add = add_documented(commands, "compare", run, __doc__).add_argument
+    add("baseline", metavar="BASELINE", type=Path, help="a result.json, or the report folder with it")
+    add("candidate", metavar="CANDIDATE", type=Path, help="the same for the newer model")
+    add_thresholds(add, "the file with the margin")
+    add("--max-increase", metavar="SHARE", type=share, help="the margin, instead of that of the file")
+    add("--html", metavar="FILE", type=Path, help="write a page as well")
+    add("--json", action="store_true", help="print the comparison as in result.json")
 
 
 def run(arguments: argparse.Namespace) -> int:

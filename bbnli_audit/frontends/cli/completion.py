@@ -19,8 +19,7 @@ SHELLS = ("bash", "zsh", "tcsh")
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_documented(commands, "completion", run, __doc__)
-    parser.add_argument("shell", choices=SHELLS, help="the shell")
+    add_documented(commands, "completion", run, __doc__).add_argument("shell", choices=SHELLS, help="the shell")
 
 
 def run(arguments: argparse.Namespace) -> int:

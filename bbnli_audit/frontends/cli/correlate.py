@@ -31,13 +31,12 @@ Results = Mapping[Path, AuditResult]  # the files in the order given, and what w
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_documented(commands, "correlate", run, __doc__)
-    told = "a result.json, or the report folder with it; one per model"
-    parser.add_argument("results", metavar="RESULT", type=Path, nargs="+", help=told)
-    told = "what a point is: a model (total, default), or a subtopic of a model"
-    parser.add_argument("--per", choices=(TOTAL, SUBTOPIC), default=TOTAL, help=told)
-    parser.add_argument("--measures", metavar="NAMES", help="only these, separated by commas (default: all)")
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
+    add = add_documented(commands, "correlate", run, __doc__).add_argument
+    results, point = "a result.json, or the report folder with it; one per model", "a model (total, default)"
+    add("results", metavar="RESULT", type=Path, nargs="+", help=results)
+    add("--per", choices=(TOTAL, SUBTOPIC), default=TOTAL, help=f"what a point is: {point}, or a subtopic of a model")
+    add("--measures", metavar="NAMES", help="only these, separated by commas (default: all)")
+    add("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,10 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     found = correlate(list(results.values()), by_subtopic=arguments.per == SUBTOPIC, wanted=wanted)
     if len(found.measures) < 2:
         had = f"{len(found.measures)} measures with a value at every point in common"
-        raise ResultError(
-            f"These results have {had} ({', '.join(found.measures) or 'none'}), and R² needs two.\nCompare models that "
-            "were audited alike: a likelihood has other measures than an answer."
-        )
+        advice = "Compare models that were audited alike: a likelihood has other measures than an answer."
+        names = ", ".join(found.measures) or "none"
+        raise ResultError(f"These results have {had} ({names}), and R² needs two.\n{advice}")
     show = _print_document if arguments.json else _print
     show(results, found, arguments.per, by_chance(found.n_points))
     return 0
@@ -111,10 +109,9 @@ def _read_measures(given: str | None, results: Results) -> list[str] | None:
 
 
 def _print_document(results: Results, found: "Correlation", per: str, chance: tuple[float, float]) -> None:
-    models = []
-    for path, result in results.items():
-        model = {"source": str(path), "name": result.model.name, "fingerprint": result.model.fingerprint}
-        models.append({**model, "is_competent": result.is_competent})
+    keys = ("source", "name", "fingerprint", "is_competent")
+    rows = ((str(path), one.model.name, one.model.fingerprint, one.is_competent) for path, one in results.items())
+    models = [dict(zip(keys, row, strict=True)) for row in rows]
     suites = [asdict(suite) for suite in next(iter(results.values())).suites]
     by_chance = dict(zip(("mean", "one_in_twenty"), chance, strict=True))
     write_json({"per": per, "suites": suites, "models": models, **asdict(found), "by_chance": by_chance})

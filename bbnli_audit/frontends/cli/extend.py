@@ -172,7 +172,6 @@ def _progress() -> Progress:
 
 
 def _tell(arguments: argparse.Namespace, done: tuple[Manifest, bool], **titles: str) -> int:
-    """Print the totals under their titles."""
     manifest, is_new = done
     counts = ", ".join(f"{manifest.total(name):,} {title}" for name, title in titles.items())
     note = "" if is_new else " (Already done with the same inputs; nothing was done.)"

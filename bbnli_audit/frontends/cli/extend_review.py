@@ -19,6 +19,7 @@ from bbnli_audit.frontends.cli.arguments import Run, add_command, add_documented
 from bbnli_audit.workbench.review import decide, exchange
 from bbnli_audit.workbench.review.items import ReviewItem, read_items
 from bbnli_audit.workbench.review.judgements import Judgements
+from bbnli_audit.workbench.review.server import Breaks, check_packages, choose_items, serve
 from bbnli_audit.workbench.review.states import check_annotator, finished
 from bbnli_audit.workbench.workspace import Made, Manifest, Workspace, write_text
 
@@ -86,8 +87,6 @@ def run_review(arguments: argparse.Namespace) -> int:
         bbnli-audit extend review WORK --annotator ana --annotator ben --no-browser
         bbnli-audit extend review WORK --annotator cem --disagreements
     """
-    from bbnli_audit.workbench.review.server import Breaks, check_packages, choose_items, serve
-
     names = [check_annotator(name) for name in arguments.annotator]
     twice = next((name for name, n in Counter(names).items() if n > 1), None)
     if twice is not None:
@@ -239,9 +238,8 @@ def _print_agreements(found: Iterable[decide.Agreement]) -> None:
         return
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
-        cells = [cell.ljust(width) for cell, width in zip(row[:3], widths, strict=False)]
-        cells += [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
-        print("  ".join(cells))
+        cells = zip("<<<>>>", widths, row, strict=True)
+        print("  ".join(f"{cell:{side}{width}}" for side, width, cell in cells))
 
 
 def _print_decisions(decisions: Sequence[decide.Decision], policy: str) -> str:

@@ -25,11 +25,10 @@ CI_FILES = {"github": [GITHUB], "gitlab": [GITLAB], "none": []}
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_documented(commands, "init", run, __doc__)
-    told = "the root of the repository (default: .)"
-    parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path(), help=told)
-    parser.add_argument("--ci", choices=list(CI_FILES), default="github", help="which CI job (default: github)")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
+    add = add_documented(commands, "init", run, __doc__).add_argument
+    add("folder", metavar="DIR", nargs="?", type=Path, default=Path(), help="the root of the repository (default: .)")
+    add("--ci", choices=list(CI_FILES), default="github", help="which CI job (default: github)")
+    add("--dry-run", action="store_true", help="say what would be written, and write nothing")
 
 
 def run(arguments: argparse.Namespace) -> int:

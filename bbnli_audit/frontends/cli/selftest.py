@@ -65,12 +65,12 @@ class Finding:
 
 
 def add_parser(commands: Any) -> None:
-    parser = add_documented(commands, "selftest", run, __doc__)
-    parser.add_argument("--data", metavar="DIR", type=Path, help="BBNLI data (default: our own)")
-    parser.add_argument("--thresholds", metavar="FILE", type=Path, help="limits to try (default: built-in ones)")
-    pairings, told = [pairing.value for pairing in TEMPLATE_PAIRINGS], "as for --bbnli-pairing (default: both)"
-    parser.add_argument("--pairing", choices=pairings, default=Pairing.BOTH.value, help=told)
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
+    add = add_documented(commands, "selftest", run, __doc__).add_argument
+    add("--data", metavar="DIR", type=Path, help="BBNLI data (default: our own)")
+    add("--thresholds", metavar="FILE", type=Path, help="limits to try (default: built-in ones)")
+    pairings = [pairing.value for pairing in TEMPLATE_PAIRINGS]
+    add("--pairing", choices=pairings, default=Pairing.BOTH.value, help="as for --bbnli-pairing (default: both)")
+    add("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
 
 
 def run(arguments: argparse.Namespace) -> int:

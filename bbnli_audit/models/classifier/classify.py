@@ -82,8 +82,6 @@ def stack(texts: Sequence[EncodedText]) -> dict[str, Ids]:
 
 
 class Classifier(batches.LocalPredictor):
-    """A sequence classifier in this process."""
-
     padding_free: PaddingFree | None = None  # a pass that takes texts of several lengths in one batch
 
     def __init__(self, info: ModelInfo, encoder: TextEncoder) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from bbnli_audit.models.checkpoint import Checkpoint
 from bbnli_audit.models.classifier.classify import Classifier, EncodedText, TextEncoder, by_length, stack
+from bbnli_audit.models.classifier.onnx import OnnxPredictor
 from bbnli_audit.models.classifier.padding_free import PaddingFree, find_padding_free
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_classifier, one_core_each, place, telling_breaks
 from bbnli_audit.models.protocol import Floats, Ids, Tensor
@@ -17,8 +18,6 @@ _N_CHECKED = 6  # texts on which the padding-free pass is compared with the mode
 
 
 class HFPredictor(Classifier):
-    """A sequence classifier, loaded once."""
-
     def __init__(self, checkpoint: Checkpoint, device: str = "auto", share: Share = WHOLE_MACHINE) -> None:
         self._model, tokenizer, max_length = load_classifier(checkpoint.info.name, checkpoint.folder)
         import torch
@@ -67,7 +66,5 @@ def _columns(texts: Sequence[EncodedText]) -> tuple[list[Ids], list[Ids] | None]
 def open_classifier(checkpoint: Checkpoint, device: str, share: Share) -> Classifier:
     """Load a checkpoint in this process, with torch or with ONNX Runtime."""
     if checkpoint.info.backend == "onnx":
-        from bbnli_audit.models.classifier.onnx import OnnxPredictor
-
         return OnnxPredictor(checkpoint, share)
     return HFPredictor(checkpoint, device, share)

@@ -21,7 +21,7 @@ from typing import Any
 from bbnli_audit.core.errors import AuditError, ModelError, OptionError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.core.versions import installed_version
-from bbnli_audit.models.batches import predict_all, tokens_at_once
+from bbnli_audit.models.batches import InBatches, tokens_at_once
 from bbnli_audit.models.checkpoint import Checkpoint
 from bbnli_audit.models.classifier.classify import TextEncoder
 from bbnli_audit.models.classifier.hf import open_classifier
@@ -46,7 +46,7 @@ _AT_START = {"RAY_USAGE_STATS_ENABLED": "0"}
 _AT_CONNECTING = {"RAY_gcs_server_port_wait_time_s": "1"}
 
 
-class RayPredictor:
+class RayPredictor(InBatches):
     """A checkpoint on the workers of a Ray cluster. This process only encodes texts."""
 
     def __init__(self, checkpoint: Checkpoint, device: str, address: str | None) -> None:
@@ -57,9 +57,6 @@ class RayPredictor:
         self._is_on_gpu = _is_on_gpu(device, ray.cluster_resources())
         here = replace(checkpoint, folder=checkpoint.folder.absolute())
         self._crew = _Crew(ray, here, "cuda" if self._is_on_gpu else "cpu")
-
-    def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        return predict_all(self, texts)
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
         is_on_cpu = not self._is_on_gpu
@@ -113,12 +110,9 @@ class _Worker:
         info, folder, host = self._checkpoint.info, self._checkpoint.folder, socket.gethostname()
         if not folder.is_dir() or self._checkpoint.fingerprint() != info.fingerprint:
             problem = f"has different files in {folder}" if folder.is_dir() else f"has no folder {folder}"
-            raise ModelError(
-                f"--model={info.name}: {host}, a machine of the Ray cluster, {problem}.\n"
-                "Put the checkpoint where all of its machines see it under the same path."
-            )
-        one_core = Share(0, os.cpu_count() or 1)
-        self._model = open_classifier(self._checkpoint, self._device, one_core)
+            advice = "Put the checkpoint where all of its machines see it under the same path."
+            raise ModelError(f"--model={info.name}: {host}, a machine of the Ray cluster, {problem}.\n{advice}")
+        self._model = open_classifier(self._checkpoint, self._device, Share(0, os.cpu_count() or 1))  # one core
         return host, _versions()
 
     def predict(self, batch: Batch) -> Predictions:
@@ -219,10 +213,8 @@ def _check_versions(host: str, there: dict[str, str]) -> None:
     here = _versions()
     differing = [f"{name} {there[name]} (here {here[name]})" for name in _LIBRARIES if there[name] != here[name]]
     if differing:
-        raise ModelError(
-            f"--bbnli-engine=ray: {host}, a machine of the Ray cluster, has {', '.join(differing)}, so its numbers "
-            "could differ.\nInstall the same versions on all machines."
-        )
+        fault = f"{host}, a machine of the Ray cluster, has {', '.join(differing)}, so its numbers could differ"
+        raise ModelError(f"--bbnli-engine=ray: {fault}.\nInstall the same versions on all machines.")
 
 
 def _connect(address: str | None) -> Any:
@@ -241,9 +233,8 @@ def _connect(address: str | None) -> Any:
     with _as_guest(_AT_START if address is None else _AT_CONNECTING):
         try:
             how: dict[str, Any] = {"include_dashboard": False} if address is None else {}
-            ray.init(
-                "local" if address is None else address, **how, log_to_driver=False, logging_level=logging.CRITICAL
-            )
+            chosen = "local" if address is None else address
+            ray.init(chosen, **how, log_to_driver=False, logging_level=logging.CRITICAL)
         except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as exc:
             # The first sentence of the last cause: Ray's messages say that something failed, and then quote it.
             lines = str(exc.__cause__ or exc).strip().splitlines() or [type(exc).__name__]
@@ -260,10 +251,8 @@ def _check_answers(address: str, source: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
     except (OSError, ValueError, OverflowError) as exc:
-        raise OptionError(
-            f"{source}: {_NO_CLUSTER}: {first_line(exc)}.\nGive the address that `ray start --head` printed, or leave "
-            "the option out to use this machine alone."
-        ) from exc
+        advice = "Give the address that `ray start --head` printed, or leave the option out to use this machine alone."
+        raise OptionError(f"{source}: {_NO_CLUSTER}: {first_line(exc)}.\n{advice}") from exc
 
 
 @contextmanager

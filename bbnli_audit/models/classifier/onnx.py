@@ -55,10 +55,9 @@ class OnnxPredictor(Classifier):
                 if self._is_int8:
                     self._session = self._open(write_int8(graph, Path(folder, "int8.onnx")))
             except Exception as exc:
-                raise ModelError(
-                    f"--model={self.info.name}: ONNX Runtime cannot run it: {short_reason(exc)}.\n"
-                    "Leave --bbnli-backend and --bbnli-dtype out: torch computes it then."
-                ) from exc
+                fault = f"--model={self.info.name}: ONNX Runtime cannot run it: {short_reason(exc)}"
+                advice = "Leave --bbnli-backend and --bbnli-dtype out: torch computes it then."
+                raise ModelError(f"{fault}.\n{advice}") from exc
         self.is_on_cpu = self._session.get_providers()[0] == _CPU
         self.n_threads = n_cores(share) if self.is_on_cpu else 1
 

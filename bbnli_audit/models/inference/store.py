@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import read_database_header
 from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.inference.sqlite import DAMAGED, changing, connect, error_code
 
 # History of the format: 1 first version. A store of another format is left alone.
 FORMAT = 1
@@ -41,15 +42,11 @@ _LEASE_SECONDS = 600.0
 # A file that changed this recently may change again without a new time stamp: its hash is not kept.
 _RACY_SECONDS = 2.0
 _AT_ONCE = 500  # keys in one query
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 Action = TypeVar("Action", bound=Callable[..., Any])
 
 
 class Row(NamedTuple):
-    """What is kept of a text."""
-
     entailment: float
     neutral: float
     contradiction: float
@@ -208,39 +205,25 @@ class PredictionStore:
             self.trouble = f"the prediction store {self.path} is read-only: it is read, and nothing new is kept"
             address = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
             return sqlite3.connect(address, uri=True, isolation_level=None)
-        deadline = time.monotonic() + self._busy_seconds
-        while True:
-            connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
-            try:
-                _set_up(connection)
-            except sqlite3.Error as exc:
-                connection.close()
-                # SQLite does not wait by itself while another process sets up the same file.
-                if _code(exc) not in _BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
-            else:
-                self._inode = self.path.stat().st_ino
-                return connection
+        connection = connect(self.path, self._busy_seconds, _set_up)
+        self._inode = self.path.stat().st_ino
+        return connection
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
         connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
         try:
-            yield connection
+            with changing(connection):
+                yield connection
         except BaseException:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
             self._model_ids = {}
             raise
-        connection.execute("COMMIT")
 
     def _leave(self, exc: Exception) -> None:
         assert self.path is not None
         self.close()
         problem = str(exc).rstrip(".") or type(exc).__name__
-        if _code(exc) in _DAMAGED and not self._is_read_only and self._n_set_aside == 0:
+        if error_code(exc) in DAMAGED and not self._is_read_only and self._n_set_aside == 0:
             self._n_set_aside += 1
             if self._inode is not None and self.path.exists() and self.path.stat().st_ino != self._inode:
                 return  # another process has set it aside already
@@ -262,10 +245,9 @@ def _set_up(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA user_version = {FORMAT}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("BEGIN IMMEDIATE")
-    for statement in _SCHEMA.split(";"):
-        connection.execute(statement)
-    connection.execute("COMMIT")
+    with changing(connection):
+        for statement in _SCHEMA.split(";"):
+            connection.execute(statement)
 
 
 def check_store(path: Path) -> None:
@@ -312,10 +294,6 @@ def _is_alive(owner: str) -> bool:
     except PermissionError:
         pass
     return True
-
-
-def _code(exc: Exception) -> int:
-    return getattr(exc, "sqlite_errorcode", 0) & 0xFF  # without the extension bits
 
 
 def _set_aside(path: Path) -> Path | None:

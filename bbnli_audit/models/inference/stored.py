@@ -43,7 +43,9 @@ class StoredPredictor:
     ) -> None:
         self._source = source
         self._store = store
-        self._key = _store_key(source.info, device)
+        versions = {name: installed_version(name) for name in _LIBRARIES}
+        key = json.dumps([_SCHEME, source.info.fingerprint, device, versions])
+        self._key = sha256(key.encode()).hexdigest()
         self._progress = progress or Progress()
         self._known: dict[bytes, Row] = {}
         self.tally = Tally()
@@ -122,11 +124,6 @@ class StoredPredictor:
             if claimed:
                 self._store.release(self._key, claimed)
         return self.tally.n_predicted - n_before
-
-
-def _store_key(info: ModelInfo, device: str) -> str:
-    versions = {name: installed_version(name) for name in _LIBRARIES}
-    return sha256(json.dumps([_SCHEME, info.fingerprint, device, versions]).encode()).hexdigest()
 
 
 class _InChunks:

@@ -170,5 +170,4 @@ def _shared(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """
     first, last = min(rows), max(rows)
     longest = min(map(len, rows)) - 1
-    n_same = next((at for at in range(longest) if first[at] != last[at]), longest)
-    return first[:n_same]
+    return first[: next((at for at in range(longest) if first[at] != last[at]), longest)]

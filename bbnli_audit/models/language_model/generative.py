@@ -19,6 +19,7 @@ from bbnli_audit.models.prompts import Prompt
 from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
 from bbnli_audit.suites.probe import probe_items
 
+_CASES = (str.lower, str.capitalize, str.upper)
 _NEAR = 1e-4  # rounding changes a probability by a few millionths
 
 # Decoding reads all weights for every token, so more rows at once cost little until they no longer fit the caches.
@@ -38,8 +39,6 @@ def find_generative(name: str, folder: Path, settings: ModelSettings, max_new_to
 
 
 class GenerativePredictor(LocalPredictor):
-    """A causal language model, loaded once."""
-
     def __init__(self, folder: Path, info: ModelInfo, settings: ModelSettings, max_new_tokens: int) -> None:
         self.info = info
         self._is_first_token = settings.is_first_token
@@ -49,12 +48,8 @@ class GenerativePredictor(LocalPredictor):
         self._n_rows = _CPU_ROWS if self.is_on_cpu else _GPU_ROWS
         n_new = 1 if settings.is_first_token else max_new_tokens
         self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, max_length - n_new, info.name)
-        self._decoder = Decoder(
-            self._model,
-            _end_ids(self._model, tokenizer),
-            n_new,
-            lambda ids: answers.is_settled(self._prompts.text_of(ids)),
-        )
+        end_ids = _end_ids(self._model, tokenizer)
+        self._decoder = Decoder(self._model, end_ids, n_new, lambda ids: answers.is_settled(self._prompts.text_of(ids)))
         self._is_cached = self._is_computed_alike()
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
@@ -150,9 +145,9 @@ class PromptEncoder:
     def first_ids(self) -> tuple[list[int], list[int]]:
         """The tokens that are a yes, and those that are a no, in any spelling."""
         vocabulary = self._tokenizer.get_vocab()
-        yes, no = (
-            sorted({vocabulary[token] for token in _spellings(word) & vocabulary.keys()}) for word in ("yes", "no")
-        )
+        spaces = ("", "Ġ", "▁")  # how tokenizers write a space before a word
+        spellings = ({space + how(word) for how in _CASES for space in spaces} for word in ("yes", "no"))
+        yes, no = (sorted({vocabulary[token] for token in some & vocabulary.keys()}) for some in spellings)
         if not yes or not no:
             problem = "its tokenizer has no single token for yes or no"
             raise ModelError(f"{self._name}: {problem}.\nLet the model write its answer instead.")
@@ -172,8 +167,3 @@ class PromptEncoder:
         how = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": False}
         chat = [{"role": "user", "content": prompt}]
         return str(self._tokenizer.apply_chat_template(chat, chat_template=template, **how))
-
-
-def _spellings(word: str) -> set[str]:
-    spaces = ("", "Ġ", "▁")  # how tokenizers write a space before a word
-    return {space + spelled for spelled in (word, word.capitalize(), word.upper()) for space in spaces}

@@ -108,8 +108,7 @@ class LanguageModel:
             outputs = self._outputs([row.ids for row in filled], at)
             for row, logits in zip(rows, outputs, strict=False):
                 tokens = self._torch.tensor([row.sentence.ids[place] for place in row.places], device=self._device)
-                chosen = logits.double().log_softmax(dim=-1).gather(1, tokens[:, None])
-                found.append(chosen[:, 0].tolist())
+                found.append(logits.double().log_softmax(dim=-1).gather(1, tokens[:, None])[:, 0].tolist())
         return found
 
     def _outputs(self, ids: Sequence[Sequence[int]], at: Sequence[int] | None) -> Tensor:

@@ -145,10 +145,8 @@ class SentenceEncoder:
         found: list[Tokens] = []
         for some in chunks(sentences, TEXTS_AT_ONCE):
             # Causal models disagree on whether their tokenizers put the first token there, so we do.
-            encoded = self._tokenizer(list(some), verbose=False, add_special_tokens=not self._left_to_right)[
-                "input_ids"
-            ]
-            found.extend(self._cut(sentence, ids) for sentence, ids in zip(some, encoded, strict=True))
+            encoded = self._tokenizer(list(some), verbose=False, add_special_tokens=not self._left_to_right)
+            found.extend(self._cut(sentence, ids) for sentence, ids in zip(some, encoded["input_ids"], strict=True))
         return found
 
     def _cut(self, sentence: str, ids: Sequence[int]) -> Tokens:

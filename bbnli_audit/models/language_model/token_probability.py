@@ -26,9 +26,8 @@ LABELS = ("likelier", "not_likelier")
 SCHEME = "token-probability 1"
 
 # Heads for pre-training that hold one for masked words. Those of Electra and Funnel do not.
-_WITH_MASKED_HEAD = frozenset(
-    f"{family}ForPreTraining" for family in ("Albert", "Bert", "BigBird", "Ernie", "FNet", "MegatronBert", "MobileBert")
-)
+_FAMILIES = ("Albert", "Bert", "BigBird", "Ernie", "FNet", "MegatronBert", "MobileBert")
+_WITH_MASKED_HEAD = frozenset(f"{family}ForPreTraining" for family in _FAMILIES)
 # Rounding changes a score by a few millionths. Two scores nearer to each other than this are computed again alone.
 NEAR_TIE = 1e-4
 # Larger batches hold more sentences of one length.
@@ -65,8 +64,6 @@ class _Query(NamedTuple):
 
 
 class TokenProbabilityPredictor(LocalPredictor):
-    """A language model, loaded once."""
-
     def __init__(self, folder: Path, info: ModelInfo, device: str = "auto", share: Share = WHOLE_MACHINE) -> None:
         self.info = info
         self._is_causal = info.kind == CAUSAL
@@ -91,10 +88,9 @@ class TokenProbabilityPredictor(LocalPredictor):
 
     def forward(self, batch: Batch) -> Predictions:
         differences = self._differences(list(dict.fromkeys(query.pair for query in batch.inputs)))
-        shares = [
-            _softmax(-differences[pair] if is_mirrored else differences[pair]) for pair, is_mirrored in batch.inputs
-        ]
-        return Predictions.of([(*two, 0.0) for two in shares], [query.pair.is_truncated for query in batch.inputs])
+        signed = (-differences[pair] if is_mirrored else differences[pair] for pair, is_mirrored in batch.inputs)
+        rows = [(*_softmax(difference), 0.0) for difference in signed]
+        return Predictions.of(rows, [query.pair.is_truncated for query in batch.inputs])
 
     def _differences(self, pairs: Sequence[SentencePair]) -> dict[SentencePair, float]:
         """Return, for each pair, the score of its first sentence minus that of its second."""
@@ -102,10 +98,9 @@ class TokenProbabilityPredictor(LocalPredictor):
         differences = {pair: _difference(pair) for pair in pairs}
         n_bad = sum(not isfinite(difference) for difference in differences.values())
         if n_bad:
-            raise ModelError(
-                f"{self.info.name} gave log-probabilities that are not finite (NaN or infinity) for {n_bad} of "
-                f"{len(pairs)} pairs of sentences, so neither is likelier.\n{NOT_FINITE}"
-            )
+            fault = f"not finite (NaN or infinity) for {n_bad} of {len(pairs)} pairs of sentences"
+            told = f"{self.info.name} gave log-probabilities that are {fault}, so neither is likelier"
+            raise ModelError(f"{told}.\n{NOT_FINITE}")
         for pair, difference in differences.items():
             if abs(difference) < NEAR_TIE and pair.shared[0]:
                 alone = pair.anew()

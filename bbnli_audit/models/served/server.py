@@ -15,19 +15,11 @@ from typing import Any
 from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.batches import predict_all, run_in_threads
+from bbnli_audit.models.batches import InBatches, run_in_threads
 from bbnli_audit.models.language_model import answers
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
-from bbnli_audit.models.served.server_client import (
-    SERVED,
-    OpenAI,
-    Requests,
-    ServerClient,
-    UnusableAnswer,
-    read_base_url,
-    read_object,
-)
+from bbnli_audit.models.served.server_client import SERVED, BadAnswer, OpenAI, Requests, ServerClient, read_base_url
 
 # The most that the interfaces of OpenAI and vLLM allow.
 _N_ALTERNATIVES = 20
@@ -53,31 +45,21 @@ def find_server(name: str, settings: ModelSettings, requests: Requests = Request
     server = ServerClient(name, settings, requests)
     # The first token is not parsed, and one token is enough.
     how = ["first-token"] if settings.is_first_token else [requests.max_tokens, answers.PARSER]
-    parts = [
-        answers.GENERATIVE,
-        server.address.url,
-        server.model,
-        server.describe(),
-        settings.prompt_or_default.template,
-        *how,
-    ]
+    prompt = settings.prompt_or_default.template
+    parts = [answers.GENERATIVE, server.address.url, server.model, server.describe(), prompt, *how]
     fingerprint = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     info = ModelInfo(name, fingerprint, answers.GENERATIVE, "server", "unknown", answers.ANSWER_LABELS)
     return ModelSource(info, lambda: ServerPredictor(server, info), is_content=True)
 
 
-class ServerPredictor:
+class ServerPredictor(InBatches):
     """A model that is asked over the network, several texts at a time."""
 
     def __init__(self, server: ServerClient, info: ModelInfo) -> None:
         self.info = info
         self._server = server
 
-    def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        return predict_all(self, texts)
-
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        """Make a batch of every text."""
         return [Batch((row,), (text,), cost=1) for row, text in enumerate(texts)]
 
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
@@ -106,24 +88,18 @@ class NoLogProbabilities(Exception):
     """A usable answer, but without the probabilities that were asked for."""
 
 
-# The name that the server gave the model, and what was asked for. No message quotes an answer: it may hold a text.
+def read_words(found: Mapping[str, Any]) -> str:
+    return _content(found) or ""
 
 
-def read_words(text: str) -> tuple[str | None, str]:
-    found = read_object(text)
-    return _served(found), _content(found) or ""
-
-
-def read_first_token(text: str) -> tuple[str | None, tuple[float, float]]:
+def read_first_token(found: Mapping[str, Any]) -> tuple[float, float]:
     """Sum the probabilities of yes and of no in any spelling, among those that the server tells.
 
     An answer without a first token (a refusal) is neither yes nor no.
     """
-    found = read_object(text)
-    served, content = _served(found), _content(found)
-    told = found["choices"][0].get("logprobs")
+    content, told = _content(found), found["choices"][0].get("logprobs")
     if not content and not told:
-        return served, (0.0, 0.0)
+        return 0.0, 0.0
     if not isinstance(told, dict):
         raise NoLogProbabilities
     masses = {"yes": 0.0, "no": 0.0}
@@ -133,8 +109,8 @@ def read_first_token(text: str) -> tuple[str | None, tuple[float, float]]:
             if word in masses:
                 masses[word] += exp(min(0.0, log_probability))
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise UnusableAnswer("it sent log-probabilities in an unknown form") from None
-    return served, (masses["yes"], masses["no"])
+        raise BadAnswer("it sent log-probabilities in an unknown form") from None
+    return masses["yes"], masses["no"]
 
 
 def _alternatives(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -150,19 +126,15 @@ def _alternatives(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _content(found: Mapping[str, Any]) -> str | None:
+    """Return what the model wrote. No message quotes it: it may hold a text."""
     try:
         message = found["choices"][0]["message"]
         content = None if "refusal" in message and "content" not in message else message["content"]
     except (KeyError, IndexError, TypeError):
-        raise UnusableAnswer("it sent JSON without choices[0].message.content") from None
+        raise BadAnswer("it sent JSON without choices[0].message.content") from None
     if content is not None and not isinstance(content, str):
-        raise UnusableAnswer("it sent an answer that is not a text")
+        raise BadAnswer("it sent an answer that is not a text")
     return content
-
-
-def _served(found: Mapping[str, Any]) -> str | None:
-    served = found.get("model")
-    return served if isinstance(served, str) and served else None
 
 
 def _check(name: str, settings: ModelSettings) -> None:

@@ -37,9 +37,10 @@ _FILTERED = ("content_filter", "content_policy_violation")
 _STABLE = ("id", "root", "parent", "owned_by", "max_model_len", "meta")
 
 T = TypeVar("T")
+Read: TypeAlias = Callable[[Mapping[str, Any]], T]  # what is asked for, in the object that the server sent
 
 
-class UnusableAnswer(Exception):
+class BadAnswer(Exception):
     """An answer that makes no sense. The message says why, without quoting it."""
 
 
@@ -117,14 +118,14 @@ class ServerClient:
     def describe(self) -> Mapping[str, Any]:
         """Ask what the server has under this name; empty when it does not say."""
 
-        def read(text: str) -> Mapping[str, Any]:
-            entries = read_object(text).get("data")
+        def read(found: Mapping[str, Any]) -> Mapping[str, Any]:
+            entries = found.get("data")
             if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
                 return {}
             # A server of one model takes any name for it.
             ours = next((entry for entry in entries if entry.get("id") == self.model), None)
-            found = entries[0] if ours is None and len(entries) == 1 else ours or {}
-            return {key: found[key] for key in _STABLE if key in found}
+            entry = entries[0] if ours is None and len(entries) == 1 else ours or {}
+            return {key: entry[key] for key in _STABLE if key in entry}
 
         def send() -> str:
             from openai import APIStatusError
@@ -140,43 +141,32 @@ class ServerClient:
             self._described = self._try(send, read, threading.Event())
         return self._described
 
-    def ask(
-        self,
-        client: OpenAI,
-        text: TextPair,
-        stop: threading.Event,
-        read: Callable[[str], tuple[str | None, T]],
-        **how: Any,
-    ) -> T:
-        """Ask, as often as it takes, and return what `read` finds besides the name that the server gave the model.
-
-        Threads may call this at the same time.
-        """
+    def ask(self, client: OpenAI, text: TextPair, stop: threading.Event, read: Read[T], **how: Any) -> T:
+        """Ask, as often as it takes, and return what `read` finds. Threads may call this at the same time."""
 
         def send() -> str:
             from openai import APIStatusError
 
             create = client.chat.completions.with_raw_response.create
+            chat: Any = [{"role": "user", "content": self._prompt.render(text)}]
             try:
-                question = self._prompt.render(text)
-                return create(
-                    model=self.model, messages=[{"role": "user", "content": question}], temperature=0, **how
-                ).text
+                return create(model=self.model, messages=chat, temperature=0, **how).text
             except APIStatusError as exc:
                 if exc.code in _FILTERED:
                     return '{"choices": [{"message": {"content": null}}]}'
                 raise
 
-        served, found = self._try(send, read, stop)
+        served, found = self._try(send, lambda answer: (answer.get("model"), read(answer)), stop)
         if self._was_away:
             self._check_same()
+        if not served or not isinstance(served, str):
+            return found
         with self._lock:
             first = self._served = self._served or served
-        if served is not None and first is not None and served != first:
-            raise ModelError(
-                f"{self.where} answered as {first[:80]!r}, then as {served[:80]!r}. These are two models.\n"
-                "Name one of them exactly, and start a new prediction store (--bbnli-store)."
-            )
+        if served != first:
+            fault = f"answered as {first[:80]!r}, then as {served[:80]!r}. These are two models"
+            advice = "Name one of them exactly, and start a new prediction store (--bbnli-store)."
+            raise ModelError(f"{self.where} {fault}.\n{advice}")
         return found
 
     def _check_same(self) -> None:
@@ -185,17 +175,16 @@ class ServerClient:
             before = self._described
             if before is not None and self._was_away and self.describe() != before:
                 self._described = before  # for the other threads
-                raise ModelError(
-                    f"{self.where} was away and came back with another model, or other settings: what it says of "
-                    "itself has changed.\nThe same command starts over with what runs there now."
-                )
+                fault = "came back with another model, or other settings: what it says of itself has changed"
+                advice = "The same command starts over with what runs there now."
+                raise ModelError(f"{self.where} was away and {fault}.\n{advice}")
             self._was_away = False
 
     @property
     def where(self) -> str:
         return f"{self.name}: the server at {self.address.url}"
 
-    def _try(self, send: Callable[[], str], read: Callable[[str], T], stop: threading.Event) -> T:
+    def _try(self, send: Callable[[], str], read: Read[T], stop: threading.Event) -> T:
         from openai import APIConnectionError, APIStatusError, APITimeoutError
 
         n_try = 0
@@ -204,13 +193,13 @@ class ServerClient:
             asked_wait: float | None = None
             refused: ModelError | None = None
             try:
-                return read(send())
+                return read(_read_object(send()))
             except APITimeoutError:
                 problem = f"it did not answer within {self.requests.timeout:g} s"
             except APIConnectionError:
                 self._was_away = True
                 problem = "the connection failed or was cut"
-            except UnusableAnswer as exc:
+            except BadAnswer as exc:
                 problem = str(exc)
             except APIStatusError as exc:
                 problem = f"status {exc.status_code}{_told(exc)}"
@@ -256,13 +245,13 @@ class ServerClient:
         return ModelError(f"{self.where} {problem} (status {status}{_told(exc)}).\n{advice}")
 
 
-def read_object(text: str) -> dict[str, Any]:
+def _read_object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError:
-        raise UnusableAnswer("it sent something that is not JSON") from None
+        raise BadAnswer("it sent something that is not JSON") from None
     if not isinstance(found, dict):
-        raise UnusableAnswer("it sent JSON that is not an object")
+        raise BadAnswer("it sent JSON that is not an object")
     return found
 
 

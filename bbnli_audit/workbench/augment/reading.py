@@ -29,8 +29,6 @@ class Batch:
 
 
 class TextColumns(NamedTuple):
-    """The names of the two columns that hold texts."""
-
     premise: str = "premise"
     hypothesis: str = "hypothesis"
 

@@ -16,6 +16,8 @@ from bbnli_audit.workbench.augment.swap import Found, Left, Swapper
 from bbnli_audit.workbench.augment.words import TERM, TERM_RULE, any_of, compile_words, lower, plural
 from bbnli_audit.workbench.augment.writing import open_writer
 
+Progress = Callable[[int, float], object]  # told how many rows were read, and which share of the file
+
 
 class Example(NamedTuple):
     before: Texts
@@ -64,12 +66,7 @@ class Augmenter:
     has_originals: bool = True
 
     def run(
-        self,
-        path: Path,
-        out: Path,
-        texts: TextColumns,
-        n_examples: int = 0,
-        progress: Callable[[int, float], object] = lambda _n, _share: None,
+        self, path: Path, out: Path, texts: TextColumns, n_examples: int = 0, progress: Progress = lambda *_: None
     ) -> tuple[Tally, list[Example]]:
         """Write `out` from `path`. It stays as it was until everything is written."""
         check_paths(path, out)

@@ -57,9 +57,7 @@ _RULES = re.compile(
 _RULES_UPPER = re.compile(_RULES.pattern, re.VERBOSE | re.IGNORECASE)
 _PRECEDED = {rule: re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE) for rule, words in _BEFORE.items()}
 # After a preposition, a word in *-ing* has an owner: *because of her leaving*.
-_OWNED = re.compile(
-    r"\b(?:of|(?<!next )to|in|by|for|about|from|on|at|after|before|despite|without|since|than)\s+$", re.IGNORECASE
-)
+_OWNED = re.compile(r"(?i)\b(?:of|(?<!next )to|in|by|for|about|from|on|at|after|before|despite|without|since|than)\s+$")
 _LONGEST_BEFORE = 16
 
 

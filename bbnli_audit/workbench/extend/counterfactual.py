@@ -15,41 +15,18 @@ _VERDICTS = (VALID, "invalid", "incoherent", "")
 _OPPOSITE = {PRO: ANTI, ANTI: PRO}
 _COUNTED = ("valid_samples", "pairs", "samples", "same_pair", "no_group", "contradicting")
 
-Events = dict[str, Counter[str]]  # by name and subtopic path
 
-
-def make_pairs(found: Sequence[Found], reviewed: Sequence[Reviewed]) -> tuple[list[NewPair], Counts]:
-    """Return each pair once, and counts of what became of the valid samples.
+def make_pairs(
+    found: Sequence[Found], reviewed: Sequence[Reviewed], kept: Sequence[NewPair] | None = None
+) -> tuple[list[NewPair], Counts]:
+    """Return each pair once, and counts of what became of the valid samples; of the pairs, `kept` are counted if given.
 
     If both a sample and its counterfactual were found, they are one pair. The pair is dropped if people put both on the
     same side, found only one of them valid, or did not agree on one: then it is not certain what the pair says.
     """
-    pairs, events = _match(found, reviewed)
-    return pairs, _count(events, pairs)
-
-
-def count_pairs(found: Sequence[Found], reviewed: Sequence[Reviewed], pairs: Sequence[NewPair]) -> Counts:
-    """Count what became of the valid samples, given the pairs that are in the table now."""
-    return _count(_match(found, reviewed)[1], pairs)
-
-
-def count_reviewed(reviewed: Sequence[Reviewed]) -> Counts:
-    return count_by_subtopic({VALID: Counter(path_of(row) for row in reviewed if row.verdict == VALID)})
-
-
-def find_fault(row: Reviewed) -> str | None:
-    """Say what is wrong with a row, which people may have edited."""
-    if row.verdict not in _VERDICTS:
-        return f"verdict is {row.verdict!r:.20}; expected {', '.join(_VERDICTS[:3])}, or nothing if undecided."
-    if row.stance not in (_OPPOSITE if row.verdict == VALID else ("",)):
-        return f"stance is {row.stance!r:.20}; expected pro or anti if valid, otherwise nothing."
-    return None
-
-
-def _match(found: Sequence[Found], reviewed: Sequence[Reviewed]) -> tuple[list[NewPair], Events]:
     said = {(path_of(row), row.hypothesis): row.stance if row.verdict == VALID else row.verdict for row in reviewed}
     pairs: dict[tuple[str, str, str, str], tuple[Found, set[str]]] = {}  # the first row, and who found the pair
-    events: Events = {name: Counter() for name in _COUNTED}
+    events: dict[str, Counter[str]] = {name: Counter() for name in _COUNTED}  # by name and subtopic path
     for row in found:
         path = path_of(row)
         stance = said.get((path, row.hypothesis), "")
@@ -66,17 +43,22 @@ def _match(found: Sequence[Found], reviewed: Sequence[Reviewed]) -> tuple[list[N
             key = (path, row.premise, *sides)
             events["same_pair"][path] += key in pairs
             pairs.setdefault(key, (row, set()))[1].update(row.found_by)
-    return [_pair(row, pro, anti, found_by) for (_, _, pro, anti), (row, found_by) in pairs.items()], events
+    made = [_pair(row, pro, anti, found_by) for (_, _, pro, anti), (row, found_by) in pairs.items()]
+    for pair in made if kept is None else kept:
+        events["pairs"][path_of(pair)] += 1
+        events["samples"][path_of(pair)] += 2
+    return made, count_by_subtopic(events)
+
+
+def find_fault(row: Reviewed) -> str | None:
+    if row.verdict not in _VERDICTS:
+        return f"verdict is {row.verdict!r:.20}; expected {', '.join(_VERDICTS[:3])}, or nothing if undecided."
+    if row.stance not in (_OPPOSITE if row.verdict == VALID else ("",)):
+        return f"stance is {row.stance!r:.20}; expected pro or anti if valid, otherwise nothing."
+    return None
 
 
 def _pair(row: Found, pro: str, anti: str, found_by: Iterable[str]) -> NewPair:
     name = Pair(row.cluster, TextPair(row.premise, pro), TextPair(row.premise, anti)).id
     source = (row.domain, row.subtopic, name, row.cluster, row.premise)
     return NewPair(*source, pro, anti, row.strategy, row.word, ";".join(sorted(found_by)))
-
-
-def _count(events: Events, pairs: Iterable[NewPair]) -> Counts:
-    for pair in pairs:
-        events["pairs"][path_of(pair)] += 1
-        events["samples"][path_of(pair)] += 2
-    return count_by_subtopic(events)

@@ -44,6 +44,5 @@ def _expand(file: TemplateFile, templates: Sequence[MaskedTemplate], n_premises:
 
 
 def count(samples: Sequence[Sample]) -> Counts:
-    """Count masked samples, and the distinct masked hypotheses among them."""
     of_hypotheses = Counter(path for path, _ in {(path_of(sample), sample.masked) for sample in samples})
     return count_by_subtopic({"masked_samples": Counter(map(path_of, samples)), "masked_hypotheses": of_hypotheses})

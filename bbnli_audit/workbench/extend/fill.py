@@ -8,19 +8,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.files import hash_file
+from bbnli_audit.models.batches import chunks
 from bbnli_audit.models.checkpoint import check_contents, hash_contents
 from bbnli_audit.models.inference.progress import Progress, tell_time
+from bbnli_audit.models.language_model.scoring import LanguageModel
 from bbnli_audit.models.language_model.token_probability import MASKED, lm_kind
 from bbnli_audit.workbench.extend.mask import MASK
 from bbnli_audit.workbench.extend.table import Sample, Word, path_of
 from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, telling
-
-if TYPE_CHECKING:
-    from bbnli_audit.models.language_model.scoring import LanguageModel
 
 SCHEME = "fill 1"
 _SPARE = 20  # words requested beyond those wanted, since some are names of groups
@@ -35,6 +34,8 @@ _PLURALS = {"men": "man", "women": "woman", "people": "person", "children": "chi
 
 Groups = Mapping[tuple[str, str], tuple[str, str]]  # by domain and subtopic
 Proposed = Sequence[tuple[str, float]]  # words and their probabilities, most likely first
+# Takes texts with a mask and a number of words, and yields the index of each text with its words.
+Propose = Callable[[Sequence[str], int], Iterator[tuple[int, Proposed]]]
 
 
 class MaskedModel(NamedTuple):
@@ -56,16 +57,10 @@ def find_masked_model(name: str) -> MaskedModel:
     return MaskedModel(folder.resolve().name, folder, hash_contents(f"{SCHEME}\n", folder, hash_file))
 
 
-def fill(
-    samples: Iterable[Sample],
-    groups: Groups,
-    top: int,
-    propose: Callable[[Sequence[str], int], Iterator[tuple[int, Proposed]]],
-) -> list[Word]:
+def fill(samples: Iterable[Sample], groups: Groups, top: int, propose: Propose) -> list[Word]:
     """Return the `top` words for each distinct masked hypothesis of each subtopic.
 
-    The names of a subtopic's groups never fill a mask. `propose` takes texts with a mask and a number of words; it
-    yields the index of each text with its words.
+    The names of a subtopic's groups never fill a mask.
     """
     hypotheses = list(dict.fromkeys((sample.domain, sample.subtopic, sample.masked) for sample in samples))
     texts = list(dict.fromkeys(masked for _, _, masked in hypotheses))
@@ -128,8 +123,6 @@ class Filler:
 
     def propose(self, texts: Sequence[str], n_words: int) -> Iterator[tuple[int, Proposed]]:
         """Yield the most likely words of each text, saving each result at once."""
-        from bbnli_audit.models.language_model.scoring import LanguageModel
-
         known: dict[str, Proposed] = dict(filter(None, map(_read_entry, self.journal.read())))
         missing = [at for at, text in enumerate(texts) if text not in known]
         yield from ((at, known[text]) for at, text in enumerate(texts) if text in known)
@@ -146,8 +139,7 @@ class Filler:
         self.say(f"{len(missing):,} masked hypotheses: about {tell_time(seconds)}.")
         self.progress.begin(len(missing), sum(len(texts[at]) for at in missing))
         try:
-            for start in range(0, len(missing), _AT_ONCE):
-                some = missing[start : start + _AT_ONCE]
+            for some in chunks(missing, _AT_ONCE):
                 for place, found in self._predict(model, [texts[at] for at in some], words, n_words):
                     at = some[place]
                     self.journal.add([texts[at], found])
@@ -157,12 +149,11 @@ class Filler:
             self.progress.end()
 
     def _predict(
-        self, model: "LanguageModel", texts: Sequence[str], words: Mapping[str, int], n_words: int
+        self, model: LanguageModel, texts: Sequence[str], words: Mapping[str, int], n_words: int
     ) -> Iterator[tuple[int, Proposed]]:
         import numpy as np
 
-        mask = model.tokenizer.mask_token
-        encoded = model.encoder.encode([text.replace(MASK, mask) for text in texts])
+        encoded = model.encoder.encode([text.replace(MASK, model.tokenizer.mask_token) for text in texts])
         if any(tokens.is_truncated for tokens in encoded):
             raise ModelError(f"{self.model.name}: a hypothesis is too long for the model. Shorten the template.")
         names = list(words)
@@ -217,7 +208,6 @@ def _read_entry(entry: Any) -> tuple[str, Proposed] | None:
 
 
 def find_fault(row: Sample, groups: Groups) -> str | None:
-    """Say what is wrong with a row, which people may have edited."""
     if (row.domain, row.subtopic) not in groups:
         return f"the suite has no subtopic {path_of(row)}. Fix that line, or repeat `expand`."
     if row.masked.count(MASK) != 1 or row.counterpart.count(MASK) != 1:

@@ -2,12 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from bbnli_audit.core.values import TextPair
+from bbnli_audit.core.values import Label, TextPair
 from bbnli_audit.workbench.extend.mask import MASK
-from bbnli_audit.workbench.extend.models import LABEL_NAMES, NEUTRAL, NliModel
+from bbnli_audit.workbench.extend.models import LABEL_NAMES, NliModel
 from bbnli_audit.workbench.extend.table import Found, Item, Sample, Word, path_of
 from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, item_id
 
@@ -29,7 +29,6 @@ def put_in(masked: str, word: str) -> str:
 
 
 def find_fault(row: Found) -> str | None:
-    """Say what is wrong with a row, which people may have edited."""
     try:
         labels = json.loads(row.labels)
     except ValueError:
@@ -56,18 +55,14 @@ def make_candidates(samples: Sequence[Sample], words: Sequence[Word]) -> list[Ca
 def keep_found(candidates: Sequence[Candidate], models: Sequence[NliModel]) -> list[Found]:
     texts = [candidate.text for candidate in candidates]
     labels = {model.name: model.labels(texts) for model in models}
-    return [
-        _found(candidate, {name: LABEL_NAMES[row[at]] for name, row in labels.items()})
-        for at, candidate in enumerate(candidates)
-        if any(row[at] != NEUTRAL for row in labels.values())
-    ]
-
-
-def _found(candidate: Candidate, labels: Mapping[str, str]) -> Found:
-    sample, word = candidate
-    texts = (*candidate.text, put_in(sample.counterpart, word))
-    source = (sample.domain, sample.subtopic, sample.sample, sample.cluster, sample.strategy)
-    return Found(*source, *texts, sample.masked, word, json.dumps(labels))
+    found = []
+    for at, (sample, word) in enumerate(candidates):
+        given = {name: LABEL_NAMES[row[at]] for name, row in labels.items()}
+        if set(given.values()) - {Label.NEUTRAL.value}:
+            source = (sample.domain, sample.subtopic, sample.sample, sample.cluster, sample.strategy)
+            sentences = (*texts[at], put_in(sample.counterpart, word))
+            found.append(Found(*source, *sentences, sample.masked, word, json.dumps(given)))
+    return found
 
 
 def make_items(found: Sequence[Found]) -> list[Item]:
@@ -84,7 +79,6 @@ def make_items(found: Sequence[Found]) -> list[Item]:
 def count(
     candidates: Sequence[Candidate], found: Sequence[Found], items: Sequence[Item], models: Sequence[NliModel]
 ) -> Counts:
-    """Count the candidates, what was kept, and what each model found."""
     counted = {
         "candidates": Counter(path_of(candidate.sample) for candidate in candidates),
         "kept_samples": Counter(map(path_of, found)),

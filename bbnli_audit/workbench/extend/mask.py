@@ -124,7 +124,6 @@ def names_group(template: str) -> bool:
 
 
 def count(rows: Sequence[MaskedTemplate], files: Sequence[TemplateFile]) -> Counts:
-    """Count hypothesis templates and masked templates, the latter also by strategy."""
     of_subtopic = Counter(map(path_of, rows))
     of_strategy = Counter((path_of(row), row.strategy) for row in rows)
     return {

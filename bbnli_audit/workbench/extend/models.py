@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LABEL_NAMES = tuple(label.value for label in Label)
-NEUTRAL = LABEL_NAMES.index(Label.NEUTRAL.value)
 _N_TIMED = 128
 
 
@@ -51,9 +50,8 @@ class NliModel:
         letters = [label.letter for label in Label]
         texts = [text for pair in pairs for text in (pair.pro, pair.anti)]
         labels = self.labels(texts) if texts else ()
-        return CellCounts(
-            Counter(letters[pro] + letters[anti] for pro, anti in zip(labels[::2], labels[1::2], strict=True))
-        )
+        sides = zip(labels[::2], labels[1::2], strict=True)
+        return CellCounts(Counter(letters[pro] + letters[anti] for pro, anti in sides))
 
     def check_skill(self, controls: Sequence[Control]) -> float | None:
         """Prove the model and return its accuracy on the controls; refuse one that is no better than a constant."""
@@ -98,11 +96,8 @@ def _open_model(given: str, is_held_out: bool, options: ModelOptions, progress: 
 
 
 @contextmanager
-def opened(
-    deciding: Sequence[str], held_out: Sequence[str], options: ModelOptions, progress: Progress | None = None
-) -> Iterator[list[NliModel]]:
-    """Open models, and close their stores at the end."""
-    models = open_models(deciding, held_out, options, progress)
+def closing(models: list[NliModel]) -> Iterator[list[NliModel]]:
+    """Close the stores of models at the end."""
     try:
         yield models
     finally:

@@ -218,9 +218,7 @@ def make_lines(counts: Mapping[str, Counts]) -> list[Line]:
     paths = sorted({path for found in counts.values() for path in found})
     rows = {path: tuple(counts[step].get(path, {}).get(name, 0) for step, name, _ in COLUMNS) for path in paths}
     domains = dict.fromkeys(path.partition("/")[0] for path in paths)
-    sums = (
-        (domain, _sum(values for path, values in rows.items() if path.startswith(f"{domain}/"))) for domain in domains
-    )
+    sums = [(domain, _sum(row for path, row in rows.items() if path.startswith(f"{domain}/"))) for domain in domains]
     return [*rows.items(), *sums, ("all", _sum(rows.values()))]
 
 

@@ -1,5 +1,6 @@
 """The steps of the workbench on a workspace: what each reads, what decides its result, and what it writes."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -9,9 +10,9 @@ from bbnli_audit.models.inference.progress import Progress, tell_time
 from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
 from bbnli_audit.suites.template_file import TemplateFile
 from bbnli_audit.workbench.extend import counterfactual, expand, fill, filter, mask, release, table  # noqa: A004 - the step's name
-from bbnli_audit.workbench.extend.models import estimate_seconds, full_name, opened
-from bbnli_audit.workbench.extend.table import Found, Item, MaskedTemplate, NewPair, Reviewed, Sample, Word
-from bbnli_audit.workbench.workspace import Counts, Made, Manifest, Workspace, hash_json
+from bbnli_audit.workbench.extend.models import closing, estimate_seconds, full_name, open_models
+from bbnli_audit.workbench.extend.table import Found, Item, MaskedTemplate, NewPair, Reviewed, Sample, Word, path_of
+from bbnli_audit.workbench.workspace import Counts, Made, Manifest, Workspace, count_by_subtopic, hash_json
 
 Done = tuple[Manifest, bool]  # the manifest, and whether the step was done now
 Say = Callable[[str], object]
@@ -54,8 +55,7 @@ def do_expand(workspace: Workspace, n_premises: int | None) -> Done:
         table.write_table(workspace.path("expanded.csv"), Sample, samples)
         return Made(expand.count(samples))
 
-    settings = {"premises": n_premises, "suite_sha256": suite.sha256}
-    return workspace.run("expand", settings, make)
+    return workspace.run("expand", {"premises": n_premises, "suite_sha256": suite.sha256}, make)
 
 
 def do_fill(workspace: Workspace, model: str, top: int, device: str, progress: Progress, say: Say) -> Done:
@@ -66,8 +66,7 @@ def do_fill(workspace: Workspace, model: str, top: int, device: str, progress: P
     def make() -> Made:
         samples = table.read_table(workspace.path("expanded.csv"), Sample, lambda row: fill.find_fault(row, groups))
         journal = fill.Journal(workspace.path(JOURNAL), settings)
-        filler = fill.Filler(found, journal, device, progress, say)
-        words = fill.fill(samples, groups, top, filler.propose)
+        words = fill.fill(samples, groups, top, fill.Filler(found, journal, device, progress, say).propose)
         table.write_table(workspace.path("filled.csv"), Word, words)
         journal.remove()
         return Made(fill.count(samples, words))
@@ -85,7 +84,7 @@ def do_filter(
 ) -> Done:
     suite = open_source(workspace)
     controls = [control for subtopic in suite.subtopics() for control in suite.items(subtopic).controls]
-    with opened(deciding, held_out, options, progress) as models:
+    with closing(open_models(deciding, held_out, options, progress)) as models:
         chosen = [model for model in models if not model.is_held_out]
 
         def make() -> Made:
@@ -136,7 +135,8 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
         for step, each in manifests.items()
     }
     workspace = Workspace(workspace.folder, is_again=workspace.is_again or not release.is_whole(folder))
-    with opened(notes["given"]["models"], notes["given"]["held_out"], options, progress) as models:
+    given = notes["given"]
+    with closing(open_models(given["models"], given["held_out"], options, progress)) as models:
         for model in models:
             if manifests["filter"].settings["fingerprints"].get(model.name) != model.fingerprint:
                 raise WorkbenchError(f"{model.given}: the model has changed since `filter` used it. Repeat `filter`.")
@@ -147,20 +147,16 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
             rows = table.read_table(workspace.path("pairs.csv"), NewPair)
             before = [pair for found in items.values() for pair in found.usable]
             after = [release.as_pair(row) for row in rows]
-            skills = notes["control_accuracy"]
-            transfers = [
-                release.Transfer(
-                    one.name, one.is_held_out, skills[one.name], one.count_cells(before), one.count_cells(after)
-                )
-                for one in models
-            ]
+            transfers = []
+            for one in models:
+                skill, cells = notes["control_accuracy"][one.name], [one.count_cells(each) for each in (before, after)]
+                transfers.append(release.Transfer(one.name, one.is_held_out, skill, *cells))
             controls = {subtopic: found.controls for subtopic, found in items.items()}
             written = release.Release(version, file_format, rows, controls, manifests, counts, transfers)
             release.write_release(folder, written)
             return Made(counts["counterfactual"])
 
-        settings = {"version": version, "format": file_format}
-        return workspace.run("release", settings, make, inputs)
+        return workspace.run("release", {"version": version, "format": file_format}, make, inputs)
 
 
 def recount(workspace: Workspace, files: Sequence[TemplateFile]) -> Mapping[str, Counts]:
@@ -176,8 +172,8 @@ def recount(workspace: Workspace, files: Sequence[TemplateFile]) -> Mapping[str,
         "expand": expand.count(samples),
         "fill": fill.count(samples, words),
         "filter": filter.count((), found, items, ()),
-        "agree": counterfactual.count_reviewed(reviewed),
-        "counterfactual": counterfactual.count_pairs(found, reviewed, pairs),
+        "agree": count_by_subtopic({"valid": Counter(path_of(row) for row in reviewed if row.verdict == "valid")}),
+        "counterfactual": counterfactual.make_pairs(found, reviewed, kept=pairs)[1],
     }
 
 

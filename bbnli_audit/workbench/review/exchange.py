@@ -86,7 +86,13 @@ def take_into(judgements: Judgements, path: Path, given: Iterable[Given], known:
 
 def write_tasks(path: Path, to_judge: Iterable[items.ReviewItem], states: States) -> int:
     """Write a task for each item with what annotators say about it, and return the number of annotations."""
-    tasks = [_task(item, states) for item in to_judge]
+    annotations: dict[str, list[dict[str, Any]]] = {}
+    for annotator, name, state in said(states):
+        annotations.setdefault(name, []).append(_annotation(name, annotator, state))
+    tasks: list[dict[str, Any]] = []
+    for item in to_judge:
+        data = {"item": item.id} | {name: getattr(item, name) for name in items.COLUMNS[1:]}
+        tasks.append({"data": data} | ({"annotations": annotations[item.id]} if item.id in annotations else {}))
     write_text(path, json.dumps(tasks, indent=1, ensure_ascii=False) + "\n")
     return sum(len(task.get("annotations", ())) for task in tasks)
 
@@ -110,16 +116,6 @@ def read_tasks(path: Path, names: Mapping[str, str]) -> list[Given]:
             raise WorkbenchError(f"{path}: {place}: {exc}. Nothing was imported.") from exc
         given.append(make_given(row, f"{path}: {place}"))
     return given
-
-
-def _task(item: items.ReviewItem, states: States) -> dict[str, Any]:
-    task: dict[str, Any] = {"data": {"item": item.id} | {name: getattr(item, name) for name in items.COLUMNS[1:]}}
-    annotations = [
-        _annotation(item.id, annotator, of_annotator[item.id])
-        for annotator, of_annotator in sorted(states.items())
-        if item.id in of_annotator and of_annotator[item.id].says_something
-    ]
-    return task | ({"annotations": annotations} if annotations else {})
 
 
 def _annotation(item: str, annotator: str, state: State) -> dict[str, Any]:

@@ -7,7 +7,6 @@ enough. Several processes may add to it at once. A file that is damaged or not o
 import secrets
 import sqlite3
 import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -16,18 +15,9 @@ from typing import NamedTuple, Self
 
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.files import read_database_header
+from bbnli_audit.models.inference.sqlite import DAMAGED, changing, connect, error_code
 from bbnli_audit.workbench.review.items import ReviewItem, items_hash
-from bbnli_audit.workbench.review.states import (
-    Action,
-    ReviewVerdict,
-    Row,
-    Stance,
-    State,
-    as_verdict,
-    clean_note,
-    fold,
-    now,
-)
+from bbnli_audit.workbench.review.states import Action, ReviewVerdict, Row, Stance, State, as_verdict, fold, now
 from bbnli_audit.workbench.workspace import telling
 
 # History of the format: 1 first version.
@@ -74,7 +64,7 @@ class Judgements:
         self._lock = threading.Lock()
         _check_header(path)
         with _telling(path):
-            self._connection = _connect(path, busy_seconds)
+            self._connection = connect(path, busy_seconds, _set_up, one_thread=False)
         self._inode = path.stat().st_ino
 
     def __enter__(self) -> Self:
@@ -168,14 +158,8 @@ class Judgements:
             # SQLite keeps writing to a file that was removed or replaced; nobody would ever find those rows.
             if not self.path.exists() or self.path.stat().st_ino != self._inode:
                 raise WorkbenchError(f"{self.path}: was removed or replaced while in use. Restore it, or start again.")
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with changing(connection):
                 yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
 
 
 @contextmanager
@@ -185,25 +169,10 @@ def _telling(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as exc:
         problem = (getattr(exc, "strerror", None) or str(exc)).rstrip(".")
-        if _code(exc) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        if error_code(exc) in DAMAGED:
             advice = f"Copy it, then try `sqlite3 {path.name} .recover`; or move it away and import an earlier export."
             raise WorkbenchError(f"{path}: is damaged ({problem}). Nothing was written to it. {advice}") from exc
         raise WorkbenchError(f"{path}: cannot be used: {problem}.") from exc
-
-
-def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
-    deadline = time.monotonic() + busy_seconds
-    while True:
-        connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
-        try:
-            _set_up(connection)
-        except sqlite3.Error as exc:
-            connection.close()
-            if _code(exc) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        else:
-            return connection
 
 
 def _set_up(connection: sqlite3.Connection) -> None:
@@ -217,23 +186,20 @@ def _set_up(connection: sqlite3.Connection) -> None:
             error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
             raise error
         return
-    connection.execute("BEGIN IMMEDIATE")
-    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:  # nobody else was faster
-        for statement in _SCHEMA:
-            connection.execute(statement)
-        connection.execute("INSERT INTO facts VALUES ('id', ?)", (secrets.token_hex(8),))
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.execute("COMMIT")
+    with changing(connection):
+        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:  # nobody else was faster
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.execute("INSERT INTO facts VALUES ('id', ?)", (secrets.token_hex(8),))
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def _insert(connection: sqlite3.Connection, row: Row, key: str = "") -> None:
-    note = None if row.note is None else clean_note(row.note)
-    values = (row.annotator, row.item, row.action, row.verdict, row.stance, note, row.undoes, row.time or now())
     connection.execute(
         f"INSERT INTO judgements (key, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "  # noqa: S608
         "ON CONFLICT (annotator, key) DO NOTHING",
-        (key or secrets.token_hex(8), *values),
+        (key or secrets.token_hex(8), *row.stored()),
     )
 
 
@@ -253,7 +219,3 @@ def _check_header(path: Path) -> None:
         raise WorkbenchError(f"{path}: is not a file of judgements, so nothing is written to it. Move it away.")
     if header is not None and header.version != FORMAT:
         raise WorkbenchError(f"{path}: has format {header.version}; this version of bbnli-audit uses {FORMAT}.")
-
-
-def _code(exc: Exception) -> int:
-    return getattr(exc, "sqlite_errorcode", 0) & 0xFF  # without the extension bits

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+Chosen = Mapping[str, Sequence[ReviewItem]]  # by annotator, in their order
+Say = Callable[[str], object]
 ADDRESSES = ".review-addresses.json"
 _HOST = "127.0.0.1"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -240,23 +242,15 @@ def check_packages() -> None:
 
 def choose_items(
     names: Iterable[str], items: Sequence[ReviewItem], judgements: Judgements, only_disagreements: bool
-) -> dict[str, list[ReviewItem]]:
-    """Return each annotator's items in their order: all, or those on which others disagree."""
-    judged = finished(judgements.states(), (item.id for item in items)) if only_disagreements else {}
-    return {
-        name: order_items(name, needs_opinion(items, judged, name) if only_disagreements else items) for name in names
-    }
+) -> Chosen:
+    """Return each annotator's items: all, or those on which others disagree."""
+    if not only_disagreements:
+        return {name: order_items(name, items) for name in names}
+    judged = finished(judgements.states(), (item.id for item in items))
+    return {name: order_items(name, needs_opinion(items, judged, name)) for name in names}
 
 
-def serve(
-    judgements: Judgements,
-    chosen: Mapping[str, Sequence[ReviewItem]],
-    breaks: Breaks,
-    *,
-    port: int,
-    opens_browser: bool,
-    say: Callable[[str], None],
-) -> None:
+def serve(judgements: Judgements, chosen: Chosen, breaks: Breaks, *, port: int, opens_browser: bool, say: Say) -> None:
     """Serve the pages until Ctrl-C. With port 0, the last port is used if it is free, otherwise any.
 
     A browser opens only if there is one annotator. `say` takes lines for the terminal.
@@ -352,9 +346,7 @@ def _read_addresses(work: Path) -> dict[str, tuple[str, int]]:
     """Read each annotator's token and last port. What cannot be read, or is not ours, is replaced."""
     try:
         found: Any = json.loads((work / ADDRESSES).read_text(encoding="utf-8"))
-        return {
-            name: (token, int(port)) for name, (token, port) in found.items() if _TOKEN.fullmatch(token) is not None
-        }
+        return {name: (token, int(port)) for name, (token, port) in found.items() if _TOKEN.fullmatch(token)}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 

@@ -51,6 +51,11 @@ class Row:
     time: str = ""
     id: int = 0
 
+    def stored(self) -> tuple[str | int | None, ...]:
+        """Return what is stored of a new row, in the order of its fields."""
+        note = None if self.note is None else clean_note(self.note)
+        return self.annotator, self.item, self.action, self.verdict, self.stance, note, self.undoes, self.time or now()
+
 
 @dataclass(frozen=True, slots=True)
 class State:
