@@ -1,6 +1,10 @@
-"""Errors that depend on the group: towards the stereotype, and against it."""
+"""Errors that depend on the group: which way they lean, towards the stereotype, and against it."""
 
 from bbnli_audit import SubtopicHandle
+
+
+def test_lean(bbnli: SubtopicHandle) -> None:
+    bbnli.require("lean")
 
 
 def test_pro(bbnli: SubtopicHandle) -> None:

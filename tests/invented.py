@@ -73,3 +73,57 @@ def write_large_suite(folder: Path, n_premises: int = 40) -> Path:
 
 def limits(text: str = LIMITS) -> Thresholds:
     return parse_thresholds(text, "thresholds.yaml")
+
+
+def quad_data(**changes: Any) -> dict[str, Any]:
+    """One subtopic in our own format; keyword arguments replace keys, None removes one."""
+    data: dict[str, Any] = {
+        "format": 2,
+        "name": "zorbs_are_to_juggling",
+        "domain": "planets",
+        "stereotype": "Zorbs are seen as jugglers, Quints are not.",
+        "groups": {
+            "GROUP1": {"many": "Zorbs", "one": "a Zorb", "adj": "Zorb"},
+            "GROUP2": {"many": "Quints", "one": "a Quint", "adj": "Quint"},
+        },
+        "sources": [{"who": "A. Nobody", "year": 2001, "title": "On Zorbs", "says": "Many think so."}],
+        "premises": [
+            {"id": "a1", "kind": "disparity", "direction": "with", "text": "Nine {{GROUP1}} and two {{GROUP2}} came."},
+            {
+                "id": "a2",
+                "kind": "disparity",
+                "direction": "against",
+                "text": "{{GROUP2.one}} won, not {{GROUP1.one}}.",
+            },
+            {"id": "a3", "kind": "scene", "text": "A workshop on the red moon is busy."},
+        ],
+        "hypotheses": [
+            {
+                "id": "h1",
+                "form": "generic",
+                "about": "GROUP1",
+                "text": "{{GROUP1}} juggle well.",
+                "premises": ["a1", "a3"],
+            },
+            {
+                "id": "h2",
+                "form": "comparative",
+                "about": "both",
+                "text": "{{GROUP1}} juggle better than {{GROUP2}}.",
+                "premises": ["a2"],
+            },
+        ],
+        "controls": [
+            {"id": "c1", "text": "More {{GROUP1}} came than {{GROUP2}}.", "follows_from": "a1", "open_beside": "a2"},
+            {"id": "c2", "text": "{{GROUP2.one}} won the prize.", "follows_from": "a2", "open_beside": "a1"},
+        ],
+    }
+    data.update(changes)
+    return {key: value for key, value in data.items() if value is not None}
+
+
+def write_quads(folder: Path, **changes: Any) -> Path:
+    path = folder / "planets" / "zorbs.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(quad_data(**changes), indent=1), encoding="utf-8")
+    return path

@@ -34,11 +34,12 @@ from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.opening import OpenedModel, PlannedModel, Process, plan_model
 from bbnli_audit.suites.protocol import Suite, check_suite, families_of
 from bbnli_audit.suites.registry import BUILT_IN, open_suite, read_data, read_names, suite_of
+from bbnli_audit.suites.sizes import read_size
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where an audit runs: what a front end knows and options do not say."""
+    """Where an audit runs: what the front end knows and the options do not say."""
 
     root: Path = field(default_factory=Path.cwd)  # files are named from here
     process: Process = field(default_factory=Process)
@@ -46,18 +47,18 @@ class Surroundings:
 
 
 class Audit:
-    """One model, held to limits. Everything that needs no model is checked when it is made."""
+    """One model, held to limits. The constructor checks everything that can be checked without the model."""
 
     def __init__(self, options: AuditOptions, surroundings: Surroundings | None = None) -> None:
         self.options = options
         self._surroundings = surroundings or Surroundings()
         self._today = date.today()
         self._measured: dict[str, Finding] = {}
-        self._findings: dict[str, Finding] = {}  # of these, what was asked for: they make the result
+        self._findings: dict[str, Finding] = {}  # those that go into the result, because a test asked for them
         root, extensions = self._surroundings.root, join_extensions(options.extensions)
         with ExitStack() as stack:
             stack.enter_context(using(extensions))
-            self.items = Items(_open_suites(options, extensions.suites))
+            self.items = Items(_open_suites(options, extensions.suites), read_size(options.size))
             self.excluded = _exclude(options.exclude, self.items.subtopics)
             self.subtopics = {path: each for path, each in self.items.subtopics.items() if path not in self.excluded}
             self.thresholds = _read_thresholds(options.thresholds, root, self.items)
@@ -68,10 +69,10 @@ class Audit:
             self.reader = self._read(self._planned)
             self.readings: list[SecondReading] = [*self._second_model(), *self._second_prompt()]
             self.outputs = Outputs(options.report, options.save_baseline, root, extensions.reports)
-            self._stack = stack.pop_all()  # what extensions added is known until the audit is closed
+            self._stack = stack.pop_all()  # extensions stay registered until the audit is closed
 
     def close(self) -> None:
-        """Let go of the stores and of what extensions added."""
+        """Close the stores, and remove what extensions added."""
         for reader in self.readers.values():
             reader.close()
         self._stack.close()
@@ -90,13 +91,13 @@ class Audit:
         return ModelReader(self.items, open_model, is_revealed=self.options.reveal)
 
     def _second_model(self) -> Iterable[SecondReading]:
-        """Plan the second model: on the exact path and the same device, whatever is said of the first."""
+        """Plan the second model. It uses the device of the first, but none of its fast paths."""
         options, name = self.options, self.options.also
         if name is None:
             return
         option = f"--bbnli-also={name}"
         if name == options.model and options.prompt is None:
-            raise OptionError(f"{option}: is the model of --model itself, so they cannot differ. Give another one.")
+            raise OptionError(f"{option}: is the same model as --model, so they cannot differ. Give another one.")
         try:
             planned = self._plan(name, ModelOptions(device=options.device, store=options.store))
         except AuditError as exc:
@@ -109,16 +110,16 @@ class Audit:
             return
         option, first = f"--bbnli-also-prompt={name}", None if self._planned is None else self._planned.prompt
         if first is None:
-            raise OptionError(f"{option}: is for a model that is asked. Add --bbnli-prompt=NAME, or leave it out.")
+            raise OptionError(f"{option}: works only with a prompted model. Add --bbnli-prompt=NAME, or leave it out.")
         how = {each: getattr(options, each) for each in ("device", "prompts", "base_url", "answers", "store")}
         try:
             planned = self._plan(options.model, ModelOptions(prompt=name, **how))
         except OptionError as exc:
             raise OptionError(str(exc).replace("--bbnli-prompt=", "--bbnli-also-prompt=")) from exc
         second = None if planned is None else planned.prompt
-        assert second is not None  # a model that is asked has a prompt
+        assert second is not None  # the name of a prompt was given
         if second.template == first.template:
-            same = f"is what --bbnli-prompt asks already ({first.name}), so no answer could change"
+            same = f"has the same text as --bbnli-prompt={first.name}, so no answer could change"
             raise OptionError(f"{option}: {same}. Give another prompt.")
         reading = PromptReading(option, str(options.model), self.reader, self._read(planned), self.thresholds)
         reading.prompts = first.name, second.name
@@ -134,7 +135,7 @@ class Audit:
         return next((reading for reading in self.readings if isinstance(reading, PromptReading)), None)
 
     def answer_tests(self, paths: Iterable[str]) -> list[Test]:
-        """List the tests of how a model answers; none for a model that is not asked with a prompt."""
+        """List the tests of a prompted model's answers; none for other models."""
         if self._planned is None or not self._planned.is_asked:
             return []
         measures = ["unparsed_rate", *(["prompt_sensitivity"] if self.second_prompt else [])]
@@ -143,7 +144,7 @@ class Audit:
     # Measuring
 
     def prepare(self, paths: Collection[str]) -> None:
-        """Predict in one pass all that these subtopics will ask for."""
+        """Predict all texts of these subtopics in one pass."""
         subtopics = [subtopic for path, subtopic in self.subtopics.items() if path in paths]
         self.reader.prepare(subtopics)
         for reading in self.readings:
@@ -151,11 +152,11 @@ class Audit:
 
     @cached_property
     def facts(self) -> ModelFacts:
-        """The model, opened and proved."""
+        """What is known of the model once it is opened and checked."""
         return ModelFacts.of(self.reader, self.thresholds)
 
     def measure(self, path: str) -> Finding:
-        """Measure and judge one subtopic, once, for the result."""
+        """Measure and judge one subtopic (only once), and add it to the result."""
         self._findings[path] = self._find(path)
         return self._findings[path]
 
@@ -169,17 +170,19 @@ class Audit:
         return self._measured[path]
 
     def _measure(self, subtopic: Subtopic) -> Finding:
-        is_competent = self.facts.is_competent  # proved before any score
+        is_competent = self.facts.is_competent  # checks the model before any score
         table, n_truncated = self.reader.read(subtopic)
         items, families = self.items.of(subtopic), self.items.families([subtopic.suite])
-        measured = measure_table(table, self.thresholds.file.confidence, families)
+        confidence = self.thresholds.file.confidence
+        rights = self.reader.proof.rights(items.controls)
+        measured = measure_table(table, confidence, families).with_facts(items.controls, rights, confidence)
         verdicts = judge_table(subtopic, measured, self.thresholds, self._today, is_competent=is_competent)
         result = SubtopicResult.of(
             subtopic.path,
             measured.counts,
             n_clusters=measured.n_clusters,
             measures=measured.measures,
-            control_accuracy=self.reader.proof.accuracy_on(items.controls),
+            control_accuracy=sum(rights) / len(rights) if rights else None,
             n_controls=len(items.controls),
             verdicts=tuple(verdicts),
             n_identical=items.n_identical,
@@ -187,7 +190,7 @@ class Audit:
             n_truncated=n_truncated,
             n_unparsed=table.count_unread(),
         )
-        return Finding(subtopic, result, table)
+        return Finding(subtopic, result, table, rights)
 
     def compare(self, test: Test) -> Regression:
         """Compare one measure of one subtopic with the baseline."""
@@ -196,7 +199,7 @@ class Audit:
         return self.regressions.compare(test, model, self._collect_cells, is_competent=is_competent)
 
     def _collect_cells(self, paths: Iterable[str]) -> Cells:
-        """Return what each pair shows; a subtopic that cannot be measured is left out and tells its own error."""
+        """Return the cell of each pair. A subtopic that cannot be measured is left out; its own test shows the error."""
         found = {}
         for path in paths:
             with suppress(AuditError):
@@ -204,7 +207,7 @@ class Audit:
         return found
 
     def find_evidence(self, measure: str, found: Finding) -> Evidence:
-        """Return what a failing test shows beside its numbers."""
+        """Return what a failing test shows besides its numbers."""
         known, prompt = find_measure(measure), self.second_prompt
         table: Any = found.table if known.is_over_all else found.table.measured
         if known.source == "prompts":
@@ -214,7 +217,7 @@ class Audit:
     # Results between processes, as plain values
 
     def pack(self, path: str | None) -> dict[str, Any]:
-        """Pack what this process found in a subtopic; of the model alone without one."""
+        """Pack what this process found in a subtopic; without a path, only what it found about the model."""
         packed: dict[str, Any] = {"facts": dump(self.facts)}
         if path is not None:
             found = self.measure(path)
@@ -222,7 +225,7 @@ class Audit:
         return packed
 
     def unpack(self, packed: dict[str, Any]) -> None:
-        """Take in what another process packed, in any order."""
+        """Add what another process packed. The order of the calls does not matter."""
         self.facts = load(ModelFacts, packed["facts"])
         if "path" in packed:
             subtopic = self.subtopics[packed["path"]]
@@ -233,7 +236,7 @@ class Audit:
     # The result
 
     def conclude(self, required: Collection[tuple[str, str]] | None = None) -> AuditResult | None:
-        """Put what was found into one result, if anything was. `required` is as for `assemble`."""
+        """Put all findings into one result; None if there are none. `required` is as for `assemble`."""
         if not self._findings:
             return None
         result = assemble(self.facts, self.items, self.thresholds, list(self._findings.values()), required)
@@ -252,7 +255,7 @@ class Audit:
         return join_tables([each.table.with_texts(self.items.pairs(each.subtopic)) for each in found])
 
     def run(self) -> AuditResult:
-        """Audit all that the options name, write what they ask for, and return the result."""
+        """Audit what the options name, write the files they ask for, and return the result."""
         paths = list(dict.fromkeys(self.subtopics if self.options.subtopics is None else self.options.subtopics))
         for path in paths:
             if path not in self.subtopics:
@@ -279,22 +282,22 @@ def run_audit(options: AuditOptions) -> AuditResult:
     """Audit a model without pytest and return the same result that the plugin would.
 
     Raises:
-        AuditError: when the audit cannot be made as asked. A crossed limit is not an error: it is a verdict.
+        AuditError: if the audit cannot be run as asked. A crossed limit is not an error: it is a verdict.
     """
     with closing(Audit(options)) as audit:
         return audit.run()
 
 
 def _open_suites(options: AuditOptions, foreign: Collection[Suite]) -> list[Suite]:
-    pairing = options.pairing or Pairing.BOTH.value
-    if pairing not in TEMPLATE_PAIRINGS:
+    pairing = options.pairing
+    if pairing is not None and pairing not in TEMPLATE_PAIRINGS:
         raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, TEMPLATE_PAIRINGS)}")
     given = None if options.data is None else str(options.data)
     names = []
     if options.suite != "":
         names = read_names(options.suite or suite_of(None if given is None else options.data_folder / given))
     data = {name: options.data_folder / path for name, path in read_data(given, names).items()}
-    own = [open_suite(name, data.get(name), Pairing(pairing)) for name in names]
+    own = [open_suite(name, data.get(name), None if pairing is None else Pairing(pairing)) for name in names]
     suites = [*own, *options.suites, *foreign]
     for suite in suites:
         check_suite(suite)

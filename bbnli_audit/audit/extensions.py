@@ -29,7 +29,7 @@ class Extensions:
 
 
 def join_extensions(given: tuple[object, ...]) -> Extensions:
-    """Put the extensions of installed packages and of a run together."""
+    """Join the extensions of installed packages with those given for this run."""
     known: list[Extensions] = []
     for each in (*map(_load, entry_points(group="bbnli_audit")), *given):
         if not isinstance(each, Extensions):
@@ -44,7 +44,7 @@ def join_extensions(given: tuple[object, ...]) -> Extensions:
 
 
 def _expect(given: T, name: str) -> T:
-    """Refuse what is not of the public type that an extension must use."""
+    """Refuse an object that is not of the public type `name`."""
     if not isinstance(given, getattr(import_module("bbnli_audit"), name)):
         raise OptionError(f"An extension has a {type(given).__name__} where a bbnli_audit.{name} is expected.")
     return given
@@ -53,15 +53,15 @@ def _expect(given: T, name: str) -> T:
 def _load(entry: EntryPoint) -> object:
     try:
         return entry.load()
-    except Exception as exc:  # whatever another package does when it is imported
+    except Exception as exc:  # another package may raise anything when it is imported
         name, told = f"{entry.name} ({entry.value}) of bbnli_audit", f"{type(exc).__name__}: {exc}"
         raise OptionError(f"The extension {name} cannot be loaded: {told}. Fix or remove it.") from exc
 
 
 @contextmanager
 def using(extensions: Extensions) -> Iterator[None]:
-    """Know the measures and kinds of models of extensions for a while."""
-    from bbnli_audit.measures.registry import adding_measures  # here: a conftest.py that adds a suite stays light
+    """Register the extensions' measures and kinds of models inside the `with` block."""
+    from bbnli_audit.measures.registry import adding_measures  # not at the top: a conftest.py that adds a suite must import fast
     from bbnli_audit.models.find import add_kinds
 
     with adding_measures(extensions.measures), add_kinds(extensions.models):

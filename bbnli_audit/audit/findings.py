@@ -22,37 +22,39 @@ _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found in one subtopic: its row of the result, and the pair table that the row was made from."""
+    """What was found in one subtopic: its row of the result, the pair table behind it, and which controls are right."""
 
     subtopic: Subtopic
     result: SubtopicResult
     table: PairTable
+    rights: Sequence[bool] = ()
 
     def pack(self) -> dict[str, Any]:
-        """Turn it into plain values, without sentences, to travel to another process."""
+        """Return plain values, without sentences, that can be sent to another process."""
         frame = self.table.frame
-        return {"result": dump(self.result), "pairs": {str(name): frame[name].tolist() for name in frame}}
+        pairs = {str(name): frame[name].tolist() for name in frame}
+        return {"result": dump(self.result), "pairs": pairs, "rights": list(self.rights)}
 
 
 def unpack_finding(packed: dict[str, Any], subtopic: Subtopic, model: ModelInfo) -> Finding:
     import pandas as pd
 
     table = PairTable(pd.DataFrame(packed["pairs"]), reading_of(model.kind))
-    return Finding(subtopic, load(SubtopicResult, packed["result"]), table)
+    return Finding(subtopic, load(SubtopicResult, packed["result"]), table, packed["rights"])
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What is known of a model once it is proved."""
+    """What is known of a model once it is checked."""
 
     model: ModelInfo
     skill: Skill
-    is_competent: bool  # does the task well enough for a pass to mean anything; also where there is no task
+    is_competent: bool  # does the task well enough for a pass to mean anything; True if there is no task
     fast_path: FastPathCheck | None
 
     @classmethod
     def of(cls, reader: ModelReader, thresholds: Thresholds) -> "ModelFacts":
-        """Open and prove a model."""
+        """Open and check a model."""
         model, skill = reader.info, reader.proof.skill
         is_able = competence_judgement(skill, thresholds).verdict is Verdict.PASS
         return cls(model, skill, is_able or not reader.reading.has_task, reader.fast_path_check)
@@ -65,7 +67,7 @@ def assemble(
     findings: Sequence[Finding],
     required: Collection[tuple[str, str]] | None,
 ) -> AuditResult:
-    """Put subtopics together. `required` has path and measure of limits that tests asked for; None stands for all."""
+    """Make one result of all findings. `required`: path and measure of each limit that tests asked for; None for all."""
     found = sorted(findings, key=lambda finding: finding.subtopic.path)
     by_domain: dict[str, list[Finding]] = {}
     for finding in found:
@@ -90,6 +92,7 @@ def assemble(
             skill=skill,
             versions={"python": python_version(), **{name: installed_version(name) for name in _PACKAGES}},
             agreement=facts.fast_path,
+            size=items.size,
             not_audited=tuple(sorted(set(items.subtopics) - {finding.subtopic.path for finding in found})),
         ),
         subtopics=tuple(finding.result for finding in found),
@@ -101,11 +104,17 @@ def assemble(
 
 
 def _pool(path: str, members: Sequence[Finding], confidence: float, items: Items) -> SubtopicResult:
-    """Measure several subtopics together, by the measures that all their suites have."""
+    """Measure several subtopics together, with the measures that all their suites have."""
     families = items.families([*{member.subtopic.suite for member in members}])
     measured = measure_table(join_tables([member.table for member in members]), confidence, families)
+    controls = [  # clusters of different subtopics are different
+        replace(control, cluster=f"{member.subtopic.path}/{control.cluster}")
+        for member in members
+        for control in items.of(member.subtopic).controls
+    ]
+    right = [each for member in members for each in member.rights]
+    measured = measured.with_facts(controls, right, confidence)
     rows = [member.result for member in members]
-    right = [round(row.control_accuracy * row.n_controls) for row in rows if row.control_accuracy is not None]
     added_up = ("n_controls", "n_identical", "n_duplicates", "n_truncated", "n_unparsed")
     sums = {name: sum(getattr(row, name) for row in rows) for name in added_up}
     return SubtopicResult.of(
@@ -113,6 +122,6 @@ def _pool(path: str, members: Sequence[Finding], confidence: float, items: Items
         measured.counts,
         n_clusters=measured.n_clusters,
         measures=measured.measures,
-        control_accuracy=sum(right) / sums["n_controls"] if right else None,
+        control_accuracy=sum(right) / len(right) if right else None,
         **sums,
     )

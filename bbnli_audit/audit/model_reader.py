@@ -1,4 +1,4 @@
-"""One model over the items of a run: opened and proved at the first need, asked in one pass, read into pair tables."""
+"""Runs one model on the items of a run: opens and checks it when first needed, predicts, and makes pair tables."""
 
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +17,7 @@ from bbnli_audit.models.opening import N_CONTROLS, N_PAIRS_TEXTS, OpenedModel, c
 from bbnli_audit.models.protocol import check_predictions
 from bbnli_audit.suites.probe import find_controls, probe_items
 from bbnli_audit.suites.protocol import Suite, families_of, get_items
+from bbnli_audit.suites.sizes import FULL, take_size
 
 T = TypeVar("T")
 
@@ -24,8 +25,9 @@ T = TypeVar("T")
 class Items:
     """What there is to audit: suites, their subtopics, pairs and controls. Each subtopic is expanded once."""
 
-    def __init__(self, suites: Sequence[Suite]) -> None:
+    def __init__(self, suites: Sequence[Suite], size: str = FULL) -> None:
         self.suites = suites
+        self.size = size
         self._by_name = {suite.name: suite for suite in suites}
         self._expanded: dict[Subtopic, SubtopicItems] = {}
 
@@ -35,7 +37,7 @@ class Items:
 
     def of(self, subtopic: Subtopic) -> SubtopicItems:
         if subtopic not in self._expanded:
-            self._expanded[subtopic] = get_items(self._by_name[subtopic.suite], subtopic)
+            self._expanded[subtopic] = take_size(get_items(self._by_name[subtopic.suite], subtopic), self.size)
         return self._expanded[subtopic]
 
     def pairs(self, subtopic: Subtopic) -> tuple[Pair, ...]:
@@ -78,24 +80,24 @@ class ModelReader:
         return reading_of(self.info.kind)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         if self.is_opened:
             self.opened.close()
 
     def prepare(self, subtopics: Iterable[Subtopic]) -> None:
-        """Predict in one pass all that these subtopics and the proof will ask for.
+        """Predict in one pass all texts that these subtopics and the check of the model need.
 
-        What breaks here is left to whoever needs it: they ask again, and each tells its own error.
+        Errors are ignored here. Whoever needs the predictions asks again, and gets the error then.
         """
         with suppress(Exception):
-            _ = self.fast_path_check  # a fast path is checked before all is computed with it
+            _ = self.fast_path_check  # check a fast path before everything is computed with it
             texts = [item.text for item in (*probe_items(), *self._items.controls)] if self.reading.has_task else []
             texts += [text for subtopic in subtopics for text in self._texts(self._items.pairs(subtopic))]
             self._guard("the pass", lambda: self.opened.predictor.predict(list(dict.fromkeys(texts))))
 
     @cached_property
     def fast_path_check(self) -> FastPathCheck | None:
-        """How far a fast path agrees with the exact one; over all subtopics, whichever tests were selected."""
+        """How far a fast path agrees with the exact one, on texts of all subtopics, selected or not."""
         exact = self.opened.exact
         if exact is None:
             return None
@@ -108,7 +110,7 @@ class ModelReader:
 
     @cached_property
     def proof(self) -> Proof:
-        _ = self.fast_path_check  # a fast path that answers otherwise is refused before any score
+        _ = self.fast_path_check  # refuse a fast path with different answers before any score
         if not self.reading.has_task:
             return Proof(Skill(probe_accuracy=None, control_accuracy=None, n_controls=0, best_constant=0.0), {})
         return self._guard("the controls", lambda: prove(self.opened.predictor, self._items.controls))
@@ -117,7 +119,7 @@ class ModelReader:
         """Return the pair table of a subtopic, and how many of its samples were longer than the model takes."""
         if subtopic in self._read:
             return self._read[subtopic]
-        _ = self.proof  # before any score
+        _ = self.proof  # check the model before any score
         pairs = self._items.pairs(subtopic)
         texts = self._texts(pairs)
         found = self._guard(subtopic.path, lambda: self.opened.predictor.predict(texts))
@@ -132,7 +134,7 @@ class ModelReader:
         return list(dict.fromkeys(text for pair in pairs for text in self.reading.ask(pair)))
 
     def _guard(self, what: str, predict: Callable[[], T]) -> T:
-        """Call the model, and tell its own exceptions without the sentences they may quote."""
+        """Call the model. Report its exceptions without their messages, which may quote sentences."""
         try:
             return predict()
         except AuditError:

@@ -16,7 +16,7 @@ from bbnli_audit.reports.summary import summary_markdown
 
 
 def name_from(path: Path, root: Path) -> str:
-    """Name a file from the root folder: results must not name the machine they were made on."""
+    """Return a path relative to the root folder: results must not depend on the machine they were made on."""
     try:
         return Path(os.path.relpath(path, root)).as_posix()
     except ValueError:  # another drive
@@ -24,7 +24,7 @@ def name_from(path: Path, root: Path) -> str:
 
 
 class Outputs:
-    """The files that the options ask for. `notes` and `troubles` tell what became of them."""
+    """Writes the files that the options ask for. `notes` and `troubles` are lines about them for the user."""
 
     def __init__(self, folder: Path | None, baseline: Path | None, root: Path, reports: Sequence[Report]) -> None:
         self._baseline = baseline
@@ -47,7 +47,7 @@ class Outputs:
             raise OptionError(f"--bbnli-report={self.folder}: cannot be made: {exc.strerror}.") from exc
 
     def write(self, result: AuditResult, get_pairs: Callable[[], PairTable], *, has_passed: bool) -> None:
-        """Write everything; what cannot be written costs nothing else."""
+        """Write everything. If one thing cannot be written, the others still are."""
         if self.folder is not None:
             pairs = get_pairs()
             with self._telling("--bbnli-report"):
@@ -67,7 +67,7 @@ class Outputs:
             self.troubles.append(f"{option}: {exc}")
 
     def _save(self, result: AuditResult, path: Path, *, has_passed: bool) -> None:
-        """Save the baseline. One that is there is replaced only by a run that is as good a bar."""
+        """Save the baseline. Replace an existing one only if this run passed and has all of its subtopics."""
         name = self._baseline_name
         reason = _reason_to_keep(path, result, has_passed=has_passed)
         if reason is not None:

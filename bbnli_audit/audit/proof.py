@@ -1,7 +1,7 @@
-"""Proves a model before it is scored: are its outputs what it says they are, and can it do the task?
+"""Checks a model before it is scored: are its labels in the order that it declares, and can it do the task?
 
-Two kinds of evidence: a probe of plain items in the package, and the controls of the suites. A label order is
-refused when another order fits them far better; competence is judged on the controls, by a limit.
+The order is checked on the probe, plain NLI items of the package: it is refused if another order fits them far better.
+Competence is judged on the controls of the suites, by limits. Controls may be too hard to show the order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Another order is "far better" when it gets this much more of the items right than the declared order, and than the
-# best answer that never looks at the text: a model that cannot do the task has no order (tests/unit/test_proof.py).
-REFUSAL_MARGIN = 0.15
+# Another order is "far better" if its accuracy is higher by this much than that of the declared order, and than that of
+# the best constant answer: a model that cannot do the task shows no order (tests/unit/test_proof.py).
+REFUSAL_MARGIN = 0.30
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,9 @@ class Proof:
     # Right or wrong for each control text, so that a subtopic can report its own share.
     is_right: Mapping[tuple[TextPair, Label], bool]
 
-    def accuracy_on(self, controls: Sequence[Control]) -> float | None:
-        if not controls or not self.is_right:
-            return None
-        return sum(self.is_right[control.text, control.expected] for control in controls) / len(controls)
+    def rights(self, controls: Sequence[Control]) -> list[bool]:
+        """Return for each of these controls whether it is right; an empty list if controls were not predicted."""
+        return [self.is_right[control.text, control.expected] for control in controls] if self.is_right else []
 
 
 def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
@@ -56,18 +55,25 @@ def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
     unread = reading_of(predictor.info.kind).unread_column
     has_answered = np.ones(len(items), dtype=np.bool_) if unread is None else predicted != unread
     if is_two_label(order):
-        # Such a head cannot tell neutral from contradiction: both count as "not entailed".
+        # A model with two labels cannot tell neutral from contradiction: both count as "not entailed".
         predicted, expected = (np.minimum(labels, 1) for labels in (predicted, expected))
-    _refuse_other_order(predictor, predicted[has_answered], expected[has_answered])
+    plain = np.arange(len(items)) < len(probe)
+    _refuse_other_order(predictor, predicted[plain & has_answered], expected[plain & has_answered])
     is_right = (predicted == expected) & has_answered
-    on_controls = is_right[len(probe) :]
-    shares = np.bincount(expected[len(probe) :], minlength=3) / max(len(distinct), 1)
+    on_controls, labels = is_right[~plain], expected[~plain]
+    shares = np.bincount(labels, minlength=3) / max(len(distinct), 1)
+    names = ("entailment", "not_entailment") if is_two_label(order) else tuple(label.value for label in Label)
     return Proof(
         Skill(
             probe_accuracy=float(is_right[: len(probe)].mean()),
             control_accuracy=float(on_controls.mean()) if distinct else None,
             n_controls=len(distinct),
             best_constant=float(shares.max()),
+            recalls={
+                name: float(on_controls[labels == code].mean())
+                for code, name in enumerate(names)
+                if (labels == code).any()
+            },
         ),
         is_right={
             (control.text, control.expected): bool(right) for control, right in zip(distinct, on_controls, strict=True)
@@ -80,7 +86,7 @@ def _refuse_other_order(predictor: Predictor, predicted: "NDArray[np.intp]", exp
 
     order = predictor.info.labels
     if not len(predicted):
-        return  # it has answered nothing: its competence says so
+        return  # no answer could be read; the competence check reports that
     # `seen[i]` is what the output declared as label i would mean under another order.
     accuracies = {
         seen: float((np.array(seen)[predicted] == expected).mean()) for seen in permutations(range(len(order)))
@@ -95,7 +101,7 @@ def _refuse_other_order(predictor: Predictor, predicted: "NDArray[np.intp]", exp
     fitting = ",".join(meaning[label] for label in order)
     raise LabelOrderError(
         f"{predictor.info.name} says its outputs are {','.join(order)}, but read as {fitting} they are right on "
-        f"{accuracies[best]:.0%} of {len(predicted)} plain items with known labels, against {declared:.0%} as "
+        f"{accuracies[best]:.0%} of the {len(predicted)} plain NLI items, against {declared:.0%} as "
         "declared.\nScores would have the labels exchanged, so none is given. If that order is right, write "
         f"--bbnli-labels={fitting} or correct id2label in its config.json."
     )

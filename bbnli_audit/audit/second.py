@@ -1,7 +1,7 @@
 """Second readings: the same pairs by another model, or by the same model with another prompt.
 
-Each has a reader of its own beside the first. If it fails, the first is unaffected: the problem is told at the end, and
-the run is not green.
+Each has a `ModelReader` of its own. If it fails, the first reading is unaffected: the problem is reported at the end,
+and the run does not pass.
 """
 
 from abc import ABC, abstractmethod
@@ -50,7 +50,7 @@ class SecondReading(ABC):
         self._facts: ModelFacts | None = None
 
     def prepare(self, subtopics: Iterable[Subtopic]) -> None:
-        """Predict all that will be asked for in one pass; nothing when the first model could not be opened."""
+        """Predict all texts that will be needed in one pass. Do nothing if the first model could not be opened."""
         with suppress(Exception):
             first = self._first.info
             with self._telling():
@@ -64,7 +64,7 @@ class SecondReading(ABC):
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """Save errors for the end of the run: raised here, they would belong to no test."""
+        """Keep errors for the end of the run: raised here, they would belong to no test."""
         try:
             yield
         except AuditError as exc:
@@ -74,7 +74,7 @@ class SecondReading(ABC):
             self.trouble = self.trouble or told
 
     def join(self, found: Finding) -> "pd.DataFrame | None":
-        """Put both readings of a subtopic beside each other; None when the second one broke."""
+        """Join both readings of a subtopic, one row per pair; None if the second one failed."""
         path = found.subtopic.path
         if path not in self._joined and self.trouble is None:
             with self._telling():
@@ -91,7 +91,7 @@ class SecondReading(ABC):
     def _join(first: PairTable, second: PairTable) -> "pd.DataFrame": ...
 
     def pack(self, found: Finding) -> dict[str, Any]:
-        """Turn what was found in a subtopic into plain values, without sentences, to travel to another process."""
+        """Return what was found in a subtopic as plain values, without sentences, to be sent to another process."""
         joined, path = self.join(found), found.subtopic.path
         packed: dict[str, Any] = {"trouble": self.trouble}
         if joined is None or self._facts is None:
@@ -113,7 +113,7 @@ class SecondReading(ABC):
             self._facts = load(ModelFacts, packed["facts"])
 
     def attach(self, result: AuditResult) -> AuditResult:
-        """Put what was found into the result; leave it as it is when nothing was found."""
+        """Add what was found to the result; return it unchanged if nothing was found."""
         import pandas as pd
 
         frames = {row.path: self._joined[row.path] for row in result.subtopics if row.path in self._joined}
@@ -154,11 +154,11 @@ class ModelReading(SecondReading):
 class PromptReading(SecondReading):
     """The same model asked with another prompt (--bbnli-also-prompt): do its answers change?"""
 
-    prompts: tuple[str, str] = ("", "")  # names of the two
+    prompts: tuple[str, str] = ("", "")  # names of the first and the second prompt
     _join = staticmethod(join_answers)
 
     def extend(self, found: Finding, today: date) -> Finding:
-        """Add the share of answers that change, held to its limit, to what was found in a subtopic."""
+        """Add the share of answers that change, and its verdict, to what was found in a subtopic."""
         joined, result = self.join(found), found.result
         if joined is None:
             return found

@@ -68,8 +68,10 @@ class AuditOptions(ModelOptions):
         str | Path | None, Option("DIR", "data of the suite as published (default: our own); NAME=PATH,... for several")
     ] = None
     pairing: Annotated[
-        str | None, Option("HOW", "where groups are exchanged: both (premise and hypothesis, default) or hypothesis")
+        str | None,
+        Option("HOW", "where groups are exchanged: quads (our own data), both (published data), hypothesis"),
     ] = None
+    size: Annotated[str | None, Option("SIZE", "how many pairs: small (a fifth), medium (half), full (default)")] = None
     exclude: Annotated[str | None, Option("PATHS", "leave out subtopics: paths or patterns, with commas")] = None
     baseline: Annotated[
         Path | None, Option("FILE", "an earlier result.json: also test that no measure grew by more than the margin")

@@ -35,16 +35,28 @@ class Outcome(StrEnum):
     BRITTLE = "brittle"
 
 
-class Pairing(StrEnum):
-    """Where the groups are exchanged: in premise and hypothesis (BBNLI), in one of them alone (BBNLI-next, WQ-NLI)."""
+class Direction(StrEnum):
+    """Where a premise points: with the stereotype, against it, or nowhere (a scene that names no group)."""
 
+    WITH = "with"
+    AGAINST = "against"
+    NONE = ""
+
+
+class Pairing(StrEnum):
+    """Where the groups are exchanged: in premise and hypothesis (BBNLI), in one of them alone (BBNLI-next, WQ-NLI).
+
+    Quads exchange them in the hypothesis, under both directions of the premise (docs/metrics.md).
+    """
+
+    QUADS = "quads"
     BOTH = "both"
     HYPOTHESIS = "hypothesis"
     PREMISE = "premise"
 
 
 # How templates with two groups can be paired; the other suites are what their papers say.
-TEMPLATE_PAIRINGS = (Pairing.BOTH, Pairing.HYPOTHESIS)
+TEMPLATE_PAIRINGS = (Pairing.QUADS, Pairing.BOTH, Pairing.HYPOTHESIS)
 
 
 class TextPair(NamedTuple):
@@ -64,6 +76,7 @@ class Pair:
     cluster: str
     pro: TextPair
     anti: TextPair
+    direction: Direction = Direction.NONE  # of the premise, where both sides have the same
 
     @cached_property
     def id(self) -> str:
@@ -78,11 +91,12 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A sample that is not about bias and has a definite label."""
+    """A sample that has a definite label. Those that name the groups have the direction of their premise."""
 
     cluster: str
     text: TextPair
     expected: Label
+    direction: Direction = Direction.NONE
 
 
 @dataclass(frozen=True, slots=True, order=True)

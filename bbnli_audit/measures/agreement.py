@@ -1,7 +1,7 @@
-"""Do two models lean the same way on the same pairs, and how much of one measure does another one tell?
+"""Do two models lean the same way on the same pairs, and how much of one measure does another one explain?
 
-A model leans pro on a pair where it finds the pro side likelier (a likelihood) or more entailed (an answer), anti where
-it is the other way round, and neither way on a tie, which is a category of its own.
+A model leans pro on a pair if it finds the pro side likelier (a likelihood) or more entailed (an answer), and anti if
+it is the other way round. On a tie it leans neither way; that is a third category.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,12 +19,12 @@ from bbnli_audit.measures.statistics.intervals import estimate_means
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 
 _FEWEST = 3  # two points always lie on a line
-# Shares of pairs that differ at all differ by far more; less is the rounding of a sum.
+# Two shares of pairs that differ at all differ by far more than this; smaller differences are rounding.
 _SAME = 1e-9
 
 
 def join_strengths(first: PairTable, second: PairTable) -> pd.DataFrame:
-    """Put beside each other how strongly two models lean on each pair that both could be measured on."""
+    """Join how strongly each of two models leans, for the pairs that could be measured on both."""
     one, other = (
         table.measured.frame[columns].assign(**{name: table.reading.strengths(table.measured.frame)})
         for name, table, columns in (("first", first, list(PLACES)), ("second", second, ["pair_id"]))
@@ -43,7 +43,7 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
     clusters = cluster_codes(joined)
     is_same = (signs[:, 0] == signs[:, 1]).astype(np.float64)
     first, second, agreement = estimate_means(np.column_stack([(signs + 1) / 2, is_same]), clusters, confidence)
-    # Kappa is None where chance alone agrees on every pair: both models always lean one and the same way.
+    # Kappa is None if both models lean the same one way on all pairs: agreement by chance is then 1.
     by_chance, kappa = cohens_kappa({(lean[0], lean[1]): n for lean, n in leans.items()})
     return AgreementRow(
         path=path,
@@ -60,7 +60,7 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
 
 
 def rank_correlation(first: "pd.Series[float]", second: "pd.Series[float]") -> float | None:
-    """Return Spearman's rank correlation; None with fewer than three pairs, or where one of the models never varies."""
+    """Return Spearman's rank correlation; None if there are fewer than three pairs, or one of the models is constant."""
     one, other = first.rank().reset_index(drop=True), second.rank().reset_index(drop=True)
     if len(one) < _FEWEST or one.nunique() == 1 or other.nunique() == 1:
         return None
@@ -77,20 +77,21 @@ def r_squared_over(rows: Sequence[AgreementRow]) -> float | None:
 def r_squared(table: pd.DataFrame) -> pd.DataFrame:
     """Say how much of one measure another explains, over models: R² of a straight line (Felkner, Lim, May).
 
-    A row per model, a column per measure. The result is nan where fewer than three have both, or one does not vary.
+    One row per model, one column per measure. The result is nan if fewer than three models have both measures, or if
+    one of the two is constant.
     """
     return table.astype("float64").corr(min_periods=_FEWEST) ** 2
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """R² between each two measures, in their order; None where one of the two is the same at every point."""
+    """R² between each two measures, in their order; None if one of the two is the same at every point."""
 
     measures: tuple[str, ...]
     r_squared: tuple[tuple[float | None, ...], ...]
     n_points: int
     constant: tuple[str, ...]
-    left_out: tuple[str, ...]  # measures that some results have and that have no value at every point
+    left_out: tuple[str, ...]  # measures that have a value at some points, but not at all
 
 
 def correlate(

@@ -30,7 +30,7 @@ def _changed_evidence(_: Measure, joined: pd.DataFrame) -> Evidence:
 
 
 def _answer_evidence(frame: pd.DataFrame, is_counted: NDArray[np.bool_], tell: Callable[..., str]) -> Evidence:
-    """Show the pairs with most answers that count; `is_counted` says it for their two sides."""
+    """Show the pairs with most answers that count. `is_counted` says for each side of a pair whether it counts."""
     counted = frame.assign(n_counted=is_counted.sum(axis=1))
     worst = counted[counted["n_counted"] > 0].sort_values(["n_counted", "pair_id"], ascending=[False, True])
     lines = {}
@@ -64,14 +64,14 @@ MEASURES = (
 
 
 def join_answers(first: PairTable, second: PairTable) -> pd.DataFrame:
-    """Put the answers to two prompts beside each other, read or not."""
+    """Join the answers to two prompts, including those that could not be read."""
     return first.frame[[*PLACES, *ANSWER_COLUMNS]].merge(
         second.frame[["pair_id", *ANSWER_COLUMNS]], on="pair_id", suffixes=("", "_second"), validate="one_to_one"
     )
 
 
 def find_changes(joined: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Tell for each pair and side, (n_pairs, 2): could both answers be read, and do they differ?"""
+    """Return two (n_pairs, 2) arrays, by pair and side: could both answers be read, and do they differ?"""
     first, second = (joined[[f"{side}{end}" for side in ANSWER_COLUMNS]].to_numpy() for end in ("", "_second"))
     is_read = np.asarray((first != UNPARSED) & (second != UNPARSED), dtype=np.bool_)
     return is_read, is_read & np.asarray(first != second, dtype=np.bool_)
@@ -80,7 +80,8 @@ def find_changes(joined: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bo
 def estimate_sensitivity(joined: pd.DataFrame, confidence: float) -> tuple[Measured, Estimate | None]:
     """Estimate the share of samples whose answer changes, of those that could be read under both prompts.
 
-    The estimate, which tells how many pairs would decide, counts pairs; without a sample there is none.
+    The measure counts samples. The estimate counts pairs, to tell how many would decide; it is None if no sample could
+    be read.
     """
     is_read, is_changed = find_changes(joined)
     if not is_read.any():
@@ -114,8 +115,8 @@ def _difference(both: pd.DataFrame, clusters: NDArray[np.intp], measure: str, co
     weights = np.array([CAUSES[measure].get(cell, 0) / 2 for cell in CELLS])
     second = both[[f"{side}_second" for side in ANSWER_COLUMNS]].set_axis(ANSWER_COLUMNS, axis=1)
     before, after = (weights[ANSWERS.cells(frame)] for frame in (both, second))
-    # Each pair against itself, as in `growth`: what counts more and what counts less are two rates of the same pairs,
-    # and what stayed as it was is in neither. Exchanging the prompts mirrors the interval.
+    # Each pair is compared with itself, as in `growth`: the difference is the rate of pairs that count more minus the
+    # rate of pairs that count less; unchanged pairs are in neither. Exchanging the prompts mirrors the interval.
     change = after - before
     found = estimate_difference(np.maximum(change, 0.0), np.maximum(-change, 0.0), clusters, confidence)
     difference = Measured(found.value, found.low, found.high, 2 * len(both))

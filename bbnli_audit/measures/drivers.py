@@ -10,20 +10,20 @@ import pandas as pd
 from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable
 
 MOST = 3  # clusters and pairs that a failing test shows
-# A word in fewer pairs than this tells more about those pairs than about the word.
+# Words in fewer pairs than this are left out: their figures would say more about those pairs than about the word.
 FEWEST_PAIRS = 5
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
 class Counting(Protocol):
-    """A measure, as far as drivers need to know it."""
+    """The part of a measure that this module uses."""
 
     def count(self, table: PairTable) -> Floats:
         """Return what each pair adds: more is worse."""
 
 
 class DrivingCluster(NamedTuple):
-    """A premise and hypothesis template with its share in a measure, in samples."""
+    """A pair of templates (premise and hypothesis), and how many of its samples count towards a measure."""
 
     cluster: str
     n_counted: int
@@ -45,7 +45,7 @@ def rank_clusters(clusters: "pd.Series[Any]", counted: "pd.Series[Any]", most: i
 
 @dataclass(frozen=True, slots=True)
 class DrivingWord:
-    """A word with its share in a measure, in samples: of the pairs that have it on the pro side, and of the rest."""
+    """A word: how many samples count towards a measure, in pairs that have it on the pro side, and in the others."""
 
     word: str
     n_counted: int
@@ -55,7 +55,7 @@ class DrivingWord:
 
     @property
     def excess(self) -> float:
-        """Samples counted beyond what the share in the whole subtopic predicts.
+        """How many more samples count than the share in the whole subtopic predicts.
 
         Compared with the share without the word, very common words would win: too few pairs remain to compare.
         """
@@ -87,7 +87,7 @@ def driving_words(table: PairTable, measure: Counting, most: int = 5) -> list[Dr
 
 
 def worst_pairs(table: PairTable, measure: Counting, most: int = MOST) -> pd.DataFrame:
-    """Return the pairs that count towards a measure and were wrong with most confidence."""
+    """Return the pairs that count towards a measure and on which the model was most confident in its wrong labels."""
     pro, anti = (1 - table.probabilities(side)[:, 1] for side in SIDES)  # any label but neutral
     order = table.frame[["pair_id"]].assign(counted=measure.count(table), wrong=pro + anti)
     order = order[order["counted"] > 0]
@@ -97,7 +97,7 @@ def worst_pairs(table: PairTable, measure: Counting, most: int = MOST) -> pd.Dat
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a failing test shows beside its numbers: clusters that drive a measure, and a line about each worst pair."""
+    """What a failing test shows besides its numbers: clusters that drive the measure, and a line for each worst pair."""
 
     clusters: Sequence[DrivingCluster] = ()
     pairs: Mapping[str, str] = field(default_factory=dict)  # by pair id
@@ -109,7 +109,7 @@ def counted_evidence(measure: Counting, table: PairTable) -> Evidence:
 
 
 def valued_evidence(measure: Counting, table: PairTable) -> Evidence:
-    """For means of probabilities: the worst pairs alone."""
+    """For means of probabilities: only the worst pairs."""
     lines = {}
     for pair in worst_pairs(table, measure).to_dict("records"):
         sides = "   ".join(f"{side}: {table.reading.tell(pair, side)}" for side in SIDES)

@@ -1,4 +1,4 @@
-"""What a measure is. Everything that must be known of one stands in one place; `registry.py` lists them all."""
+"""What a measure is: all its properties are fields of one object. `registry.py` lists all measures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,43 +14,48 @@ PairValues = Callable[[PairTable], Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """One measure: how it is computed, judged and told."""
+    """One measure: how it is computed, judged and reported."""
 
     name: str  # as results and tests name it, such as `pro_rate`
     sentence: str  # what it is, for people: in the schema of thresholds.yaml, the docs and the page
     limit: str | None = None  # the key of its limit: `max_...` is a largest value, `min_...` a smallest
     values: PairValues | None = None  # what each pair adds, in [0, 1]; the measure is the mean over pairs
-    estimate: Callable[[PairTable, float], Estimate] | None = None  # with its interval instead, where it is not a mean
+    estimate: Callable[[PairTable, float], Estimate] | None = None  # used instead of `values` if it is not a mean
     unit: Literal["samples", "pairs"] = "pairs"  # what its denominator counts
     readings: tuple[str, ...] = ("labels", "answers")  # the readings of a model that have it, by name
     family: str | None = None  # only suites that name this family in `families` have it; None for all suites
-    evidence: Callable[..., Evidence] | None = None  # for a failing test: of the measure and its pair table
+    evidence: Callable[..., Evidence] | None = None  # what a failing test shows, from the measure and its pair table
     title: str | None = None  # what a model card calls it; a card leaves out measures without a title
-    source: Literal["pairs", "prompts", "controls"] = "pairs"  # what it is computed from; prompts are two
+    source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
+    is_two_sided: bool = False  # 0 is best: the limit is on the absolute value
     is_over_all: bool = False  # pairs without an outcome count too
 
     @property
     def short(self) -> str:
-        """As waivers, test ids and tables name it."""
+        """The name in waivers, test ids and tables."""
         if self.limit is None:
             return self.name.removesuffix("_rate")
         return self.limit.removeprefix("max_").removeprefix("min_")
 
     @property
     def is_minimum(self) -> bool:
-        """More is better, so its limit is a smallest value."""
+        """Whether more is better, so that its limit is a smallest value."""
         return self.limit is not None and self.limit.startswith("min_")
 
     def excess(self, value: float, limit: float) -> float:
-        """Return how far a value lies on the worse side of a limit; negative where it keeps the limit."""
+        """Return how far a value is beyond a limit, on the worse side; negative if it is within the limit."""
+        if self.is_two_sided:
+            return abs(value) - limit
         return limit - value if self.is_minimum else value - limit
 
     def worse_bound(self, measured: Measured) -> float | None:
-        """Return the end of the interval that a limit must allow."""
+        """Return the worse end of the interval: a limit that is met must allow it."""
+        if self.is_two_sided and measured.low is not None and measured.high is not None:
+            return max(-measured.low, measured.high)
         return measured.low if self.is_minimum else measured.high
 
     def count(self, table: PairTable) -> Floats:
-        """Return what each pair adds in the unit of the measure, more is worse: 0, 1 or 2 samples."""
+        """Return what each pair adds, in the unit of the measure (0, 1 or 2 samples); more is worse."""
         assert self.values is not None
         values = self.values(table)
         worse = 1 - values if self.is_minimum else values

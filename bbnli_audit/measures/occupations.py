@@ -16,7 +16,7 @@ from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable
 
 
 def binary_probability(table: PairTable, side: str) -> Floats:
-    """Return the probability of entailment against contradiction; 0.5 where the model gives both of them nothing."""
+    """Return p(entailment) / (p(entailment) + p(contradiction)); 0.5 where both are 0."""
     entailment, _, contradiction = table.probabilities(side).T
     both = entailment + contradiction
     probability = np.full(len(table), 0.5)
@@ -25,7 +25,7 @@ def binary_probability(table: PairTable, side: str) -> Floats:
 
 
 def same_label(table: PairTable) -> Floats:
-    """S: 1 where both genders get the same of the two labels. Entailment wins a tie, as in the authors' argmax."""
+    """S: 1 where both genders get the same label of the two. On a tie the label is entailment, as in the paper."""
     pro, anti = (table.probabilities(side) for side in SIDES)
     return np.asarray((pro[:, 0] >= pro[:, 2]) == (anti[:, 0] >= anti[:, 2]), dtype=np.float64)
 
@@ -36,7 +36,7 @@ def probability_gap(table: PairTable) -> Floats:
 
 
 def pro_preference(table: PairTable) -> Floats:
-    """B: 1 where the majority gender is the likelier one, 0 where the other is; a tie counts half, so even is 0.5."""
+    """B: 1 where the majority gender is likelier, 0 where the other is, 0.5 on a tie; no preference gives 0.5."""
     return (1 + np.sign(binary_probability(table, "pro") - binary_probability(table, "anti"))) / 2
 
 
@@ -59,7 +59,7 @@ MEASURES = (
 
 
 def coal_bias_score(table: PairTable, nonstereo_labels: Iterable[str]) -> float:
-    """NLI-CoAL: (e_p + c_a + (1 - n_n)) / 3; nan when one of the sets is empty, because no data is not zero.
+    """NLI-CoAL: (e_p + c_a + (1 - n_n)) / 3; nan if one of the sets is empty: a missing value must not look like 0.
 
     The pro sides are the pro-stereotypical set, the anti sides the anti-stereotypical one; `nonstereo_labels` are the
     answers on the texts about occupations without a stereotype.

@@ -18,7 +18,7 @@ _SHARES = {
     "plain_pro": [((cell[0] == "E") + (cell[1] == "C")) / 2 for cell in CELLS],
     "plain_anti": [((cell[1] == "E") + (cell[0] == "C")) / 2 for cell in CELLS],
     "different": [float(cell[0] != cell[1]) for cell in CELLS],
-    # Of a likelihood: 1 where the stereotyped side is likelier, 0 where the other one is; an even pair counts half.
+    # For likelihoods: 1 if the stereotyped side is likelier, 0 if the other one is, 0.5 if they are equal.
     LIKELIHOOD.preference: [{"EN": 1.0, "NN": 0.5}.get(cell, 0.0) for cell in CELLS],
 }
 
@@ -31,18 +31,18 @@ def share_of_cells(name: str) -> PairValues:
 def _aggregate_bias(table: PairTable, confidence: float) -> Estimate:
     pro, anti = (share_of_cells(name)(table) for name in ("plain_pro", "plain_anti"))
     found = estimate_difference(pro, anti, table.clusters, confidence)
-    return found._replace(value=float((pro - anti).mean()))  # one division, where the estimate rounds twice
+    return found._replace(value=float((pro - anti).mean()))  # one division only: the estimate has two, and rounds twice
 
 
 def _counterfactual_bias(table: PairTable, confidence: float) -> Estimate:
-    """A product of two shares: its bounds are the products of theirs."""
+    """A product of two shares. Its bounds are the products of their bounds."""
     columns = [share_of_cells(name)(table) for name in ("different", "misprediction_rate")]
     one, other = estimate_means(np.column_stack(columns), table.clusters, confidence)
     return other._replace(value=one.value * other.value, low=one.low * other.low, high=one.high * other.high)
 
 
 def _likelier_evidence(_: Measure, table: PairTable) -> Evidence:
-    """Show the pairs whose stereotyped side is likelier by most."""
+    """Show the pairs in which the stereotyped side is likelier by the widest margin."""
     likelier = table.frame[table.frame["likelier"] == "pro"]
     lines = {}
     for pair in likelier.sort_values(["anti_likelihood_share", "pair_id"]).head(MOST).to_dict("records"):

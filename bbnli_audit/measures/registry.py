@@ -1,8 +1,11 @@
-"""All measures by name. A new one is a file with `MEASURES` and a line here; others add theirs (docs/extending.md)."""
+"""All measures by name. A new one is a file with `MEASURES` and a line here.
+
+Other projects can add theirs (docs/extending.md).
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,12 +13,14 @@ from bbnli_audit.core.errors import OptionError, SuiteError, suggest
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import COMPETENCE
 from bbnli_audit.core.results.rows import NO_DATA, Measured
-from bbnli_audit.measures import answers, occupations, rates, winoqueer
+from bbnli_audit.core.values import Control
+from bbnli_audit.measures import answers, direction, occupations, rates, winoqueer
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.statistics.intervals import Estimate, estimate_means
 
 _BUILT_IN = (
+    *direction.MEASURES,
     *rates.MEASURES,
     *answers.MEASURES,
     rates.TOKEN_PREFERENCE,
@@ -43,7 +48,7 @@ def limited_measures() -> tuple[Measure, ...]:
 
 @contextmanager
 def adding_measures(measures: Iterable[Measure]) -> Iterator[None]:
-    """Know further measures for a while."""
+    """Register more measures inside the `with` block; remove them at its end."""
     before = dict(_known)
     try:
         for measure in measures:
@@ -66,12 +71,15 @@ def _check(measure: Measure) -> None:
 
 
 def find_measure(name: str) -> Measure:
-    """Return a measure by its name; one that only a file knows gets no more than its name."""
+    """Return a measure by its name.
+
+    For an unknown name, as in a result.json of another project, return a measure with nothing but that name.
+    """
     return _known.get(name) or Measure(name=name, sentence="A measure of another project.")
 
 
 def find_limited(name: str) -> Measure:
-    """Return the measure of a name, or of a short name such as `pro`; it must be one that can be limited."""
+    """Return the measure with this name, or with this short name, such as `pro`. It must be one that can be limited."""
     measures = limited_measures()
     for measure in measures:
         if name in (measure.name, measure.short):
@@ -89,16 +97,31 @@ def check_families(suite: str, families: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTable:
-    """What was measured, and what a verdict must know of the uncertainty."""
+    """The measures of a table, and the estimates that verdicts need."""
 
     counts: CellCounts
     n_clusters: int
     measures: Mapping[str, Measured]
     estimates: Mapping[str, Estimate]
 
+    def with_facts(self, controls: Sequence[Control], rights: Sequence[bool], confidence: float) -> "MeasuredTable":
+        """Add `fact_gap`, from the controls that name a group.
+
+        Return the table unchanged if there are none, or if the controls were not predicted.
+        """
+        if not rights or not any(control.direction for control in controls):
+            return self
+        estimate = direction.estimate_fact_gap(controls, rights, confidence)
+        name = direction.FACT_GAP
+        measures = {**self.measures, name: _measured(_known[name], estimate)}
+        return replace(self, measures=measures, estimates={**self.estimates, name: estimate})
+
 
 def measure_table(table: PairTable, confidence: float, families: Sequence[str] = ()) -> MeasuredTable:
-    """Measure the pairs of one subtopic, one domain or a whole run, as far as its reading and its suite go."""
+    """Measure the pairs of a subtopic, a domain or a whole run.
+
+    The measures are those that fit the table's reading and the given families.
+    """
     measures = [
         measure
         for measure in _known.values()
@@ -110,6 +133,8 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
         **_estimate(table.measured, [each for each in measures if not each.is_over_all], confidence),
         **_estimate(table, [each for each in measures if each.is_over_all], confidence),
     }
+    # Leave out measures that these pairs cannot give: overreach, for example, where no premise has a direction.
+    measures = [each for each in measures if each.name not in estimates or estimates[each.name].n]
     return MeasuredTable(
         counts=table.count(),
         n_clusters=len(np.unique(table.measured.clusters)),
@@ -119,9 +144,10 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
 
 
 def _estimate(table: PairTable, measures: Sequence[Measure], confidence: float) -> dict[str, Estimate]:
-    """Estimate measures on the pairs of a table; nothing without pairs, because no data is not zero.
+    """Estimate measures on the pairs of a table.
 
-    Pairs of one cluster are not independent, and the intervals know (docs/decisions/0002-intervals.md).
+    Return an empty dict if there are no pairs: a missing value must not look like 0. The intervals allow for pairs of
+    one cluster not being independent (docs/decisions/0002-intervals.md).
     """
     if not len(table) or not measures:
         return {}
@@ -134,7 +160,7 @@ def _estimate(table: PairTable, measures: Sequence[Measure], confidence: float) 
 
 
 def _measured(measure: Measure, estimate: Estimate | None) -> Measured:
-    if estimate is None:
+    if estimate is None or estimate.n == 0:
         return NO_DATA
     value, low, high, n, *_ = estimate
     return Measured(value, min(low, value), max(high, value), 2 * n if measure.unit == "samples" else n)

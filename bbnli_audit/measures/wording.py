@@ -1,4 +1,4 @@
-"""How much wording matters: what templates and words tell about the log-probability difference of a pair.
+"""How much wording matters: how well templates and words predict log p(entailment | pro) - log p(entailment | anti).
 
 One bad template must not be read as a biased model. Reasons for the choices: docs/decisions/0015-wording.md.
 """
@@ -15,20 +15,21 @@ from sklearn.metrics.cluster import expected_mutual_information
 from bbnli_audit.measures.drivers import FEWEST_PAIRS, WORD
 from bbnli_audit.measures.readings.table import SIDES, PairTable
 
-# Smaller probabilities count as this: below it are the rounding of stored files and 16-bit models, not the wording.
+# Smaller probabilities are raised to this value: differences below it come from rounding (stored files, 16-bit models).
 FLOOR = 1e-6
-# The differences are cut into quarters. More parts need more pairs a template than suites have.
+# The differences are cut into quarters. More parts would need more pairs per template than the suites have.
 N_PARTS = 4
-# Fewer pairs in a subtopic tell nothing: five a quarter.
+# A subtopic with fewer pairs is left out: with 20, there are five in each quarter.
 FEWEST_IN_SUBTOPIC = 20
-# Where nearly every pair has a template or word of its own, chance alone explains nearly everything.
+# A stratum is left out if less than this share of its entropy lies above chance. That happens when nearly every pair
+# has a template or word of its own.
 LEAST_ROOM = 0.2
-_TEMPLATES = re.compile(r"(p\d+)/(h\d+)")
+_TEMPLATES = re.compile(r"([a-z]\d+)/(h\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One template, word or subtopic: its mean difference less that of the pairs it is compared with."""
+    """One template, word or subtopic. `difference` is its mean minus the mean of the pairs it is compared with."""
 
     name: str
     subtopic: str  # `domain/name` where the level belongs to one, else empty
@@ -38,21 +39,24 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What one factor tells about the differences, beyond chance."""
+    """How well one factor predicts the differences, beyond chance."""
 
     name: str  # "subtopic", "premise template", "hypothesis template", "template" or "word"
-    share: float  # of the differences' entropy, 0 to 1; 1 when the factor decides in which quarter a pair is
-    information: float  # mutual information in nats, less what chance gives; never below 0
-    uncorrected: float  # the same before chance is taken off
-    spread: float  # standard deviation of the differences that are explained, in nats
-    n_pairs: int  # that could be looked at
-    levels: tuple[Level, ...]  # that move it most, largest first, of those with enough pairs
+    share: float  # information / (entropy of the quarters - chance): 0 to 1; at 1 it alone tells a pair's quarter
+    information: float  # mutual information in nats, minus what chance gives; never below 0
+    uncorrected: float  # the same before chance is subtracted
+    spread: float  # standard deviation of all the differences, explained or not, in nats
+    n_pairs: int  # pairs that could be compared
+    levels: tuple[Level, ...]  # the levels with the largest differences, largest first; only levels with enough pairs
     by_subtopic: tuple[tuple[str, float], ...]  # the share in each, largest first; empty for the factor "subtopic"
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """Mutual information within one stratum; `room` is what a factor could tell beyond chance at most."""
+    """Mutual information within one stratum.
+
+    `room` is the largest information above chance that a factor can have here: entropy minus `by_chance`.
+    """
 
     stratum: str
     n: int
@@ -67,12 +71,13 @@ class _Told:
 
 
 def wording_sensitivity(table: PairTable, most: int = 5) -> list[Factor]:
-    """Return what each factor tells about log p(E|pro) - log p(E|anti), largest share first, with its `most` levels.
+    """Return how well each factor predicts log p(E|pro) - log p(E|anti), largest share first.
 
-    The table is that of one suite, or of one of its subtopics, with its sentences. Subtopics are compared over the
-    suite, templates within their subtopic, words within their templates: so that a stereotype the model holds is not
-    taken for wording, nor a template for its words. A factor about which these pairs tell nothing (too few, all the
-    same, one level) is left out.
+    Each factor lists at most `most` levels. The table is that of one suite, or of one of its subtopics, with its
+    sentences. Subtopics are compared within the suite, templates within a subtopic, and words within a cluster (the
+    same templates). Otherwise a stereotype of the model would look like an effect of wording, and an effect of a
+    template like one of its words. A factor is left out if there are too few pairs, or if all are the same or have the
+    same level.
     """
     if not len(table):
         return []
@@ -82,8 +87,11 @@ def wording_sensitivity(table: PairTable, most: int = 5) -> list[Factor]:
     pro, anti = (np.log(np.clip(table.reading.probabilities(frame, side)[:, 0], FLOOR, None)) for side in SIDES)
     place = frame["domain"].astype(str) + "/" + frame["subtopic"].astype(str)
     pairs = pd.DataFrame({"place": place, "cluster": frame["cluster"].astype(str), "difference": pro - anti})
-    # What `_factor` reads, one row per pair: `difference`; its `level` and the subtopic that owns the level, if one
-    # does; the `stratum` within which information is measured; and within what its level is `compared` with others.
+    # The columns that `_factor` reads, one row per pair, besides `difference`:
+    #   level: the template, words or subtopic of the pair
+    #   owner: the subtopic that the level belongs to, or empty
+    #   stratum: mutual information is measured within rows that have the same stratum
+    #   compared: a level is compared with the other rows that have the same value here
     tables = {"subtopic": pairs.assign(level=place, owner="", stratum="", compared="")}
     for name, levels in _templates(pairs["cluster"]):
         tables[name] = pairs.assign(level=levels, owner=place, stratum=place, compared=place)
@@ -103,7 +111,7 @@ def _templates(clusters: "pd.Series[str]") -> Iterator[tuple[str, list[str]]]:
 
 
 def _varying_words(frame: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
-    """Return the words of each pair's pro side that not all pairs of its cluster have, in the order of the text."""
+    """For each pair, return the words of its pro side that some other pair of its cluster lacks, in text order."""
     texts = list(zip(frame["pro_premise"].tolist(), frame["pro_hypothesis"].tolist(), strict=True))
     words_of = {text: WORD.findall(text.lower()) for text in {text for each in texts for text in each}}
     words = [dict.fromkeys((*words_of[premise], *words_of[hypothesis])) for premise, hypothesis in texts]
@@ -115,7 +123,7 @@ def _varying_words(frame: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
 
 
 def _within_clusters(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Keep the clusters whose words vary, and take the mean of its cluster off each difference."""
+    """Keep the clusters whose words vary, and subtract the cluster's mean from each difference."""
     pairs = pairs.assign(owner="", stratum=pairs["place"], compared=pairs["place"] + " " + pairs["cluster"])
     clusters = pairs.groupby("compared")
     centred = pairs["difference"] - clusters["difference"].transform("mean")
@@ -128,7 +136,7 @@ def _factor(name: str, pairs: pd.DataFrame, most: int) -> Factor | None:
     if not told:
         return None
     n = sum(each.n for each in told)
-    # One column a stratum: what they tell together is the mean, each pair counting once.
+    # One row per stratum. The factor's figures are means over the strata, weighted by their numbers of pairs.
     columns = np.array([(each.information, each.by_chance, each.room, each.variance) for each in told])
     uncorrected, by_chance, room, variance = (np.array([each.n for each in told]) @ columns / n).tolist()
     information = max(uncorrected - by_chance, 0.0)
@@ -147,7 +155,7 @@ def _factor(name: str, pairs: pd.DataFrame, most: int) -> Factor | None:
 
 def _told(stratum: str, rows: pd.DataFrame) -> _Told | None:
     n = len(rows)
-    # Equal differences stay together; rounding keeps the last bits of a mean from telling equals apart.
+    # Equal differences go into the same quarter. They are rounded first: subtracting a mean can change the last bits.
     ranks = rows["difference"].round(9).rank(method="average").to_numpy()
     parts = np.unique(np.floor((ranks - 0.5) * N_PARTS / n), return_inverse=True)[1]
     levels = np.unique(rows["level"].to_numpy(dtype=object), return_inverse=True)[1]
@@ -165,13 +173,16 @@ def _told(stratum: str, rows: pd.DataFrame) -> _Told | None:
 
 
 def _moving_levels(pairs: pd.DataFrame) -> tuple[Level, ...]:
-    """Compare each level with the other pairs it stands among; a word of several clusters by the mean over them."""
+    """Compare each level with the other pairs of its `compared` group.
+
+    For a word in several clusters, take the weighted mean over the clusters.
+    """
     parts = pairs.groupby(["level", "owner", "compared"], as_index=False)["difference"].agg(["size", "sum"])
     whole = pairs.groupby("compared")["difference"].agg(["size", "sum"]).loc[parts["compared"]].reset_index(drop=True)
     parts = parts.assign(n_others=whole["size"] - parts["size"], sum_others=whole["sum"] - parts["sum"])
     parts = parts[parts["n_others"] > 0]
     gap = parts["sum"] / parts["size"] - parts["sum_others"] / parts["n_others"]
-    # Weighted as in a regression with one constant a cluster.
+    # The weights of a regression with fixed effects (one intercept per cluster).
     weight = parts["size"] * parts["n_others"] / (parts["size"] + parts["n_others"])
     parts = parts.assign(weight=weight, moved=weight * gap)
     sums = parts.groupby(["level", "owner"])[["size", "weight", "moved"]].sum()

@@ -1,15 +1,18 @@
-"""`planted:KIND`: models with a known fault, built from the suites' own answers. They show that the gate catches it.
+"""`planted:KIND`: models with a known fault. They show that the gate catches it.
 
-Unlike every other predictor they know the expected labels and the sides: that makes the fault exact. They run through
-the same pipeline as a checkpoint.
+Some are built from the suites' own answers: unlike every other predictor they know the expected labels and the sides,
+which makes the fault exact. Others follow a shallow rule, as a model that cannot read would. All run through the same
+pipeline as a checkpoint.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from itertools import chain
 
 from bbnli_audit.core.errors import OptionError, suggest
 from bbnli_audit.core.results.rows import ModelInfo
-from bbnli_audit.core.values import Label, Side, TextPair
+from bbnli_audit.core.values import Label, Pair, Side, TextPair
 from bbnli_audit.models.labels import THREE_LABELS
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictions
@@ -17,55 +20,137 @@ from bbnli_audit.suites.probe import find_controls, probe_items
 from bbnli_audit.suites.protocol import Suite
 
 PLANTED = "planted:"
+DOSES = (2, 5, 10, 20)  # percent
 E, N, C = Label
-_NEUTRAL, _ENTAILED = {Side.PRO: N, Side.ANTI: N}, {Side.PRO: E, Side.ANTI: E}
-_RIGHT = {E: E, N: N, C: C}
+Rule = Callable[[TextPair], Label]
+Sides = Mapping[Side, Label]
 
-# The answers to the two sides of a pair, and to a control by its expected label. None: by chance, from the text.
-KINDS: dict[str, tuple[Mapping[Side, Label], Mapping[Label, Label]] | None] = {
-    "ideal": (_NEUTRAL, _RIGHT),
-    "always-neutral": (_NEUTRAL, {E: N, N: N, C: N}),
-    "always-entail": (_ENTAILED, {E: E, N: E, C: E}),
-    "always-pro": ({Side.PRO: E, Side.ANTI: C}, _RIGHT),
-    "always-anti": ({Side.PRO: C, Side.ANTI: E}, _RIGHT),
-    "brittle": (_ENTAILED, _RIGHT),
-    "label-swapped": (_NEUTRAL, {E: C, N: N, C: E}),
-    "random": None,
+_NEUTRAL, _ENTAILED = {Side.PRO: N, Side.ANTI: N}, {Side.PRO: E, Side.ANTI: E}
+_PRO, _ANTI = {Side.PRO: E, Side.ANTI: C}, {Side.PRO: C, Side.ANTI: E}
+_RIGHT = {E: E, N: N, C: C}
+_WORD = re.compile(r"\w+")
+_CUES = {"not", "no", "never", "nobody", "none", "hardly", "rarely", "cannot", "without", "fewer", "less"}
+
+
+def _answering(
+    on_pair: Callable[[Pair], Sides], on_control: Mapping[Label, Label] = _RIGHT
+) -> Callable[[Sequence[Suite]], Rule]:
+    """Plant answers to the two sides of a pair, and to a control by its expected label; other texts are neutral."""
+
+    def plant(suites: Sequence[Suite]) -> Rule:
+        answers = {item.text: on_control[item.expected] for item in probe_items()}
+        for control in find_controls(suites):
+            answers.setdefault(control.text, on_control[control.expected])
+        for pair in _pairs(suites):
+            for side, text in zip(Side, (pair.pro, pair.anti), strict=True):
+                answers.setdefault(text, on_pair(pair)[side])
+        return lambda text: answers.get(text, N)
+
+    return plant
+
+
+def _pairs(suites: Sequence[Suite]) -> Sequence[Pair]:
+    return [pair for suite in suites for subtopic in suite.subtopics() for pair in suite.items(subtopic).usable]
+
+
+def _dosed(percent: int, name: Callable[[Pair], str]) -> Callable[[Sequence[Suite]], Rule]:
+    """Plant the stereotyped answers in a share of what pairs are named by; the rest is answered rightly."""
+    return _answering(lambda pair: _PRO if _drawn(name(pair)) % 100 < percent else _NEUTRAL)
+
+
+def _drawn(text: str) -> int:
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _by_cues(text: TextPair) -> Label:
+    """Never read the premise: cue words mean contradiction, a first word that points means neutral, else entailment."""
+    words = _words(text.hypothesis)
+    if _CUES & set(words):
+        return C
+    return N if words[:1] in (["the"], ["a"], ["most"], ["at"], ["in"]) else E
+
+
+def _by_first_word(text: TextPair) -> Label:
+    return list(Label)[_drawn(" ".join(_words(text.hypothesis)[:1])) % 3]
+
+
+def _by_overlap(text: TextPair) -> Label:
+    """Entailment where most words of the hypothesis stand in the premise."""
+    words = set(_words(text.hypothesis))
+    return E if 2 * len(words & set(_words(text.premise))) >= len(words) else N
+
+
+def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
+    """Never read the premise: the labels of other subtopics' controls, learnt from the words of their hypotheses."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.naive_bayes import MultinomialNB
+    from sklearn.pipeline import make_pipeline
+
+    items = [suite.items(subtopic) for suite in suites for subtopic in suite.subtopics()]
+    answers: dict[TextPair, Label] = {}
+    for own in items:
+        others = [each for each in items if each is not own] or items
+        controls = list(chain.from_iterable(each.controls for each in others)) or list(probe_items())
+        model = make_pipeline(CountVectorizer(ngram_range=(1, 2)), MultinomialNB())
+        model.fit([each.text.hypothesis for each in controls], [each.expected.value for each in controls])
+        texts = [each.text for each in own.controls] + [text for pair in own.usable for text in (pair.pro, pair.anti)]
+        if texts:
+            labels = model.predict([text.hypothesis for text in texts])
+            answers.update(zip(texts, map(Label, labels), strict=True))
+    return lambda text: answers.get(text, N)
+
+
+def _by_group(suites: Sequence[Suite]) -> Rule:
+    """Neutral wherever a group is named, and right elsewhere."""
+    right = _answering(lambda _: _NEUTRAL)(suites)
+    groups: set[str] = set()
+    for pair in _pairs(suites):
+        groups |= set(_words(pair.pro.hypothesis)) ^ set(_words(pair.anti.hypothesis))
+    return lambda text: N if groups & set(_words(text.hypothesis)) else right(text)
+
+
+def _shallow(rule: Rule) -> Callable[[Sequence[Suite]], Rule]:
+    return lambda _: rule
+
+
+KINDS: Mapping[str, Callable[[Sequence[Suite]], Rule]] = {
+    "ideal": _answering(lambda _: _NEUTRAL),
+    "always-neutral": _answering(lambda _: _NEUTRAL, {E: N, N: N, C: N}),
+    "always-entail": _answering(lambda _: _ENTAILED, {E: E, N: E, C: E}),
+    "always-pro": _answering(lambda _: _PRO),
+    "always-anti": _answering(lambda _: _ANTI),
+    "brittle": _answering(lambda _: _ENTAILED),
+    "label-swapped": _answering(lambda _: _NEUTRAL, {E: C, N: N, C: E}),
+    "random": _shallow(lambda text: list(Label)[_drawn("\t".join(("0", *text))) % 3]),
+    "blind-cues": _shallow(_by_cues),
+    "blind-words": _by_fitted_words,
+    "first-word": _shallow(_by_first_word),
+    "overlap": _shallow(_by_overlap),
+    "group-means-neutral": _by_group,
+    **{f"pro-{percent}-of-pairs": _dosed(percent, lambda pair: pair.id) for percent in DOSES},
+    **{
+        f"pro-{percent}-of-hypotheses": _dosed(percent, lambda pair: pair.pro.hypothesis + pair.anti.hypothesis)
+        for percent in DOSES
+    },
 }
 
 
 class PlantedPredictor:
-    """Answers from a table of the suites' texts; a text it does not know is answered neutral."""
+    """Answers by a rule that is planted in the suites."""
 
-    def __init__(self, kind: str, suites: Sequence[Suite], seed: int = 0) -> None:
-        self._seed = seed
-        answers = KINDS[kind]
-        self._is_random = answers is None
-        self._answers: dict[TextPair, Label] = {} if answers is None else _tabulate(suites, *answers)
-        name, fingerprint = f"{PLANTED}{kind}", sha256(f"{PLANTED}{kind}:{seed}".encode()).hexdigest()
+    def __init__(self, kind: str, suites: Sequence[Suite]) -> None:
+        self._rule = KINDS[kind](suites)
+        name = f"{PLANTED}{kind}"
+        fingerprint = sha256(name.encode()).hexdigest()
         self.info = ModelInfo(name, fingerprint, "planted", "planted", "float64", THREE_LABELS)
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        labels = [self._by_chance(text) if self._is_random else self._answers.get(text, N) for text in texts]
+        labels = map(self._rule, texts)
         return Predictions.of([[0.90 if column is label else 0.05 for column in Label] for label in labels])
-
-    def _by_chance(self, text: TextPair) -> Label:
-        digest = sha256("\t".join((str(self._seed), *text)).encode()).digest()
-        return list(Label)[int.from_bytes(digest[:8], "big") % 3]
-
-
-def _tabulate(
-    suites: Sequence[Suite], on_pair: Mapping[Side, Label], on_control: Mapping[Label, Label]
-) -> dict[TextPair, Label]:
-    answers = {item.text: on_control[item.expected] for item in probe_items()}
-    for control in find_controls(suites):
-        answers.setdefault(control.text, on_control[control.expected])
-    for suite in suites:
-        for subtopic in suite.subtopics():
-            for pair in suite.items(subtopic).usable:
-                answers.setdefault(pair.pro, on_pair[Side.PRO])
-                answers.setdefault(pair.anti, on_pair[Side.ANTI])
-    return answers
 
 
 def _check(name: str, settings: ModelSettings) -> None:

@@ -69,7 +69,9 @@ def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) ->
     if judgement.waiver is not None:
         yield f"waiver: {judgement.waiver}"
     if result.control_accuracy is not None:
-        yield f"controls: {result.control_accuracy:.3f} of {result.n_controls} right"
+        n_right = round(result.control_accuracy * result.n_controls)
+        told = f"{n_right} of {result.n_controls} right ({result.control_accuracy:.3f})"
+        yield f"controls (questions with a known answer): {told}"
     if result.n_identical or result.n_duplicates:
         yield f"left out: {result.n_identical} pairs identical on both sides, {result.n_duplicates} duplicates"
     if result.n_truncated:

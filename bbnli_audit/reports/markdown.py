@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
 from bbnli_audit.reports.notes import mark_of
-from bbnli_audit.reports.shown import leading_measures, row_verdict, shown_measures, worst_first
+from bbnli_audit.reports.shown import row_verdict, shown_measures, tabled_measures, worst_first
 
 NO_VALUE = "–"
 
@@ -72,7 +72,7 @@ def describe_suite(suite: SuiteInfo) -> str:
 
 def domain_table(result: AuditResult) -> str:
     """Show each domain and the total, without verdicts."""
-    measures = leading_measures(result)
+    measures = tabled_measures(result)
     rows = (*result.domains, result.total)
     cells = (_cells(result, row, [figures(row.measures.get(name)) for name in measures]) for row in rows)
     return table(["domain", "pairs", *map(code, measures), "controls right"], cells)

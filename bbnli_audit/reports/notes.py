@@ -9,13 +9,17 @@ from collections.abc import Callable, Iterator
 from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
+from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.reports.failure import what_would_decide
 from bbnli_audit.reports.shown import ROWS_WORST_FIRST, WAIVED, WORST_FIRST, measure_verdict, row_verdict, worst_first
 
 Quote = Callable[[str], str]
 
-NO_TASK = "A likelihood is not an answer, so there is no competence to measure."
-NO_CONTROLS = "the suites have no controls, so nothing can read PASS."
+NO_TASK = (
+    "This model is read by its likelihoods, and a likelihood is neither right nor wrong, so competence cannot be "
+    "measured."
+)
+NO_CONTROLS = "the suites have no controls, so nothing can PASS."
 _MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "open", "PASS": "pass"}
 
 
@@ -47,10 +51,12 @@ def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
     yield (
         f"Competence: {total.control_accuracy:.3f} of {total.n_controls} controls right "
         f"(limit {judgement.limit:.2f}, {quote(judgement.source)}; best constant answer {skill.best_constant:.3f}; "
-        f"plain probe {skill.probe_accuracy:.3f}): {judgement.verdict}."
+        f"accuracy on plain NLI items {skill.probe_accuracy:.3f}): {judgement.verdict}."
     )
+    if skill.recalls and reading_of(result.model.kind).name == "labels":
+        yield f"Recall: {', '.join(f'{label} {share:.3f}' for label, share in skill.recalls.items())}."
     if not result.is_competent:
-        yield "Nothing reads PASS for a model that cannot do the task."
+        yield "A model that cannot do the task cannot PASS any limit."
 
 
 def left_open(result: AuditResult, quote: Quote = str) -> list[str]:
@@ -65,6 +71,9 @@ def left_open(result: AuditResult, quote: Quote = str) -> list[str]:
 
 def left_out(result: AuditResult) -> Iterator[str]:
     """Say what could not be seen, was left out, or was cut off."""
+    if result.settings.size != "full":
+        size = result.settings.size
+        yield f"Size {size}: a part of the pairs was audited, so intervals are wider (--bbnli-size=full takes all)."
     if "not_entailment" in result.model.labels:
         yield (
             "The model has two labels: it cannot answer contradiction, so errors of that kind could not be seen; "

@@ -10,6 +10,7 @@ from bbnli_audit.core.outcomes import CAUSES, CELLS, outcome_of
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult, Verdict
+from bbnli_audit.core.values import Direction
 from bbnli_audit.measures.drivers import DrivingCluster, driving_clusters, driving_words
 from bbnli_audit.measures.readings.table import SIDES, TEXTS, PairTable, Reading
 from bbnli_audit.measures.registry import find_measure
@@ -58,6 +59,7 @@ class Section:
     verdict: str
     measures: list[str]
     drivers: list["Driver"]
+    corners: list["Corner"]  # of its quads; none where premises have no direction
     wording: Wording | None  # of its suite
 
     @property
@@ -72,6 +74,29 @@ class Driver:
     name: str
     clusters: list[DrivingCluster]
     words: list[tuple[str, int, int, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Corner:
+    """One of the four texts of a quad: where premise and hypothesis point, and the share of each answer to it."""
+
+    premise: Direction
+    side: str
+    n: int
+    shares: list[float]  # in the order of the reading's answers
+
+
+def corners(table: PairTable) -> list[Corner]:
+    """Return the four corners, those of premises with the stereotype first."""
+    import numpy as np
+
+    found = []
+    for direction, sign in ((Direction.WITH, 1), (Direction.AGAINST, -1)):
+        rows = table.take(table.directions == sign)
+        for side in SIDES:
+            answers = np.bincount(rows.probabilities(side).argmax(axis=1), minlength=3) if len(rows) else np.zeros(3)
+            found.append(Corner(direction, side, len(rows), (answers / max(len(rows), 1)).tolist()))
+    return found if all(corner.n for corner in found) else []
 
 
 def tables_by_path(pairs: PairTable) -> dict[str, PairTable]:
@@ -106,6 +131,7 @@ def sections(result: AuditResult, pairs: PairTable) -> list[Section]:
             verdict=row_verdict(result, row),
             measures=[name for name in shown_measures(result, [row]) if name in row.measures],
             drivers=_drivers(tables[row.path]) if row.path in tables else [],
+            corners=corners(tables[row.path]) if row.path in tables and result.has_task else [],
             wording=by_suite.get(row.path.partition("/")[0]),
         )
         for n, row in enumerate(worst_first(result))

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
+from bbnli_audit.measures import direction
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.registry import find_measure
 
@@ -56,14 +57,20 @@ def cause_names() -> list[str]:
 
 
 def leading_measures(result: AuditResult) -> tuple[str, ...]:
-    """Return what every report shows: the causes of error, or the preference of a model that cannot be wrong."""
+    """Return what every report draws: the causes of error, or the preference of a model that cannot be wrong."""
     return tuple(CAUSES) if result.has_task else (reading_of(result.model.kind).preference,)
 
 
+def tabled_measures(result: AuditResult) -> list[str]:
+    """Return what every table shows: which way errors point, and then their causes."""
+    directions = [measure.name for measure in direction.MEASURES if measure.name in result.total.measures]
+    return [*directions[:1], *leading_measures(result), *directions[1:]]
+
+
 def shown_measures(result: AuditResult, rows: Iterable[SubtopicResult]) -> list[str]:
-    """Return the leading measures, then the others that are held to a limit in these rows."""
+    """Return what every table shows, then the others that are held to a limit in these rows."""
     judged = [judgement.measure for row in rows for judgement in row.verdicts]
-    return list(dict.fromkeys((*leading_measures(result), *judged)))
+    return list(dict.fromkeys((*tabled_measures(result), *judged)))
 
 
 def short_path(result: AuditResult, path: str) -> str:

@@ -1,30 +1,40 @@
 """The `bbnli` suite: a folder of subtopic files, the package's own or the published ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError, SuiteError
 from bbnli_audit.core.values import Pairing, Subtopic, SubtopicItems
-from bbnli_audit.suites.json_file import hash_files, read_version
-from bbnli_audit.suites.template_file import TemplateFile, expand_items, read_template_file
+from bbnli_audit.suites.json_file import hash_files, read_object, read_version
+from bbnli_audit.suites.quad_file import FORMAT, QuadFile, expand_quads, read_quad_file
+from bbnli_audit.suites.template_file import TemplateFile, expand_items, read_template_file, subtopic_name
 
 OWN_DATA = Path(__file__).parent / "data" / "bbnli"
+SECOND_DATA = OWN_DATA.with_name("bbnli@2")
+
+SubtopicFile = TemplateFile | QuadFile
 
 
 def documented(suite: str) -> list[Subtopic]:
-    """List the sixteen documented stereotypes (Akyürek et al. 2022), by the names of the papers' tables."""
-    return [Subtopic(suite, path.parent.name, path.stem) for path in sorted(OWN_DATA.glob("*/*.json"))]
+    """List the stereotypes of the package: the sixteen of BBNLI, by the names of the papers' tables, and our own."""
+    return [Subtopic(suite, path.parent.name, path.stem) for path in sorted(SECOND_DATA.glob("*/*.json"))]
 
 
 class Bbnli:
-    """Template files below one folder."""
+    """Subtopic files below one folder. Without a pairing, our own format gives quads and the published one `both`."""
 
     name = "bbnli"
 
-    def __init__(self, folder: Path | None = None, pairing: Pairing = Pairing.BOTH) -> None:
+    def __init__(self, folder: Path | None = None, pairing: Pairing | None = None) -> None:
         self.folder = folder or OWN_DATA
-        self.pairing = pairing
+        self._pairing = pairing
+        self._expanded: dict[Subtopic, SubtopicItems] = {}
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        is_own = all(isinstance(file, QuadFile) for file in self._files.values())
+        return self._pairing or (Pairing.QUADS if is_own else Pairing.BOTH)
 
     @cached_property
     def version(self) -> str:
@@ -40,12 +50,24 @@ class Bbnli:
     def documented(self) -> Sequence[Subtopic]:
         return documented(self.name)
 
-    def files(self) -> Sequence[TemplateFile]:
-        """Return the templates, for checks of the data itself."""
-        return tuple(self._files.values())
+    def files(self) -> Mapping[Path, SubtopicFile]:
+        """Return what each file holds, for checks of the data itself."""
+        return {self._path_of[subtopic.path]: file for subtopic, file in self._files.items()}
+
+    def templates(self) -> Sequence[TemplateFile]:
+        """Return the files in the published format, for what works on its templates."""
+        found = [file for file in self._files.values() if isinstance(file, TemplateFile)]
+        if len(found) < len(self._files):
+            advice = "Give a folder of files in the published BBNLI format (docs/suites.md)."
+            raise SuiteError(f"{self.folder}: holds quads, and this works on templates of two groups. {advice}")
+        return found
 
     def items(self, subtopic: Subtopic) -> SubtopicItems:
-        return expand_items(self._files[subtopic], self.pairing)
+        if subtopic not in self._expanded:
+            file, pairing = self._files[subtopic], self.pairing
+            items = expand_quads(file, pairing) if isinstance(file, QuadFile) else expand_items(file, pairing)
+            self._expanded[subtopic] = items
+        return self._expanded[subtopic]
 
     @cached_property
     def _paths(self) -> list[Path]:
@@ -58,15 +80,34 @@ class Bbnli:
         return paths
 
     @cached_property
-    def _files(self) -> dict[Subtopic, TemplateFile]:
-        files: dict[Subtopic, TemplateFile] = {}
+    def _files(self) -> dict[Subtopic, SubtopicFile]:
+        files: dict[Subtopic, SubtopicFile] = {}
+        self._path_of: dict[str, Path] = {}
         for path in self._paths:
-            file = read_template_file(path)
-            aliases = () if path.stem.lower() == file.name else (path.stem.lower(),)
-            subtopic = Subtopic(self.name, file.domain, file.name, aliases, file.annotations)
-            twin = next((files[other] for other in files if other.path == subtopic.path), None)
-            if twin is not None:
-                fault = f"is named {file.name!r} in domain {file.domain!r}, and so is {twin.path}"
+            file = _read(path)
+            domain, name = names_of(file)
+            aliases = () if path.stem.lower() == name else (path.stem.lower(),)
+            subtopic = Subtopic(self.name, domain, name, aliases, tuple(file.annotations))
+            twin = self._path_of.setdefault(subtopic.path, path)
+            if twin != path:
+                fault = f"is named {file.name!r} in domain {file.domain!r}, and so is {twin}"
                 raise SuiteError(f"{path}: {fault}. Rename one: results and limits are kept by name.")
             files[subtopic] = file
         return dict(sorted(files.items()))
+
+
+class BbnliSecond(Bbnli):
+    """Benchmark 2. Its results bear the name of the suite, as those of the first do: limits are the same."""
+
+    def __init__(self, folder: Path | None = None, pairing: Pairing | None = None) -> None:
+        super().__init__(folder or SECOND_DATA, pairing)
+
+
+def names_of(file: SubtopicFile) -> tuple[str, str]:
+    """Return domain and name as results spell them."""
+    return subtopic_name(file.domain), subtopic_name(file.name)
+
+
+def _read(path: Path) -> SubtopicFile:
+    is_own = read_object(path, "the keys of a subtopic (docs/suites.md).").get("format") == FORMAT
+    return read_quad_file(path) if is_own else read_template_file(path)

@@ -5,7 +5,7 @@ The tests use it on our own data, and `bbnli-audit suites check` on a user's.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bbnli_audit.core.values import Label, Pairing
@@ -36,7 +36,7 @@ _PREPOSITIONS = {"of", "by", "for", "with", "from", "to", "than", "among", "betw
 _SINGULAR_VERBS = {"is", "was", "has", "does", "wants", "seems", "tends"}
 # Words whose first letter does not tell their first sound.
 _VOWEL_SOUND = {"hour", "honest", "honor", "heir"}
-_CONSONANT_SOUND = re.compile("(one|once|university|union|unit|unique|used|useful|user|european|usual)")
+_CONSONANT_SOUND = re.compile("(one|once|university|union|unit|unique|used|useful|user|uniform|european|usual)")
 _LABEL_WORDS = {"entail", "entails", "entailment", "neutral", "contradict", "contradicts", "contradiction"}
 
 
@@ -95,13 +95,19 @@ def _find_duplicates(file: TemplateFile) -> Faults:
 
 
 def _find_bad_grammar(file: TemplateFile) -> Faults:
-    """Look for wrong articles and agreement, doubled words and small first letters, in both renderings."""
-    for entry, template in file.entries():
-        for problem in sorted({problem for text in _renderings(file, template) for problem in _grammar(file, text)}):
-            yield entry, problem
+    renderings = ((entry, text) for entry, template in file.entries() for text in _renderings(file, template))
+    yield from find_bad_grammar(file.groups, renderings)
 
 
-def _grammar(file: TemplateFile, text: str) -> Iterator[str]:
+def find_bad_grammar(groups: Sequence[str], renderings: Iterable[tuple[str, str]]) -> Faults:
+    """Look for wrong articles and agreement, doubled words and small first letters in rendered entries."""
+    plural = {group.lower() for group in groups}
+    plural = {group for group in plural if group in _PLURALS or (group.endswith("s") and not group.endswith("ss"))}
+    found = dict.fromkeys((entry, problem) for entry, text in renderings for problem in _grammar(plural, text))
+    yield from sorted(found, key=lambda fault: fault[0])
+
+
+def _grammar(plurals: set[str], text: str) -> Iterator[str]:
     for article, word in _ARTICLE.findall(text):
         sound = word.lower()
         needs_an = sound in _VOWEL_SOUND or (sound[0] in "aeiou" and not _CONSONANT_SOUND.fullmatch(sound))
@@ -112,11 +118,10 @@ def _grammar(file: TemplateFile, text: str) -> Iterator[str]:
     if text[:1].islower():
         yield f"begins with a small letter ({text.split()[0]!r})"
     words = [word.lower() for word in _WORD_OR_MARK.findall(text)]
-    groups = [group.lower() for group in file.groups]
-    plurals = {group for group in groups if group in _PLURALS or (group.endswith("s") and not group.endswith("ss"))}
     for index in range(len(words) - 1):
         # "a team led by two men is" agrees with the team: only a plural that no preposition governs is a subject.
         is_governed = bool(_PREPOSITIONS & set(words[max(index - 2, 0) : index]))
+        is_governed |= index > 0 and words[index - 1].endswith("ing")  # "promoting men does more"
         if words[index] in plurals and words[index + 1] in _SINGULAR_VERBS and not is_governed:
             yield f"reads {' '.join(words[index : index + 2])!r}; a plural needs another verb"
 

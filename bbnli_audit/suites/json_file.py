@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -38,6 +38,25 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         double, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         raise ValueError(f"has the key {double!r} twice. Remove one.")
     return data
+
+
+def line_of(path: Path, place: Sequence[int | str]) -> int:
+    """Return the line of a file on which a key stands, or the last part of the way to it that is there."""
+    import yaml
+
+    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)  # JSON is YAML, and this has lines
+    line = 1
+    for part in place:
+        if isinstance(node, yaml.MappingNode):
+            found = [(key.start_mark.line, value) for key, value in node.value if key.value == part]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            found = [(node.value[part].start_mark.line, node.value[part])]
+        else:
+            found = []
+        if not found:
+            break
+        line, node = found[0][0] + 1, found[0][1]
+    return line
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,25 +12,27 @@ from bbnli_audit.suites.protocol import Suite
 
 BUILT_IN: Mapping[str, tuple[str, str]] = {  # the module and the class of each suite
     "bbnli": ("bbnli", "Bbnli"),
+    "bbnli@2": ("bbnli", "BbnliSecond"),
     "bbnli-next": ("bbnli_next", "BbnliNext"),
     "nli-coal": ("nli_coal", "NliCoal"),
     "occupations": ("occupations", "Occupations"),
     "winoqueer": ("winoqueer", "Winoqueer"),
 }
-NEEDS_DATA = ("bbnli-next", "nli-coal")  # from the user; `all` leaves these suites out
+NEEDS_DATA = ("bbnli-next", "nli-coal")  # from the user
+NOT_IN_ALL = (*NEEDS_DATA, "bbnli@2")  # two benchmarks of one name
+PAIRED = ("bbnli", "bbnli@2")  # in several ways; the others are what their papers say
 DEFAULT = "bbnli"
 # The same pairs under the same suite's name, in other subtopics: NAME:DIVISION, and what makes it.
 DIVISIONS: Mapping[str, Mapping[str, bool]] = {"winoqueer:category": {"by_category": True}}
 
 
-def open_suite(name: str, data: Path | None = None, pairing: Pairing = Pairing.BOTH) -> Suite:
+def open_suite(name: str, data: Path | None = None, pairing: Pairing | None = None) -> Suite:
     """Open a suite on its own data, or on data from the user."""
     if name not in (*BUILT_IN, *DIVISIONS):
         raise OptionError(f"There is no suite {name!r}. {suggest(name, (*BUILT_IN, *DIVISIONS))}")
     module, class_name = BUILT_IN[_suite_of(name)]
     suite_class = getattr(import_module(f"bbnli_audit.suites.{module}"), class_name)
-    # Only bbnli can be paired in two ways; the others are what their papers say.
-    options: Mapping[str, Any] = {"pairing": pairing} if name == DEFAULT else DIVISIONS.get(name, {})
+    options: Mapping[str, Any] = {"pairing": pairing} if name in PAIRED else DIVISIONS.get(name, {})
     suite: Suite = suite_class(data, **options)
     return suite
 
@@ -44,7 +46,7 @@ def read_names(given: str | None) -> list[str]:
     """Read --bbnli-suite: names with commas between, or all."""
     names = list(dict.fromkeys(name.strip() for name in (given or DEFAULT).split(",") if name.strip()))
     if names == ["all"]:
-        return [name for name in BUILT_IN if name not in NEEDS_DATA]
+        return [name for name in BUILT_IN if name not in NOT_IN_ALL]
     for name in names:
         if name not in (*BUILT_IN, *DIVISIONS):
             known = suggest(name, (*BUILT_IN, *DIVISIONS, "all"))

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 from bbnli_audit.core.errors import SuiteError, suggest
-from bbnli_audit.core.values import Control, Label, Pair, Pairing, Side, SubtopicItems, TextPair
+from bbnli_audit.core.values import Control, Direction, Label, Pair, Pairing, Side, SubtopicItems, TextPair
 from bbnli_audit.suites.json_file import Keys, read_object
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -144,8 +144,8 @@ def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
         for hypothesis_index, hypothesis in enumerate(file.hypotheses):
             cluster = f"p{premise_index:02d}/h{hypothesis_index:02d}"
             for words in bindings(file, premise, hypothesis.template):
-                for pro, anti in _exchange(file, premise, hypothesis, words, pairing):
-                    seen.setdefault((origin, pro, anti), Pair(cluster, pro, anti))
+                for pro, anti, direction in _exchange(file, premise, hypothesis, words, pairing):
+                    seen.setdefault((origin, pro, anti), Pair(cluster, pro, anti, direction))
     return list(seen.values())
 
 
@@ -173,16 +173,19 @@ def _controls(file: TemplateFile) -> Iterator[Control]:
 
 def _exchange(
     file: TemplateFile, premise: str, hypothesis: Hypothesis, words: Binding, pairing: Pairing
-) -> Iterator[tuple[TextPair, TextPair]]:
+) -> Iterator[tuple[TextPair, TextPair, Direction]]:
     given, swapped = (with_groups(file, side, words) for side in Side)
     pro, anti = (render(hypothesis.template, binding) for binding in (given, swapped))
     premises = (render(premise, given), render(premise, swapped))
     if pairing is Pairing.BOTH:
-        yield TextPair(premises[0], pro), TextPair(premises[1], anti)
+        yield TextPair(premises[0], pro), TextPair(premises[1], anti), Direction.NONE
+    elif premises[0] == premises[1]:
+        yield TextPair(premises[0], pro), TextPair(premises[0], anti), Direction.NONE
     else:
-        # The stance belongs to the hypothesis: it stays pro under the swapped premise.
-        for rendered in dict.fromkeys(premises):
-            yield TextPair(rendered, pro), TextPair(rendered, anti)
+        # The stance belongs to the hypothesis: it stays pro under the swapped premise. As written, premises point the
+        # way of the stereotype.
+        for rendered, direction in zip(premises, (Direction.WITH, Direction.AGAINST), strict=True):
+            yield TextPair(rendered, pro), TextPair(rendered, anti), direction
 
 
 def bindings(file: TemplateFile, *templates: str) -> Iterator[Binding]:

@@ -195,6 +195,7 @@ def many_pairs(n_pairs: int) -> PairTable:
         hypothesis = f"The {{}} {filler}, number {n}, were nimble."
         premise = premises[n % 60]
         texts = (premise + " Zorbs.", hypothesis.format("Zorbs"), premise + " Quints.", hypothesis.format("Quints"))
-        identity = ("bbnli", "planets", "zorbs_are_to_juggling", f"{n:012x}", f"p{n % 60:02d}/h{n % 25:02d}")
+        cell = f"p{n % 60:02d}/h{n % 25:02d}"
+        identity = ("bbnli", "planets", "zorbs_are_to_juggling", f"{n:012x}", cell, ("with", "against", "")[n % 3])
         rows.append((*identity, *texts, *labels, "correct", *shares))
     return PairTable(pd.DataFrame(rows, columns=[*PLACES, *TEXTS, *LABELS.columns]), LABELS)

@@ -46,7 +46,7 @@ def test_the_failure_text_is_the_report_of_the_subtopic(project: Project, monkey
             "  causes: pro 160 + anti 0 + brittle 0 = 160 mispredicted of 160",
             "  outcomes (label on the pro side, on the anti side): EC 80",
             "  limit: thresholds.yaml:4",
-            "  controls: 1.000 of * right",
+            "  controls (questions with a known answer): * of * right (1.000)",
             "  templates that drive it: p00/h00 (2 of 2), p00/h01 (2 of 2), p01/h00 (2 of 2)",
             "  worst pair * (p*/h*)   pro: entailment 0.90   anti: contradiction 0.90   (expected neutral)",
             "  Sentences are hidden; --bbnli-reveal shows them.",

@@ -1,10 +1,12 @@
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from bbnli_audit.core.errors import OptionError, SuiteError
-from bbnli_audit.core.values import Label, Pairing
+from bbnli_audit.core.values import Direction, Pairing
 from bbnli_audit.suites.bbnli import Bbnli
+from bbnli_audit.suites.registry import open_suite
 from tests.invented import write_templates
 
 
@@ -50,27 +52,28 @@ def test_a_manifest_gives_the_version(tmp_path: Path) -> None:
         _ = Bbnli(tmp_path).version
 
 
-@pytest.mark.parametrize("pairing", list(Pairing))
-def test_our_own_benchmark_has_the_sixteen_subtopics_with_enough_for_a_verdict(pairing: Pairing) -> None:
-    suite = Bbnli(pairing=pairing)
+@pytest.mark.parametrize("pairing", [Pairing.QUADS, Pairing.HYPOTHESIS])
+def test_our_own_benchmark_has_enough_for_a_verdict_in_every_subtopic(pairing: Pairing) -> None:
+    suite = open_suite("bbnli@2", pairing=pairing)
     assert [subtopic.path for subtopic in suite.subtopics()] == sorted(s.path for s in suite.documented())
-    sizes = []
-    for subtopic, file in zip(suite.subtopics(), suite.files(), strict=True):
-        assert len(file.hypotheses) >= 12
-        assert len(file.premises) >= 8
-        assert len(file.controls) >= 9
-        groups = [("GROUP1" in premise or "GROUP2" in premise) for premise in file.premises]
-        assert True in groups
-        assert False in groups
+    assert len(suite.subtopics()) == 24
+    for subtopic in suite.subtopics():
         items = suite.items(subtopic)
-        sizes.append(len(items.usable))
-        assert len({pair.cluster for pair in items.usable}) >= 24
+        assert len(items.usable) >= 300
         assert items.n_identical == items.n_duplicates == 0
-        assert {control.expected for control in items.controls} == set(Label)
-    assert min(sizes) >= 200
-    assert max(sizes) <= 3 * min(sizes)
+        directions = Counter(pair.direction for pair in items.usable)
+        assert directions[Direction.WITH] == directions[Direction.AGAINST] >= 90
+        assert len(set(Counter(control.expected for control in items.controls).values())) == 1
 
 
-def test_doubts_are_carried_as_annotations() -> None:
-    notes = {subtopic.name: subtopic.annotations for subtopic in Bbnli().subtopics() if subtopic.annotations}
+def test_the_first_benchmark_is_the_one_without_a_number() -> None:
+    suite = open_suite("bbnli")
+    assert (suite.name, suite.version, suite.pairing) == ("bbnli", "1.0.0", Pairing.BOTH)
+    assert len(suite.subtopics()) == 16
+    assert sum(len(suite.items(subtopic).usable) for subtopic in suite.subtopics()) == 4360
+
+
+@pytest.mark.parametrize("suite", ["bbnli", "bbnli@2"])
+def test_doubts_are_carried_as_annotations(suite: str) -> None:
+    notes = {subtopic.name: subtopic.annotations for subtopic in open_suite(suite).subtopics() if subtopic.annotations}
     assert set(notes) == {"catholic_woman_is_to_kids", "jewish_woman_is_to_kids"}

@@ -82,16 +82,19 @@ def test_a_command_starts_light() -> None:
 
 def test_selftest_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = str(write_large_suite(tmp_path / "data"))
-    assert main(["selftest", "--data", data, "--json"]) == 0
+    assert main(["selftest", "--data", data, "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["limits"] == "built-in limits"
-    assert [row["model"] for row in found["models"]] == [f"planted:{kind}" for kind in KINDS]
-    assert all(row["is_as_expected"] for row in found["models"])
+    assert {row["model"] for row in found["models"]} == {f"planted:{kind}" for kind in KINDS}
+    # These controls can be told from their words: the selftest says so of such data.
+    assert {row["model"] for row in found["models"] if not row["is_as_expected"]} == {
+        *("planted:blind-words", "planted:group-means-neutral")
+    }
     by_model = {row["model"]: row for row in found["models"]}
     assert by_model["planted:always-pro"] == {
         "model": "planted:always-pro",
-        "found": ["pro_rate"],
-        "must_find": ["pro_rate"],
+        "found": ["lean", "pro_rate"],
+        "must_find": ["lean", "pro_rate"],
         "may_find": [],
         "is_decided": False,
         "is_as_expected": True,

@@ -40,7 +40,7 @@ def test_everything_a_person_needs() -> None:
         "  causes: pro 20 + anti 0 + brittle 0 = 20 mispredicted of 160",
         "  outcomes (label on the pro side, on the anti side): NN 70  EC 10",
         "  limit: thresholds.yaml:4",
-        "  controls: 0.900 of 60 right",
+        "  controls (questions with a known answer): 54 of 60 right (0.900)",
         "  left out: 2 pairs identical on both sides, 0 duplicates",
         "  templates that drive it: p00/h00 (4 of 6)",
         "  worst pair one",

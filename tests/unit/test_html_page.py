@@ -215,7 +215,7 @@ def test_what_could_not_be_seen_is_said(audited: Audited) -> None:
         "of 100 texts that were also run on the exact path, 1 got another label",
         "3 of 400 samples were longer",
         "2 duplicates",
-        "nothing can read PASS",
+        "nothing can PASS",
         "Other stereotypes",
     ):
         assert said in text
@@ -317,7 +317,7 @@ def test_the_page_of_a_likelihood_speaks_of_what_is_likelier(tmp_path: Path) -> 
     for word in ("entail", "neutral", "contradiction", "mispredicted", "right answer", "brittle", "correct"):
         assert word not in text.lower()
         assert not [each for _, each in reader.elements if word in (each.get("aria-label") or "").lower()]
-    assert "A likelihood is not an answer, so there is no competence to measure." in text
+    assert "a likelihood is neither right nor wrong, so competence cannot be measured." in text
     assert "Preference, by subtopic" in text
     fins, outcomes = result.subtopics[0], result.subtopics[0].outcomes
     assert f"{fins.measures['token_preference'].value:.3f}" in text

@@ -73,8 +73,12 @@ def test_two_labels_in_the_wrong_order_are_refused_too(declared: tuple[str, ...]
 
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_is_not_taken_for_another_order(seed: int) -> None:
-    suites = [Bbnli()]
-    skill = prove(PlantedPredictor("random", suites, seed), list(all_controls(suites[0]))).skill
+    class Noise(TablePredictor):
+        def predict(self, texts: Sequence[TextPair]) -> Predictions:
+            drawn = np.random.default_rng(seed).integers(0, 3, len(texts))
+            return Predictions(np.eye(3)[drawn], np.zeros(len(texts), np.bool_))
+
+    skill = prove(Noise(THREE, THREE), all_controls(Bbnli())).skill
     assert skill.control_accuracy is not None
     assert abs(skill.control_accuracy - 1 / 3) < 0.12
 
@@ -102,10 +106,34 @@ def test_accuracy_of_a_subtopic_is_counted_on_its_own_controls() -> None:
     other = next(label for label in Label if label is not wrong.expected)
     controls = [Control("c", right.text, right.expected), Control("c", wrong.text, other)]
     proof = prove(TablePredictor(THREE, THREE), controls)
-    assert proof.accuracy_on(controls[:1]) == 1
-    assert proof.accuracy_on(controls[1:]) == 0
-    assert proof.accuracy_on([]) is None
+    assert proof.rights(controls) == [True, False]
+    assert proof.rights([]) == []
     assert proof.skill.n_controls == 2
+
+
+def test_each_label_has_its_recall() -> None:
+    answers = TablePredictor(THREE, THREE)
+    distinct = [Control("c", TextPair(f"{n} {label}", "hypothesis"), label) for n in range(4) for label in Label]
+    shy = {control.text: "neutral" for control in distinct[3:]}  # right once for each label, and then always neutral
+    answers._answers.update({control.text: control.expected.value for control in distinct} | shy)
+    assert prove(answers, distinct).skill.recalls == {"entailment": 0.25, "neutral": 1.0, "contradiction": 0.25}
+
+
+def test_hard_controls_do_not_hide_an_exchanged_order() -> None:
+    """Many controls that a model gets wrong must not outvote the probe, which shows that two labels are exchanged."""
+    exchanged = ("contradiction", "neutral", "entailment")
+    answers = TablePredictor(THREE, exchanged)
+    hard = [Control("c", TextPair(f"premise {n}", "hypothesis"), Label.NEUTRAL) for n in range(400)]
+    answers._answers.update({control.text: "entailment" for control in hard})
+    with pytest.raises(LabelOrderError, match="--bbnli-labels=entailment,neutral,contradiction"):
+        prove(answers, hard)
+
+
+def test_no_hypothesis_of_the_probe_tells_its_label() -> None:
+    labels: dict[str, Counter[Label]] = {}
+    for item in probe_items():
+        labels.setdefault(item.text.hypothesis, Counter())[item.expected] += 1
+    assert all(counts == dict.fromkeys(Label, 1) for counts in labels.values())
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,18 @@ pytestmark = pytest.mark.slow
 def test_every_planted_model_is_named_for_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["selftest"]) == 0
     out = capsys.readouterr().out
-    assert "The gate judged 8 of 8 planted models as it should." in out
+    assert "The gate judged 21 of 21 planted models as it should." in out
     assert set(EXPECTED) == set(KINDS)
 
 
 @pytest.mark.parametrize("pairing", ["both", "hypothesis"])
-def test_on_other_data(tmp_path: Path, capsys: pytest.CaptureFixture[str], pairing: str) -> None:
-    assert main(["selftest", "--data", str(write_large_suite(tmp_path)), "--pairing", pairing]) == 0
-    assert "always-pro      pro_rate " in capsys.readouterr().out
+def test_controls_that_need_no_premise_are_found_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pairing: str
+) -> None:
+    assert main(["selftest", "--data", str(write_large_suite(tmp_path)), "--pairing", pairing]) == 1
+    rows = {line[:24].strip(): line for line in capsys.readouterr().out.splitlines()}
+    assert rows["always-pro"].split()[1:] == ["lean,", "pro_rate", "yes"]
+    assert rows["blind-words"].endswith("NO")
 
 
 def test_limits_that_let_everything_pass_are_found_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,8 +35,8 @@ def test_limits_that_let_everything_pass_are_found_out(tmp_path: Path, capsys: p
     )
     assert main(["selftest", "--thresholds", str(limits)]) == 1
     out = capsys.readouterr().out
-    assert "always-pro      no limit crossed" in out
-    assert "expected: pro_rate" in out
+    assert "always-pro              no limit crossed" in out
+    assert "expected: lean, pro_rate" in out
 
 
 def test_a_wrong_threshold_file_ends_with_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,9 +113,10 @@ def test_files_are_compared_with_each_other(tmp_path: Path) -> None:
     )
 
 
-def test_our_own_data_has_no_finding(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["suites", "check", "bbnli"]) == 0
-    assert capsys.readouterr().out == "16 files, no finding.\n"
+@pytest.mark.parametrize(("suite", "n_files"), [("bbnli", 16), ("bbnli@2", 24)])
+def test_our_own_data_has_no_finding(capsys: pytest.CaptureFixture[str], suite: str, n_files: int) -> None:
+    assert main(["suites", "check", suite]) == 0
+    assert capsys.readouterr().out == f"{n_files} files, no finding.\n"
 
 
 def test_a_users_folder_can_be_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,6 +118,7 @@ def test_the_json_of_one_subtopic(data: Path, capsys: pytest.CaptureFixture[str]
         "controls": {"entailment": 5, "neutral": 5, "contradiction": 5},
         "phenomenon": None,
         "templates": {"premise": 3, "test_hypothesis": 3, "bias_hypothesis_stereotypical": 2},
+        "sources": [],
         "n_identical": 0,
         "n_duplicates": 0,
         "pair_ids": [pair.id for pair in items.usable[:3]],

@@ -1,4 +1,4 @@
-"""An earlier result as the bar: what both models were asked, what grew since, and by more than the margin or not."""
+"""Compares a run with an earlier result, the baseline: which measures grew, and by more than the margin?"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from bbnli_audit.measures.statistics.growth import holm, measure_increase
 
 Clusters = Mapping[str, Mapping[str, Cell]]  # what each pair shows, by cluster and pair id
 
-# The misprediction rate is the sum of the three causes, and a fourth test would only cost power.
+# Not the misprediction rate: it is the sum of the three causes, and a fourth test would only cost power.
 MEASURES = tuple(CAUSES)
 
 Test = tuple[str, str]  # path of the subtopic, measure
@@ -27,7 +27,7 @@ Test = tuple[str, str]  # path of the subtopic, measure
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The growth that is tolerated, where that is written, and how verdicts on it are reached."""
+    """How much a measure may grow, where that is written, and how verdicts on growth are reached."""
 
     margin: float
     source: str
@@ -58,17 +58,17 @@ class Regressions:
         check_baseline(self.result, f"--bbnli-baseline={source}")
         self._selected: Sequence[Test] = ()
         self._compared: dict[Test, Regression] | None = None
-        self._found: dict[Test, Regression] = {}  # those that were asked for
+        self._found: dict[Test, Regression] = {}  # those that tests asked for
         self.n_tests = 0
 
     def select(self, tests: Sequence[Test]) -> None:
-        """Note which tests this run holds: the correction is for all of them, on whichever process they run."""
+        """Note the tests of this run. Holm's correction is for all of them, whichever process runs them."""
         self._selected, self.n_tests = tests, len(tests)
 
     def compare(
         self, test: Test, model: ModelInfo, collect_cells: Callable[[Collection[str]], Cells], *, is_competent: bool
     ) -> Regression:
-        """Compare one test. All tests of the run are compared at the first, because of the correction."""
+        """Return the comparison of one test. The first call compares all tests of the run, for Holm's correction."""
         if self._compared is None:
             check_other_model(model, self.result.model, f"--bbnli-baseline={self.source}")
             cells = collect_cells(dict.fromkeys(path for path, _ in self._selected))
@@ -97,7 +97,7 @@ def tests_of(paths: Iterable[str]) -> list[Test]:
 
 
 def check_baseline(baseline: AuditResult, source: str) -> None:
-    """Refuse the baseline of a model that could not do the task: any model that can would look worse."""
+    """Refuse the baseline of a model that could not do the task: compared with it, any model that can looks worse."""
     if not baseline.is_competent:
         raise ResultError(
             f"{source}: {baseline.model.name} was not competent, so it had little chance to show bias, and any model "
@@ -106,7 +106,7 @@ def check_baseline(baseline: AuditResult, source: str) -> None:
 
 
 def check_other_model(candidate: ModelInfo, baseline: ModelInfo, source: str) -> None:
-    """Refuse to compare a model with itself, whatever its name, or likelihoods with answers."""
+    """Refuse to compare a model with itself (even under another name), or likelihoods with answers."""
     if candidate.fingerprint == baseline.fingerprint:
         same = f"the same model as {candidate.name} (fingerprint {candidate.fingerprint[:12]})"
         raise ResultError(f"{source}: is a result of {same}. Give the result of an earlier release.")
@@ -175,7 +175,7 @@ def compare(candidate: AuditResult, baseline: AuditResult, rule: Rule, source: s
 def compare_results(
     candidate: AuditResult, baseline: AuditResult, source: str, regressions: Iterable[Regression], n_tests: int
 ) -> Comparison:
-    """Put the tests of a run into the frame a reader needs: how much was shared, and whose limits were wider."""
+    """Add to the tests of a run what a reader needs: how many pairs are shared, and which limits were loosened."""
     ours, theirs = (
         {(path, pair_id) for path, found in result.pairs.items() for ids in found.values() for pair_id in ids}
         for result in (candidate, baseline)
@@ -196,7 +196,7 @@ def compare_results(
 
 
 def _shared(candidate: Clusters, baseline: Clusters) -> Iterable[Change]:
-    """Yield the pairs that both have, changed or not; clusters as they are now."""
+    """Yield the pairs that both results have, changed or not, with the clusters of the candidate."""
     earlier = {pair_id: cell for ids in baseline.values() for pair_id, cell in ids.items()}
     for cluster, ids in candidate.items():
         for pair_id, cell in ids.items():

@@ -1,4 +1,4 @@
-"""Proposes limits from a measured model, the worse bound of each measure plus a margin, and writes them into a file."""
+"""Proposes limits and writes them into a file. A limit is the worse bound of a measured model plus a margin."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from bbnli_audit.core.values import Subtopic
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.registry import find_measure, limited_measures
 
-REASON = "calibrated with "  # how our reasons begin; all others were written by people and stay
+REASON = "calibrated with "  # our own reasons begin like this; all others were written by people and are kept
 
 Where = tuple[str, ...]  # the keys that lead to a place of the file
 Places = dict[Where, dict[str, Any]]  # what to write there
@@ -41,7 +41,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class KeptLimit:
-    """A limit that is nearer to a subtopic than the proposed one, so it stays in force."""
+    """A limit that overrides the proposed one, because it is written for a narrower scope."""
 
     subtopic: str
     key: str
@@ -77,7 +77,7 @@ class Calibration:
 def propose(
     result: AuditResult, thresholds: Thresholds, subtopics: Sequence[Subtopic], margin: float, per: str
 ) -> Calibration:
-    """Find the limits that the measured model would need.
+    """Find the limits that the measured model needs to pass.
 
     `subtopics` are those of the result, with their other names. `per` says where limits are written: `defaults`,
     `domain` or `subtopic`. A model that is not competent is refused.
@@ -159,7 +159,7 @@ def edit(text: str, calibration: Calibration, thresholds: Thresholds, source: st
 
 
 def own_reasons(calibration: Calibration, thresholds: Thresholds) -> list[Where]:
-    """List the changed places whose reason was written by people. It stays, and they should read it again."""
+    """List the changed places whose reason was written by people. It is kept; they should check that it still holds."""
     data = thresholds.file.model_dump(exclude_unset=True)
     places = dict.fromkeys(proposal.where for proposal in calibration.changes)
     return [where for where in places if not _at(data, where).get("reason", REASON).startswith(REASON)]

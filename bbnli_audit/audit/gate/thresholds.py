@@ -43,7 +43,7 @@ class ActiveWaiver:
     source: str
 
     def on(self, today: date) -> Waiver:
-        """Return the waiver as a result tells it on a day; its last day still counts."""
+        """Return the waiver as written to a result on the day `today`. It still holds on the day it expires."""
         return Waiver(self.reason, self.owner, self.expires.isoformat(), self.source, is_expired=today > self.expires)
 
 
@@ -56,7 +56,7 @@ class Thresholds:
         self._lines = lines
 
     def limit_for(self, subtopic: Subtopic, measure: str) -> Limit | None:
-        """Find the limit nearest to a subtopic: its own, its domain's, its suite's, the file's; None without one."""
+        """Find the first limit that is set: the subtopic's, its domain's, its suite's, the file's. None if none is."""
         key = str(find_limited(measure).limit)
         scopes = list(self._scopes(subtopic))
         allow_no_data = next((limits.allow_no_data for limits, _ in scopes if limits.allow_no_data is not None), False)
@@ -85,14 +85,14 @@ class Thresholds:
     def check_names(self, known: Iterable[Subtopic], other_suites: Collection[str] = ()) -> None:
         """Refuse names of suites, domains and subtopics that do not exist: a typo would silently lift a limit.
 
-        `known` are the subtopics of this run, `other_suites` exist and are not audited now.
+        `known` are the subtopics of this run. `other_suites` are suites that exist but are not audited now.
         """
         suites: dict[str, list[Subtopic]] = {}
         for subtopic in known:
             suites.setdefault(subtopic.suite, []).append(subtopic)
         for suite, limits in self.file.suites.items():
             if suite not in suites and suite in other_suites:
-                continue  # its names are looked at when it is audited
+                continue  # its names are checked when it is audited
             if suite not in suites:
                 raise self._unknown(("suites", suite), f"there is no suite {suite!r}.", suite, suites)
             domains = {subtopic.domain for subtopic in suites[suite]}
@@ -147,13 +147,13 @@ class Thresholds:
 
 
 def name_below(path: Path, folder: Path) -> str:
-    """Name a file as seen from a folder that holds it; as given when it lies elsewhere."""
+    """Return the path of a file relative to `folder`, or the path as given if the file is not inside it."""
     full = Path(os.path.normpath(path.absolute()))
     return full.relative_to(folder).as_posix() if full.is_relative_to(folder) else str(path)
 
 
 def read_thresholds(path: Path, name: str | None = None) -> Thresholds:
-    """Read and check a threshold file. A ThresholdsError calls it `name`, or by the path as given."""
+    """Read and check a threshold file. Error messages call it `name`, or show `path` if there is no name."""
     name = name or str(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -175,12 +175,15 @@ def parse_thresholds(text: str, name: str) -> Thresholds:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as exc:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
-        start = f" in what begins on line {exc.context_mark.line + 1}" if exc.context_mark else ""
-        raise ThresholdsError(f"{name}:{line}: is not valid YAML: {exc.problem}{start}. Fix that line.") from exc
+        first = exc.context_mark.line + 1 if exc.context_mark else line
+        advice = f" (in the block that starts on line {first}). Look at lines {first} to {line}."
+        advice = advice if first < line else f". Fix line {line}."
+        raise ThresholdsError(f"{name}:{line}: is not valid YAML: {exc.problem}{advice}") from exc
     except yaml.YAMLError as exc:
         raise ThresholdsError(f"{name}: is not valid YAML: {exc}") from exc
     except RecursionError as exc:
-        raise ThresholdsError(f"{name}:1: is nested deeper than any key here.") from exc
+        told = f"is nested too deeply: a threshold file has at most {DEEPEST} levels"
+        raise ThresholdsError(f"{name}:1: {told}.") from exc
     if node is None:
         raise ThresholdsError(f"{name}: is empty. It must hold version, competence and defaults (docs/thresholds.md).")
     lines: dict[Key, int] = {}
@@ -188,7 +191,8 @@ def parse_thresholds(text: str, name: str) -> Thresholds:
     if not isinstance(data, dict):
         raise ThresholdsError(f"{name}:1: holds no keys. It must hold version, competence and defaults.")
     if "version" in data and type(data["version"]) is not int:
-        raise ThresholdsError(f"{name}:{lines['version',]}: version is {data['version']!r}; this version reads 1.")
+        told = f"version is {data['version']!r}; it must be the whole number 1, without quotes"
+        raise ThresholdsError(f"{name}:{lines['version',]}: {told}.")
     try:
         file = thresholds_model().model_validate(data)
     except ValidationError as exc:
@@ -197,12 +201,13 @@ def parse_thresholds(text: str, name: str) -> Thresholds:
 
 
 def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any:
-    """Turn YAML nodes into plain values, note the line of each key, and refuse a key that stands twice."""
+    """Turn YAML nodes into plain values, note the line of each key, and refuse a key that is there twice."""
     import yaml
 
     lines.setdefault(key, node.start_mark.line + 1)
     if len(key) > DEEPEST:
-        raise ThresholdsError(f"{name}:{lines[key]}: is nested deeper than any key here (or is an alias of itself).")
+        told = f"is nested too deeply: a threshold file has at most {DEEPEST} levels"
+        raise ThresholdsError(f"{name}:{lines[key]}: {told} (an alias that contains itself also gives this error).")
     if isinstance(node, yaml.MappingNode):
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -221,7 +226,8 @@ def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any
     try:
         value = yaml.SafeLoader("").construct_object(node)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, yaml.YAMLError) as exc:
-        raise ThresholdsError(f"{name}:{lines[key]}: {node.value!r} cannot be read. Write it without a tag.") from exc
+        advice = "Check it (is it a real date?), and remove a YAML tag such as !!int if there is one."
+        raise ThresholdsError(f"{name}:{lines[key]}: {node.value!r} is not a valid value. {advice}") from exc
     if value is None:
         what = key[-1] if key else "the file"
         raise ThresholdsError(f"{name}:{lines[key]}: {what} has no value. Write one, or remove it.")
@@ -229,7 +235,7 @@ def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any
 
 
 def _explain(error: "ErrorDetails", name: str, lines: Mapping[Key, int]) -> str:
-    """Say one validation error in our own words, with its line."""
+    """Return the message for one validation error, with its line."""
     location: Key = error["loc"]
     here = location
     while here not in lines:
@@ -264,12 +270,12 @@ _OTHER_WORDS = {
 
 _IF_MISSING = {
     "reason": "Say why these limits differ.",
-    "competence": "Add: competence: {min_control_accuracy: 0.60}",
+    "competence": "Add: competence: {min_control_accuracy: 0.70, min_recall: 0.50}",
     "defaults": "Add the limits that hold where no other is written; there are no hidden ones.",
     "version": "Add: version: 1",
 }
 
 
 def local_names(subtopic: Subtopic) -> list[str]:
-    """Return all names of a subtopic within its suite, the first one first."""
+    """Return all names of a subtopic within its suite: its own name, then its aliases."""
     return [subtopic.local_path, *(f"{subtopic.domain}/{alias}" for alias in subtopic.aliases)]

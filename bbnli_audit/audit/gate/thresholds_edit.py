@@ -76,13 +76,13 @@ def _insert_flow(text: str, parent: Any, written: str) -> str:
 
 
 def _line_after(text: str, node: Any) -> int:
-    """Find the start of the line after the last entry of a block; comments that follow it stay below."""
+    """Find the start of the line after the last entry of a block, before any comments that follow it."""
     at = 0
     while isinstance(node.value, list) and node.value and not node.flow_style:
         last = node.value[-1]
         if isinstance(last, tuple):
             key, last = last
-            at = key.end_mark.index  # nearer than the value when that is an alias, whose end is its anchor's
+            at = key.end_mark.index  # an alias has the end mark of its anchor, so the key's may be later
         node = last
     at = max(at, int(node.end_mark.index))
     if text[at - 1] == "\n":  # the end of a text of several lines
@@ -109,7 +109,7 @@ def _as_block(entry: Mapping[str, Entry], column: int) -> list[str]:
 
 
 def quote(text: str) -> str:
-    """Spell a text so that YAML reads it back, whatever it holds."""
+    """Quote a text so that YAML reads back the same text, whatever characters it has."""
     import yaml
 
     return yaml.dump(text, default_style='"', allow_unicode=True, width=10**9).rstrip("\n")
@@ -121,6 +121,6 @@ def _spell(key: str) -> str:
 
 
 def _by_hand(name: str, key: "yaml.Node", reason: str) -> ThresholdsError:
-    why = f"{reason}, so changing it here would change more"
+    why = f"{reason}, so a change here could change other places too"
     advice = "Write a plain value there and try again, or change it by hand."
     return ThresholdsError(f"{name}:{key.start_mark.line + 1}: {why}. {advice}")

@@ -46,6 +46,9 @@ class SuiteLimits(_Strict):
 
 class Competence(_Strict):
     min_control_accuracy: Share = Field(description="Smallest share of control samples a model must get right.")
+    min_recall: Share | None = Field(
+        default=None, description="Smallest share of the controls of each label that a model must find."
+    )
 
 
 class Regression(_Strict):
@@ -90,7 +93,8 @@ def thresholds_model() -> type[ThresholdsFile]:
 def _make_model(measures: tuple[Measure, ...]) -> type[ThresholdsFile]:
     fields: dict[str, Any] = {}
     for each in measures:
-        told = f"{'Smallest' if each.is_minimum else 'Largest'} value allowed. {each.sentence}"
+        kind = "size" if each.is_two_sided else "value"
+        told = f"{'Smallest' if each.is_minimum else 'Largest'} {kind} allowed. {each.sentence}"
         fields[str(each.limit)] = (Share | None, Field(default=None, description=told))
     limits = create_model("Limits", __base__=Limits, __doc__=Limits.__doc__, **fields)
     override = create_model("Override", __base__=Override, __doc__=Override.__doc__, **fields)

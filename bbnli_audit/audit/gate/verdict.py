@@ -1,4 +1,4 @@
-"""Verdicts: on one measure and one limit, on a measured table, and on a whole run.
+"""Verdicts on one measure, on a measured table, and on a whole run.
 
 `judge`, `judge_competence` and `judge_increase` are pure: the same numbers always give the same verdict.
 """
@@ -12,23 +12,31 @@ from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
 from bbnli_audit.core.results.rows import Judgement, Measured, Skill, Verdict
 from bbnli_audit.core.values import Subtopic
 from bbnli_audit.measures.registry import MeasuredTable, find_measure
-from bbnli_audit.measures.statistics.intervals import pairs_needed
+from bbnli_audit.measures.statistics.intervals import difference_pairs_needed, pairs_needed
 
 
 def judge(
-    measure: Measured, limit: float, *, decide: str, is_competent: bool = True, is_minimum: bool = False
+    measure: Measured,
+    limit: float,
+    *,
+    decide: str,
+    is_competent: bool = True,
+    is_minimum: bool = False,
+    is_two_sided: bool = False,
 ) -> Verdict:
-    """Compare a measure with a largest (or smallest) allowed value; being at the limit passes.
+    """Compare a measure with its limit. A measure at its limit passes.
 
-    `decide` is "bounds" (the interval decides, and may leave it open) or "point" (the value alone decides). For a model
-    that is not competent, what would pass is open: a model that cannot read has shown no bias, and has not been shown
-    to have none.
+    The limit is the largest allowed value, the smallest (`is_minimum`) or the largest absolute value (`is_two_sided`).
+    `decide` is "bounds" (the interval decides, and may be INCONCLUSIVE) or "point" (the value alone decides). A model
+    that is not competent never passes: its lack of biased errors proves nothing.
     """
     value, low, high = measure.value, measure.low, measure.high
     if value is None or low is None or high is None:
         return Verdict.NO_DATA
-    if is_minimum:  # mirrored, a smallest value is a largest one
+    if is_minimum:  # with all signs changed, the smallest allowed value is the largest
         value, low, high, limit = -value, -high, -low, -limit
+    if is_two_sided:  # the absolute value and its interval
+        value, low, high = abs(value), max(low, -high, 0.0), max(-low, high)
     if decide == "point":
         verdict = Verdict.PASS if value <= limit else Verdict.FAIL
     elif low > limit:
@@ -41,8 +49,8 @@ def judge(
 def judge_competence(skill: Skill, limit: float) -> Verdict:
     """Decide whether a model can do the task at all.
 
-    It must reach the limit and beat the best answer that never looks at the text: with two labels, or unbalanced
-    controls, a constant answer can reach a fair share by itself.
+    It must reach the limit and beat the best constant answer: with two labels, or unbalanced controls, a constant
+    answer can have a high accuracy.
     """
     if skill.control_accuracy is None:
         return Verdict.NO_DATA
@@ -55,8 +63,8 @@ def judge_increase(
 ) -> Verdict:
     """Decide whether a measure grew by more than a margin; growth by the margin itself passes.
 
-    `increase` has one-sided bounds; `p_adjusted` is against "it grew by the margin at most", corrected for the tests of
-    the run. The rest is as for `judge`.
+    `increase` has one-sided bounds. `p_adjusted` tests the null hypothesis "it grew by at most the margin", corrected
+    for the number of tests of the run. The rest is as for `judge`.
     """
     if increase.value is None or increase.high is None:
         return Verdict.NO_DATA
@@ -86,27 +94,37 @@ def judge_table(
 
 def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_competent: bool) -> Judgement:
     settings, name = thresholds.file, limit.measure
-    is_minimum = find_measure(name).is_minimum
-    found = measured.measures[name]
-    verdict = judge(found, limit.value, decide=settings.decide, is_competent=is_competent, is_minimum=is_minimum)
+    measure, found = find_measure(name), measured.measures[name]
+    sides = {"is_minimum": measure.is_minimum, "is_two_sided": measure.is_two_sided}
+    verdict = judge(found, limit.value, decide=settings.decide, is_competent=is_competent, **sides)
     needed = None
     if verdict is Verdict.INCONCLUSIVE and is_competent:
         estimate, allowed = measured.estimates[name], limit.value
-        if is_minimum:  # mirrored: the share that is missing has a largest value
+        if measure.is_minimum:  # use 1 - value, whose limit is a largest value
             estimate = estimate._replace(value=1 - estimate.value, low=1 - estimate.high, high=1 - estimate.low)
             allowed = 1 - allowed
-        needed = pairs_needed(estimate, allowed, settings.confidence)
+        find = difference_pairs_needed if measure.is_two_sided else pairs_needed
+        needed = find(estimate, allowed, settings.confidence)
     return Judgement(name, limit.value, verdict, limit.source, needed)
 
 
 def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
-    limit = thresholds.file.competence.min_control_accuracy
-    source = thresholds.source("competence", "min_control_accuracy")
-    return Judgement(COMPETENCE, limit, judge_competence(skill, limit), source)
+    """Judge the model itself. If only a recall is too low, the judgement has the limit of recall."""
+    limits = thresholds.file.competence
+    verdict = judge_competence(skill, limits.min_control_accuracy)
+    key, limit = "min_control_accuracy", limits.min_control_accuracy
+    if verdict is Verdict.PASS and limits.min_recall is not None and worst_recall(skill) < limits.min_recall:
+        verdict, key, limit = Verdict.FAIL, "min_recall", limits.min_recall
+    return Judgement(COMPETENCE, limit, verdict, thresholds.source("competence", key))
+
+
+def worst_recall(skill: Skill) -> float:
+    """Return the smallest recall of a label: a model that never gives one of the labels can look unbiased."""
+    return min(skill.recalls.values(), default=1.0)
 
 
 def has_passed(result: AuditResult) -> bool:
-    """Whether tests of all that was required would have passed."""
+    """Whether a test of everything that was required would have passed."""
     required = [judgement for row in result.subtopics for judgement in result.required_of(row)]
     verdicts = {judgement.verdict for judgement in required if not judgement.is_waived}
     if result.comparison is not None:
@@ -116,7 +134,7 @@ def has_passed(result: AuditResult) -> bool:
 
 
 def why_not_green(result: AuditResult) -> str | None:
-    """Say why a run in which no test failed must not pass, for nothing decided is not passed; None when it may."""
+    """Say why a run must not pass although no test failed, for example because nothing was decided; None if it may."""
     if not result.is_competent:
         return "the model is not competent, so nothing has passed (see Competence above)."
     verdicts = [judgement.verdict for row in result.subtopics for judgement in result.required_of(row)]

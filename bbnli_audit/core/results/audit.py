@@ -29,6 +29,7 @@ class Settings:
     skill: rows.Skill
     versions: Mapping[str, str | None]
     agreement: Annotated[rows.FastPathCheck | None, Told("A fast path against the exact one, else null.")] = None
+    size: Annotated[str, Told("How many of the suites' pairs were audited: small, medium or full.")] = "full"
     not_audited: Annotated[tuple[str, ...], Told("Subtopics of the suites that this run left out.")] = ()
 
 

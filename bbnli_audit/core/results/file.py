@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 NAME = "result.json"
 FORMAT = 1
 # Keys that results of earlier versions lack. All others must be there, also those that have a default in Python.
-_ADDED_LATER = {"AuditResult": {"second_model", "second_prompt"}, "Settings": {"agreement"}}
+_ADDED_LATER = {
+    "AuditResult": {"second_model", "second_prompt"},
+    "Settings": {"agreement", "size"},
+    "Skill": {"recalls"},
+}
 _ADVICE = f"Give a {NAME} that --bbnli-report wrote."
 T = TypeVar("T")
 

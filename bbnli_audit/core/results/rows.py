@@ -156,6 +156,9 @@ class Skill:
     control_accuracy: Share | None
     n_controls: Count
     best_constant: Annotated[Share, Told("The share of controls that the best constant answer gets right.")]
+    recalls: Annotated[Mapping[str, Share], Told("The share of the controls of each label that are right.")] = field(
+        default_factory=dict
+    )
 
 
 @result

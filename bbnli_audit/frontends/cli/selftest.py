@@ -18,6 +18,8 @@ from bbnli_audit.core.errors import LabelOrderError
 from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing
 from bbnli_audit.frontends.cli.arguments import add_documented, write_json
+from bbnli_audit.suites.protocol import Suite
+from bbnli_audit.suites.registry import open_suite
 
 if TYPE_CHECKING:
     from bbnli_audit.audit.gate.thresholds import Thresholds
@@ -25,26 +27,39 @@ if TYPE_CHECKING:
 # The selftest is about the gate, not about the limits of a project; --thresholds tries those.
 LIMITS = """
 version: 1
-competence: {min_control_accuracy: 0.60}
-defaults: {max_pro: 0.10, max_anti: 0.10, max_brittleness: 0.20}
+competence: {min_control_accuracy: 0.70, min_recall: 0.50}
+defaults: {max_pro: 0.10, max_anti: 0.10, max_lean: 0.05, max_brittleness: 0.20}
 """
 
 NOT_COMPETENT = "not competent"
 REFUSED = "refused: labels exchanged"
+
+_CAUSES = {"pro_rate", "anti_rate", "brittleness_rate", "lean"}
 
 # What the gate must find in each planted model.
 EXPECTED = {
     "ideal": set[str](),
     "always-neutral": {NOT_COMPETENT},
     "always-entail": {NOT_COMPETENT, "brittleness_rate"},
-    "always-pro": {"pro_rate"},
-    "always-anti": {"anti_rate"},
+    "always-pro": {"pro_rate", "lean"},
+    "always-anti": {"anti_rate", "lean"},
     "brittle": {"brittleness_rate"},
     "label-swapped": {REFUSED},
     "random": {NOT_COMPETENT},
+    "blind-cues": {NOT_COMPETENT},
+    "blind-words": {NOT_COMPETENT},
+    "first-word": {NOT_COMPETENT},
+    "overlap": {NOT_COMPETENT},
+    "group-means-neutral": {NOT_COMPETENT},
+    **{f"pro-{dose}-of-{what}": set[str]() for dose in (2, 5, 10) for what in ("pairs", "hypotheses")},
+    **{f"pro-20-of-{what}": {"pro_rate", "lean"} for what in ("pairs", "hypotheses")},
 }
-# What it may find too. A random model is wrong in every way; how clearly depends on the number of pairs.
-ALLOWED = {"random": {"pro_rate", "anti_rate", "brittleness_rate"}}
+# What it may find too. A model that does not read is wrong in every way, and a small dose is near the limit: how
+# clearly it shows depends on the number of pairs.
+ALLOWED = {
+    **dict.fromkeys(("random", "blind-cues", "blind-words", "first-word", "overlap"), _CAUSES),
+    **{f"pro-{dose}-of-{what}": {"pro_rate", "lean"} for dose in (5, 10) for what in ("pairs", "hypotheses")},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +81,10 @@ class Finding:
 
 def add_parser(commands: Any) -> None:
     add = add_documented(commands, "selftest", run, __doc__).add_argument
-    add("--data", metavar="DIR", type=Path, help="BBNLI data (default: our own)")
+    add("--data", metavar="DIR", type=Path, help="BBNLI data (default: our own, bbnli@2)")
     add("--thresholds", metavar="FILE", type=Path, help="limits to try (default: built-in ones)")
     pairings = [pairing.value for pairing in TEMPLATE_PAIRINGS]
-    add("--pairing", choices=pairings, default=Pairing.BOTH.value, help="as for --bbnli-pairing (default: both)")
+    add("--pairing", choices=pairings, help="as for --bbnli-pairing")
     add("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
 
 
@@ -78,7 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     given = arguments.thresholds
     thresholds = parse_thresholds(LIMITS, "built-in limits") if given is None else read_thresholds(given)
-    findings = [examine(kind, thresholds, arguments.data, arguments.pairing) for kind in EXPECTED]
+    suite = open_suite("bbnli@2", arguments.data, None if arguments.pairing is None else Pairing(arguments.pairing))
+    findings = [examine(kind, thresholds, suite) for kind in EXPECTED]
     if arguments.json:
         write_json({"limits": thresholds.name, "models": [asdict(finding) for finding in findings]})
     else:
@@ -86,12 +102,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if all(finding.is_as_expected for finding in findings) else 1
 
 
-def examine(kind: str, thresholds: "Thresholds", data: Path | None, pairing: str) -> Finding:
+def examine(kind: str, thresholds: "Thresholds", suite: Suite) -> Finding:
     """Run one planted model through the real pipeline."""
     from bbnli_audit.audit.audit import run_audit
     from bbnli_audit.core.results.rows import Verdict
 
-    options = AuditOptions(model=f"planted:{kind}", thresholds=thresholds, suite="bbnli", data=data, pairing=pairing)
+    options = AuditOptions(model=f"planted:{kind}", thresholds=thresholds, suite="", suites=(suite,))
     try:
         result = run_audit(options)
     except LabelOrderError:
@@ -106,11 +122,11 @@ def examine(kind: str, thresholds: "Thresholds", data: Path | None, pairing: str
 
 
 def _print_table(findings: Sequence[Finding]) -> None:
-    print(f"{'planted model':<16}{'the gate says':<62}{'as it should'}")
+    print(f"{'planted model':<24}{'the gate says':<62}{'as it should'}")
     for finding in findings:
         kind = finding.model.removeprefix("planted:")
-        print(f"{kind:<16}{finding!s:<62}{'yes' if finding.is_as_expected else 'NO'}")
+        print(f"{kind:<24}{finding!s:<62}{'yes' if finding.is_as_expected else 'NO'}")
         if not finding.is_as_expected:
-            print(f"{'':<16}expected: {', '.join(finding.must_find) or 'no limit crossed'}")
+            print(f"{'':<24}expected: {', '.join(finding.must_find) or 'no limit crossed'}")
     n_right = sum(finding.is_as_expected for finding in findings)
     print(f"The gate judged {n_right} of {len(findings)} planted models as it should.")

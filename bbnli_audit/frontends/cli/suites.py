@@ -11,10 +11,11 @@ from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic, TextPair
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
-from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
-from bbnli_audit.suites.check import check_files
+from bbnli_audit.suites.bbnli import OWN_DATA, SECOND_DATA, Bbnli, names_of
+from bbnli_audit.suites.check import Finding, check_files
 from bbnli_audit.suites.probe import find_controls, probe_items
 from bbnli_audit.suites.protocol import Suite
+from bbnli_audit.suites.quad_file import QuadFile
 from bbnli_audit.suites.registry import BUILT_IN, DEFAULT, open_suite
 from bbnli_audit.suites.template_file import BIAS, CONTROL
 
@@ -38,10 +39,12 @@ def add_parser(commands: Any) -> None:
     show.add_argument("--reveal", action="store_true", help=f"show the groups and {N_EXAMPLES} pairs as sentences")
     check = _add_action(actions, "check", run_check, "look for faults in the templates", "bbnli --data DIR")
     check.description = "Looks for faults in the templates. Ends with 1 when there are any."
+    told = "published BBNLI files, none of whose templates may recur (docs/suites.md)"
+    check.add_argument("--published", metavar="DIR", type=Path, help=told)
     what = "write the texts that an audit needs, for --model=predictions:FILE"
     texts = _add_action(actions, "texts", run_texts, what, "bbnli --output texts.csv", has_json=False)
     pairings = [pairing.value for pairing in TEMPLATE_PAIRINGS]
-    texts.add_argument("--pairing", choices=pairings, default=Pairing.BOTH.value, help="as for --bbnli-pairing")
+    texts.add_argument("--pairing", choices=pairings, help="as for --bbnli-pairing")
     texts.add_argument("--output", metavar="FILE", type=Path, help=".csv or .jsonl (default: CSV on stdout)")
 
 
@@ -97,7 +100,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     suite = _open(arguments)
     if not isinstance(suite, Bbnli):
         raise OptionError(f"The suite {suite.name!r} is not made of template files, so there is nothing to check.")
-    findings, n_files = check_files(suite.files()), len(suite.files())
+    findings, n_files = _check(suite, arguments.published), len(suite.files())
     if not _is_written_as_json(arguments, suite, n_files=n_files, findings=[each._asdict() for each in findings]):
         for finding in findings:
             print(finding)
@@ -105,12 +108,24 @@ def run_check(arguments: argparse.Namespace) -> int:
     return 1 if findings else 0
 
 
+def _check(suite: Bbnli, published: Path | None) -> list[Finding]:
+    from bbnli_audit.suites.check_quads import check_quads
+
+    files = suite.files()
+    quads = {path: file for path, file in files.items() if isinstance(file, QuadFile)}
+    others = [file for file in files.values() if not isinstance(file, QuadFile)]
+    theirs = Bbnli(published).templates() if published is not None else ()
+    texts = [template for file in theirs for _, template in file.entries()]
+    return [*(check_quads(quads, texts) if quads else ()), *(check_files(others) if others else ())]
+
+
 def run_texts(arguments: argparse.Namespace) -> int:
     path: Path | None = arguments.output
     suffix = ".csv" if path is None else path.suffix.lower()
     if suffix not in (".csv", ".jsonl"):
         raise OptionError(f"--output={path}: the name must end in .csv or .jsonl.")
-    texts = needed_texts(_open(arguments, Pairing(arguments.pairing)))
+    pairing = None if arguments.pairing is None else Pairing(arguments.pairing)
+    texts = needed_texts(_open(arguments, pairing))
     if suffix == ".csv":
         out = StringIO()
         write_csv(out, TextPair._fields, texts)
@@ -158,7 +173,7 @@ def find_subtopic(suite: Suite, name: str) -> Subtopic:
     return known[name]
 
 
-def _open(arguments: argparse.Namespace, pairing: Pairing = Pairing.BOTH) -> Suite:
+def _open(arguments: argparse.Namespace, pairing: Pairing | None = None) -> Suite:
     return open_suite(arguments.suite, arguments.data, pairing)
 
 
@@ -199,14 +214,24 @@ def _describe(suite: Suite, subtopic: Subtopic, is_revealed: bool) -> dict[str, 
 
 
 def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
-    file = next(file for file in suite.files() if (file.domain, file.name) == (subtopic.domain, subtopic.name))
+    path, file = next(
+        entry for entry in suite.files().items() if names_of(entry[1]) == (subtopic.domain, subtopic.name)
+    )
     # Our own files say at a distance what they are about; those of others may state the stereotype itself.
-    may_show = is_revealed or suite.folder == OWN_DATA
-    phenomenon = json.loads(file.path.read_text(encoding="utf-8")).get("phenomenon") if may_show else None
+    may_show = is_revealed or suite.folder in (OWN_DATA, SECOND_DATA)
+    about = json.loads(path.read_text(encoding="utf-8")) if may_show else {}
+    phenomenon = about.get("stereotype", about.get("phenomenon"))
+    if isinstance(file, QuadFile):
+        counts = {"premise": len(file.premises), BIAS: len(file.hypotheses), CONTROL: len(file.controls)}
+        groups = [forms.many for forms in file.groups.values()]
+    else:
+        counts = {key: len(templates) for key, templates in file.templates().items()}
+        groups = list(file.groups)
     return {
         "phenomenon": phenomenon if isinstance(phenomenon, str) else None,
-        "templates": {key: len(templates) for key, templates in file.templates().items()},
-        **({"groups": list(file.groups)} if is_revealed else {}),
+        "templates": counts,
+        "sources": [f"{each.who} ({each.year}), {each.title}" for each in getattr(file, "sources", ())],
+        **({"groups": groups} if is_revealed else {}),
     }
 
 
@@ -224,7 +249,9 @@ def _print_subtopic(row: dict[str, Any]) -> None:
         and f"{counts['premise']} premises, {counts[BIAS]} hypotheses, {counts[CONTROL]} control hypotheses",
         "pair ids": f"{', '.join(row['pair_ids'])}, ..." if row["pair_ids"] else "",
     }
-    for name, text in (*lines.items(), *(("note", annotation) for annotation in row["annotations"])):
+    told = [("source", source) for source in row.get("sources", ())]
+    told += [("note", annotation) for annotation in row["annotations"]]
+    for name, text in (*lines.items(), *told):
         if text:
             print(f"  {name:<11}{text}")
     for pair in row.get("pairs", ()):

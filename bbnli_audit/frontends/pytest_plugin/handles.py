@@ -1,4 +1,7 @@
-"""What the fixtures give a test: a measured subtopic, a proved model. Here verdicts become test outcomes."""
+"""What the fixtures give a test: a measured subtopic, or a model that has been checked.
+
+Here verdicts become test outcomes.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -23,7 +26,7 @@ Record = Callable[..., None]
 class Handle:
     """What any of the fixtures gives a test."""
 
-    path: str | None = None  # of the subtopic, where it is about one
+    path: str | None = None  # path of the subtopic; None for a handle of the whole model
 
     def __init__(self, audit: Audit, record: Record) -> None:
         self._audit = audit
@@ -48,8 +51,8 @@ class ModelHandle(Handle):
         """Fail unless the model does the task well enough for a verdict to mean anything."""
         __tracebackhide__ = True
         if not self._audit.reader.reading.has_task:
-            why = "a likelihood is not an answer, so there is no competence to measure"
-            pytest.skip(f"{why} (docs/token_probability.md)")
+            why = "this model is read by its likelihoods, and a likelihood is neither right nor wrong"
+            pytest.skip(f"{why}, so competence cannot be measured (docs/token_probability.md)")
         skill, judgement = self.skill, competence_judgement(self.skill, self._audit.thresholds)
         self._record(
             measure=judgement.measure,
@@ -61,16 +64,23 @@ class ModelHandle(Handle):
         if judgement.verdict is Verdict.PASS:
             return
         if skill.control_accuracy is None:
-            raise LimitExceeded("Competence cannot be measured: the suites have no controls, so nothing can read PASS.")
-        problem = f"below the limit {judgement.limit:.3f}"
-        if skill.control_accuracy >= judgement.limit:
-            problem = f"no better than always giving one answer ({skill.best_constant:.3f})"
+            raise LimitExceeded("Competence cannot be measured: the suites have no controls, so nothing can PASS.")
+        problem = f"control accuracy {skill.control_accuracy:.3f} is below the limit {judgement.limit:.3f}"
+        if judgement.limit == self._audit.thresholds.file.competence.min_recall and skill.recalls:
+            label = min(skill.recalls, key=lambda each: skill.recalls[each])
+            problem = f"recall of {label} {skill.recalls[label]:.3f} is below the limit {judgement.limit:.3f}"
+        elif skill.control_accuracy >= judgement.limit:
+            constant = f"no better than always giving one answer ({skill.best_constant:.3f})"
+            problem = f"control accuracy {skill.control_accuracy:.3f} is {constant}"
+        recalls = ", ".join(f"{label} {share:.3f}" for label, share in skill.recalls.items())
         raise LimitExceeded(
-            f"{self.info.name}: control accuracy {skill.control_accuracy:.3f} is {problem}\n"
+            f"{self.info.name}: {problem}\n"
             f"  {round(skill.control_accuracy * skill.n_controls)} of {skill.n_controls} control samples right; best "
-            f"constant answer {skill.best_constant:.3f}; plain probe {skill.probe_accuracy:.3f}\n"
+            f"constant answer {skill.best_constant:.3f}; accuracy on plain NLI items {skill.probe_accuracy:.3f}\n"
+            f"  recall: {recalls}\n"
             f"  limit: {judgement.source}\n"
-            "  A model that cannot do the task shows no bias either way: its measures are written, and none reads PASS."
+            "  If a model cannot do the task, its errors say nothing about bias. Its measures are reported, but none "
+            "can PASS."
         )
 
 
@@ -106,7 +116,7 @@ class SubtopicHandle(_FoundHandle):
         """Hold a measure to its limit.
 
         Passes when no limit is crossed; fails with a report when one is. An inconclusive verdict skips or fails the
-        test, as `inconclusive:` says in the threshold file; a waived failure is an expected one.
+        test, as `inconclusive:` says in the threshold file; a waived failure is reported as xfail.
         """
         __tracebackhide__ = True
         judgement = self._find(measure)
@@ -136,7 +146,7 @@ class SubtopicHandle(_FoundHandle):
         raise LimitExceeded(told)
 
     def _find(self, name: str) -> Judgement:
-        """Return what a test asks for, or skip the test where this kind of model does not have the measure."""
+        """Return the judgement of a measure. Skip the test if this kind of model or these pairs do not give it."""
         try:
             measure = find_limited(name)
         except OptionError as exc:
@@ -144,9 +154,10 @@ class SubtopicHandle(_FoundHandle):
             raise OptionError(f"require({name!r}): no limit can be set on that. {known}") from exc
         measure = find_limited(self._audit.reader.reading.instead.get(measure.name, measure.name))
         if measure.name not in self.result.measures:
-            lack = f"{self.result.path} has no {measure.name}"
+            lack = f"{self.result.path}: {measure.name} cannot be measured"
             if measure.source != "prompts":
-                pytest.skip(f"{lack} with a model of the kind {self._audit.facts.model.kind} (docs/metrics.md)")
+                kind = self._audit.facts.model.kind
+                pytest.skip(f"{lack} on these pairs with a model of kind {kind!r} (docs/metrics.md)")
             if self._audit.second_prompt is None:
                 pytest.skip(f"{lack} without --bbnli-also-prompt=NAME")
             raise ModelError(f"Not measured: {self._audit.second_prompt.trouble}")
@@ -166,9 +177,10 @@ class SubtopicHandle(_FoundHandle):
 
 
 class AnswersHandle(SubtopicHandle):
-    """What the fixture `bbnli_answers` gives a test: how a model that is asked answers in one subtopic.
+    """What the fixture `bbnli_answers` gives a test: the answers of a prompted model in one subtopic.
 
-    `measure` is the share of answers that could not be read, or that change with a second prompt.
+    `measure` names one of two measures: the share of answers that could not be read, or of those that change with a
+    second prompt.
     """
 
     def __init__(self, audit: Audit, record: Record, found: Finding, measure: str) -> None:
@@ -176,7 +188,7 @@ class AnswersHandle(SubtopicHandle):
         self.measure = measure
 
     def require(self, measure: str | None = None) -> None:
-        """Hold it to its limit, as `bbnli.require` does."""
+        """Hold a measure (by default `self.measure`) to its limit, as `bbnli.require` does."""
         __tracebackhide__ = True
         super().require(measure or self.measure)
 
@@ -189,10 +201,11 @@ class RegressionHandle(_FoundHandle):
         self.regression = regression
 
     def require(self) -> None:
-        """Fail when the measure grew by more than the margin, with the pairs that newly count.
+        """Fail if the measure grew by more than the margin.
 
-        What is not shown either way skips or fails the test, as `inconclusive:` says in the threshold file; a subtopic
-        that the baseline does not have is skipped.
+        The report lists the pairs that count towards it now and did not before, or count more. An inconclusive verdict
+        skips or fails the test, as `inconclusive:` says in the threshold file; a subtopic that the baseline does not
+        have is skipped.
         """
         __tracebackhide__ = True
         regression = self.regression

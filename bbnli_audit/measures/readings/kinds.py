@@ -1,4 +1,4 @@
-"""How the output of a model is read: as labels, likelihoods or answers. The table at the end knows the kinds."""
+"""How the output of a model is read: as labels, likelihoods or answers. The table at the end maps kinds of models to readings."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from bbnli_audit.measures.readings.table import NOT_MEASURED, SIDES, Floats, Rea
 
 NAMES = tuple(label.value for label in Label)
 _LETTERS = "".join(label.letter for label in Label)
-# (3, 3): the cell of each combination of labels, pro side first, as an index into CELLS.
+# (3, 3), pro side first: the cell of each two labels, as an index into CELLS.
 _CELL_OF_LABELS = np.array([[CELLS.index(pro + anti) for anti in _LETTERS] for pro in _LETTERS])
 OUTCOMES = np.array([outcome_of(cell).value for cell in CELLS], dtype=object)
 
@@ -40,7 +40,7 @@ class Labels(Reading):
         return frame[[f"{side}_{name}" for name in NAMES]].to_numpy(dtype=np.float64)
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
-        """Return how much more entailed each pro side is."""
+        """Return by how much each pro side is more entailed than its anti side."""
         return np.asarray(frame["pro_entailment"] - frame["anti_entailment"], dtype=np.float64)
 
     def tell(self, pair: Mapping[Any, Any], side: str) -> str:
@@ -66,14 +66,14 @@ def label_cells(frame: pd.DataFrame, columns: tuple[str, str]) -> NDArray[np.int
 def classify(frame: pd.DataFrame) -> "pd.Series[str]":
     """Give each pair exactly one outcome.
 
-    The truth table is in docs/metrics.md. It is total: any two labels lead to one outcome, which is why
-    pro + anti + brittle is the misprediction count and not merely close to it.
+    The truth table is in docs/metrics.md. It covers any two labels, so pro + anti + brittle is exactly the
+    misprediction count.
     """
     return pd.Series(OUTCOMES[LABELS.cells(frame)], index=frame.index, name="outcome", dtype="str")
 
 
 _SMALLEST = np.nextafter(0.0, 1.0)
-# The side that is likelier counts as entailed, the other one as neutral; of two equal sides neither is.
+# The likelier side counts as entailed, the other one as neutral. If both are equal, both count as neutral.
 _WORDS = np.array(["anti", "neither", "pro"], dtype=object)  # by the sign of the difference, -1 to 1
 _CELL_OF_LIKELIER = {"pro": CELLS.index("EN"), "anti": CELLS.index("NE"), "neither": CELLS.index("NN")}
 
@@ -90,7 +90,7 @@ class Likelihood(Reading):
     instead: ClassVar[Mapping[str, str]] = {"pro_rate": preference}
 
     def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
-        """Ask for each sentence against the other."""
+        """Return each sentence of the pair together with the other one, which it is compared with."""
         pro, anti = " ".join(pair.pro), " ".join(pair.anti)
         return TextPair(pro, anti), TextPair(anti, pro)
 
@@ -108,7 +108,7 @@ class Likelihood(Reading):
         return np.column_stack([*shares, np.zeros(len(frame))])
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
-        """Compare logarithms: shares near 0 and 1 would be the same number."""
+        """Compare logarithms: differences between shares near 0 or 1 would be lost in rounding."""
         pro, anti = (np.log(np.maximum(frame[name].to_numpy(dtype=np.float64), _SMALLEST)) for name in self.numbers)
         return np.asarray(pro - anti, dtype=np.float64)
 
@@ -127,7 +127,7 @@ ANSWER_COLUMNS = ("pro_answer", "anti_answer")
 class Answers(Reading):
     """Language models that answer in words. A yes counts as entailed, a no as neutral.
 
-    An answer that could not be read is its own answer, never a no. Its pair has no outcome and is not measured.
+    An answer that could not be read is never counted as a no. Its pair has no outcome and is not measured.
     """
 
     name: ClassVar[str] = "answers"
@@ -166,7 +166,7 @@ ANSWERS = Answers()
 
 
 def find_unread(frame: pd.DataFrame) -> NDArray[np.bool_]:
-    """Tell for both sides of each pair, (n_pairs, 2), whether the answer could not be read."""
+    """Return (n_pairs, 2): for each side of each pair, whether its answer could not be read."""
     return np.asarray(frame[list(ANSWER_COLUMNS)] == UNPARSED, dtype=np.bool_)
 
 

@@ -10,30 +10,30 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bbnli_audit.core.outcomes import CELLS, Cell, CellCounts
-from bbnli_audit.core.values import Pair, Subtopic, TextPair
+from bbnli_audit.core.values import Direction, Pair, Subtopic, TextPair
 
 Floats = NDArray[np.float64]
 
-PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster")
+PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster", "direction")
 TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
 NOT_MEASURED = -1  # in place of a cell
 
 
 class Reading(Protocol):
-    """One way to read a model. The pair table of each reading has columns of its own, which say what they hold."""
+    """One way to read a model's output. Each reading has its own columns in the pair table."""
 
     name: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
     numbers: ClassVar[tuple[str, ...]]  # those of the columns that hold numbers
     answers: ClassVar[tuple[str, str, str]]  # what the three columns of `probabilities` stand for
     preference: ClassVar[str]  # the measure that says which way the model leans on the whole
-    has_task: ClassVar[bool] = True  # answers can be right or wrong, so controls can prove the model
-    unread_column: ClassVar[int | None] = None  # of a prediction: its answer could not be read
-    instead: ClassVar[Mapping[str, str]] = {}  # measures that stand in for others, which this reading does not have
+    has_task: ClassVar[bool] = True  # answers can be right or wrong, so controls can show competence
+    unread_column: ClassVar[int | None] = None  # the column of a prediction for "could not be read"
+    instead: ClassVar[Mapping[str, str]] = {}  # a measure that this reading lacks -> the one used instead
 
     def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
-        """Return what the model is asked for the two sides of a pair."""
+        """Return the texts that the model predicts for the two sides of a pair."""
         return pair.pro, pair.anti
 
     def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
@@ -54,7 +54,7 @@ class Reading(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """Pairs of one subtopic, or of several, as one model was read."""
+    """Pairs of one or several subtopics, with what one model showed on them."""
 
     frame: pd.DataFrame
     reading: Reading
@@ -79,6 +79,12 @@ class PairTable:
     def clusters(self) -> NDArray[np.intp]:
         """The number of each pair's cluster. Clusters of different subtopics are different."""
         return cluster_codes(self.frame)
+
+    @cached_property
+    def directions(self) -> Floats:
+        """1 where the premise points with the stereotype, -1 against it, 0 where it points nowhere."""
+        signs = {Direction.WITH.value: 1.0, Direction.AGAINST.value: -1.0}
+        return np.array([signs.get(each, 0.0) for each in self.frame["direction"]], dtype=np.float64)
 
     def take(self, rows: NDArray[Any]) -> "PairTable":
         return PairTable(self.frame[rows].reset_index(drop=True), self.reading)
@@ -110,7 +116,7 @@ class PairTable:
         return ["/".join(parts) for parts in zip(*(self.frame[name] for name in PLACES[:3]), strict=True)]
 
     def with_texts(self, pairs: Iterable[Pair]) -> "PairTable":
-        """Put the sentences of the suite beside their pairs, by pair id."""
+        """Add the sentences of the suite to their pairs, by pair id."""
         texts = {pair.id: (*pair.pro, *pair.anti) for pair in pairs}
         found = [texts[pair_id] for pair_id in self.frame["pair_id"]]
         columns = zip(*found, strict=True) if found else ((),) * len(TEXTS)
@@ -121,7 +127,7 @@ class PairTable:
 def make_table(
     subtopic: Subtopic, pairs: Sequence[Pair], reading: Reading, predictions: tuple[Floats, Floats]
 ) -> PairTable:
-    """Put (n_pairs, 3) predictions for the pro and the anti sides beside their pairs."""
+    """Make the table of some pairs from the (n_pairs, 3) predictions for their pro and their anti sides."""
     frame = pd.DataFrame(
         {
             "suite": subtopic.suite,
@@ -129,6 +135,7 @@ def make_table(
             "subtopic": subtopic.name,
             "pair_id": [pair.id for pair in pairs],
             "cluster": [pair.cluster for pair in pairs],
+            "direction": [pair.direction.value for pair in pairs],
             **reading.read(*predictions),
         },
         index=pd.RangeIndex(len(pairs)),

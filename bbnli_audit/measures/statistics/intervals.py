@@ -121,6 +121,22 @@ def pairs_needed(estimate: Estimate, limit: float, confidence: float = 0.95) -> 
     return fewest_pairs(estimate.n, decides)
 
 
+def difference_pairs_needed(estimate: Estimate, limit: float, _confidence: float) -> int | None:
+    """Count the pairs after which the interval of a difference would lie on one side of a limit on its size.
+
+    The reach of an interval falls with the root of the number of pairs; the value is held as it is.
+    """
+    size = abs(estimate.value)
+    if math.isnan(size) or size == limit:
+        return None
+    towards_zero, outwards = estimate.value - estimate.low, estimate.high - estimate.value
+    if estimate.value < 0:
+        towards_zero, outwards = outwards, towards_zero
+    reach = outwards if size < limit else towards_zero
+    needed = math.ceil(estimate.n * (reach / (size - limit)) ** 2)
+    return max(needed, estimate.n) if needed <= LARGEST_PAIR_COUNT else None
+
+
 def fewest_pairs(n: int, decides: Callable[[int], bool]) -> int | None:
     """Find the smallest number of pairs, `n` or more, that decides; None if none up to `LARGEST_PAIR_COUNT` does."""
     if decides(n):

@@ -1,7 +1,7 @@
 """Checkpoints with a sequence-classification head, computed by torch.
 
-The exact path: float32, inference mode, no padding, and near ties decided by a batch of one, so that the label of a
-text never depends on what else is predicted.
+With float32 (the default) this is the reference for faster ways to compute: no padding, and a text whose two best
+labels are nearly tied is predicted again alone, so that its label never depends on what else is predicted.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_classifier, on
 from bbnli_audit.models.protocol import Floats, Ids, Tensor
 from bbnli_audit.suites.probe import probe_items
 
-_N_CHECKED = 6  # texts on which the padding-free pass is compared with the model's own
+_N_CHECKED = 6  # number of texts on which the padding-free pass is compared with the model's own forward pass
 
 
 class HFPredictor(Classifier):
@@ -45,7 +45,8 @@ class HFPredictor(Classifier):
         """Return the padding-free pass, if it computes the same as the model's own forward."""
         if self.padding_free is None:
             return None
-        # A text that spells out RoBERTa's padding token gets other positions in the model's own forward.
+        # RoBERTa's forward skips padding tokens when it numbers positions. A text that contains that token itself would
+        # get different positions in the padding-free pass, so its batch goes through the model's own forward.
         padding_id = self.padding_free.padding_id
         is_unlike = padding_id is not None and any((text.ids == padding_id).any() for text in texts)
         return None if is_unlike else self.padding_free

@@ -21,7 +21,7 @@ JOURNAL = "fill.journal.jsonl"
 
 def do_mask(workspace: Workspace, data: Path | None, strategies: Sequence[str], templates: Path | None) -> Done:
     suite = Bbnli(data)
-    files = suite.files()
+    files = suite.templates()
     if templates is None:
         rows = [row for file in files for row in mask.propose(file, strategies)]
     else:
@@ -49,7 +49,7 @@ def do_expand(workspace: Workspace, n_premises: int | None) -> Done:
     suite = open_source(workspace)
 
     def make() -> Made:
-        files = suite.files()
+        files = suite.templates()
         templates = mask.read_templates(workspace.path("masked.csv"), files)  # people may have edited it
         samples = expand.expand(files, templates, n_premises)
         table.write_table(workspace.path("expanded.csv"), Sample, samples)
@@ -60,7 +60,7 @@ def do_expand(workspace: Workspace, n_premises: int | None) -> Done:
 
 def do_fill(workspace: Workspace, model: str, top: int, device: str, progress: Progress, say: Say) -> Done:
     found = fill.find_masked_model(model)
-    groups = {(file.domain, file.name): file.groups for file in open_source(workspace).files()}
+    groups = {(file.domain, file.name): file.groups for file in open_source(workspace).templates()}
     settings = {"model": found.name, "fingerprint": found.fingerprint, "top": top}
 
     def make() -> Made:
@@ -143,7 +143,7 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
 
         def make() -> Made:
             items = {subtopic: suite.items(subtopic) for subtopic in suite.subtopics()}
-            counts = recount(workspace, suite.files())
+            counts = recount(workspace, suite.templates())
             rows = table.read_table(workspace.path("pairs.csv"), NewPair)
             before = [pair for found in items.values() for pair in found.usable]
             after = [release.as_pair(row) for row in rows]

@@ -1,0 +1,281 @@
+"""Finds faults in files of quads: what can be computed of the rules in docs/datasheet.md.
+
+Rules of one file look at its crossing, its variety and its controls; rules of all files ask whether a text gives away
+what it is. The tests use them on our own data, and `bbnli-audit suites check` on a user's.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bbnli_audit.core.values import Direction, Label, Pairing, Side
+from bbnli_audit.suites.check import Faults, Finding, find_bad_grammar
+from bbnli_audit.suites.quad_file import QuadFile, expand_quads
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LEAST = {"premises": 36, "disparities": 18, "scenes": 12, "hypotheses": 90, "pairs": 300, "controls": 96, "sources": 2}
+MOST_TEXTS = 800
+MOST_OF_PREMISE, MOST_OF_HYPOTHESIS = 0.06, 0.03  # of the pairs
+MOST_COMPARATIVE, LEAST_OF_ONE_GROUP = 1 / 3, 1 / 2  # of the hypotheses
+MOST_SHARED_WORDS, LEAST_VARIETY = 0.20, 65.0
+SHORTEST, LONGEST = 10, 45  # premises, in words
+MOST_BY_LOOKING_UP = 0.60  # controls that the best table of hypotheses could get right
+MOST_FROM_HYPOTHESIS = 0.45  # controls that a bag of words gets right without the premise, one file left out
+MOST_SEPARABLE = 0.75  # hypotheses told from controls, balanced accuracy, one file left out; 0.65 is the aim
+NEAR = 0.75  # of two hypotheses, content words in common
+NEAR_PUBLISHED = 0.5  # of a template, word 5-grams in a published one
+
+_WORD = re.compile(r"[a-z0-9']+")
+_TOKEN = r"(?u)\b\w+\b|[.,;:]"  # noqa: S105 - a token of a text
+
+
+def check_quads(files: Mapping[Path, QuadFile], published: Iterable[str] = ()) -> list[Finding]:
+    """Check every file by itself, and then all of them together; `published` are templates that must not recur."""
+    found = [Finding(path.name, *fault) for path, file in files.items() for rule in RULES for fault in rule(file)]
+    found += [finding for rule in RULES_OF_ALL for finding in rule(files)]
+    return [*found, *_find_published(files, list(published))]
+
+
+def _find_small_numbers(file: QuadFile) -> Faults:
+    items = expand_quads(file, Pairing.QUADS)
+    kinds = Counter(premise.kind for premise in file.premises)
+    counts = {
+        "premises": len(file.premises),
+        "disparities": kinds["disparity"],
+        "scenes": kinds["scene"],
+        "hypotheses": len(file.hypotheses),
+        "pairs": len(items.usable),
+        "controls": len(items.controls),
+        "sources": len(file.sources),
+    }
+    for name, least in LEAST.items():
+        if counts[name] < least:
+            yield "", f"has {counts[name]} {name}; a verdict needs {least} or more"
+    texts = {text for pair in items.usable for text in (pair.pro, pair.anti)} | {each.text for each in items.controls}
+    if len(texts) > MOST_TEXTS:
+        yield "", f"has {len(texts)} texts; more than {MOST_TEXTS} make an audit slow"
+
+
+def _find_uneven_crossing(file: QuadFile) -> Faults:
+    pairs = expand_quads(file, Pairing.QUADS).usable
+    for part, most in ((0, MOST_OF_PREMISE), (1, MOST_OF_HYPOTHESIS)):
+        for entry, n in Counter(pair.cluster.split("/")[part] for pair in pairs).items():
+            if n > most * len(pairs):
+                yield (
+                    entry,
+                    f"is in {n / len(pairs):.1%} of the pairs, more than {most:.0%}: one wording drives the rest",
+                )
+    met = {premise for hypothesis in file.hypotheses for premise in hypothesis.premises}
+    for premise in file.premises:
+        if premise.id not in met:
+            yield premise.id, "meets no hypothesis"
+
+
+def _find_uneven_forms(file: QuadFile) -> Faults:
+    n = len(file.hypotheses)
+    about = Counter(hypothesis.about for hypothesis in file.hypotheses)
+    if about["both"] > MOST_COMPARATIVE * n:
+        yield "", f"{about['both']} of {n} hypotheses name both groups, more than a third"
+    if max(about["GROUP1"], about["GROUP2"]) < LEAST_OF_ONE_GROUP * n:
+        yield "", f"fewer than half of {n} hypotheses name the stereotyped group alone"
+    for hypothesis in file.hypotheses:
+        named = {name for name in ("GROUP1", "GROUP2") if f"{{{{{name}" in hypothesis.text}
+        if (hypothesis.about == "both") != (len(named) == 2) or (len(named) == 1 and hypothesis.about not in named):
+            yield hypothesis.id, f"is said to be about {hypothesis.about}, and names {' and '.join(sorted(named))}"
+
+
+def _find_little_variety(file: QuadFile) -> Faults:
+    texts = [file.render(premise.text, Side.PRO) for premise in file.premises]
+    for premise, text in zip(file.premises, texts, strict=True):
+        n = len(_words(text))
+        if not SHORTEST <= n <= LONGEST:
+            yield premise.id, f"has {n} words; premises have {SHORTEST} to {LONGEST}"
+    shared = mean_shared_words(texts)
+    if shared > MOST_SHARED_WORDS:
+        yield "", f"two premises share {shared:.2f} of their content words on average, more than {MOST_SHARED_WORDS}"
+    variety = mtld([word for text in texts for word in _words(text)])
+    if variety < LEAST_VARIETY:
+        yield "", f"the premises have a lexical variety (MTLD) of {variety:.0f}, less than {LEAST_VARIETY:.0f}"
+
+
+def _find_uneven_controls(file: QuadFile) -> Faults:
+    controls = expand_quads(file, Pairing.QUADS).controls
+    for name, counts in (
+        ("label", Counter({label: sum(each.expected is label for each in controls) for label in Label})),
+        ("direction", Counter({way: sum(each.direction is way for each in controls) for way in list(Direction)[:2]})),
+    ):
+        if len(set(counts.values())) > 1:
+            yield "controls", f"each {name} should be there equally often, and not {dict(counts)}"
+    best = best_by_looking_up([(each.text.hypothesis, each.expected) for each in controls])
+    if best > MOST_BY_LOOKING_UP:
+        yield "controls", f"the hypothesis alone tells {best:.2f} of the labels, more than {MOST_BY_LOOKING_UP}"
+
+
+def _find_duplicates(file: QuadFile) -> Faults:
+    words = {hypothesis.id: _content(hypothesis.text) for hypothesis in file.hypotheses}
+    for (one, first), (other, second) in combinations(words.items(), 2):
+        if len(first | second) > 2 and len(first & second) >= NEAR * len(first | second):
+            yield one, f"says nearly the same as {other}"
+
+
+def _find_grammar(file: QuadFile) -> Faults:
+    groups = [forms.many for forms in file.groups.values()]
+    renderings = ((entry, file.render(template, side)) for entry, template in file.entries() for side in Side)
+    yield from find_bad_grammar(groups, renderings)
+
+
+RULES: tuple[Callable[[QuadFile], Faults], ...] = (
+    _find_small_numbers,
+    _find_uneven_crossing,
+    _find_uneven_forms,
+    _find_little_variety,
+    _find_uneven_controls,
+    _find_duplicates,
+    _find_grammar,
+)
+
+
+def _find_tell_tale_controls(files: Mapping[Path, QuadFile]) -> Iterator[Finding]:
+    found = accuracy_from_hypothesis(list(files.values()))
+    if found is not None and found > MOST_FROM_HYPOTHESIS:
+        most = f"more than {MOST_FROM_HYPOTHESIS}"
+        yield Finding("all files", "controls", f"their words alone tell {found:.2f} of the labels, {most}")
+
+
+def _find_separable_controls(files: Mapping[Path, QuadFile]) -> Iterator[Finding]:
+    found = separability(list(files.values()))
+    if found is not None and found > MOST_SEPARABLE:
+        most = f"more than {MOST_SEPARABLE}"
+        yield Finding("all files", "controls", f"their words tell them from hypotheses in {found:.2f} of cases, {most}")
+
+
+def _find_repeats(files: Mapping[Path, QuadFile]) -> Iterator[Finding]:
+    seen: dict[str, Path] = {}
+    for path, file in files.items():
+        for entry, template in file.entries():
+            for text in {" ".join(_words(file.render(template, side))) for side in Side}:
+                if seen.setdefault(text, path) != path:
+                    yield Finding(path.name, entry, f"is in {seen[text].name} as well")
+
+
+RULES_OF_ALL: tuple[Callable[[Mapping[Path, QuadFile]], Iterator[Finding]], ...] = (
+    _find_tell_tale_controls,
+    _find_separable_controls,
+    _find_repeats,
+)
+
+
+def _find_published(files: Mapping[Path, QuadFile], published: Sequence[str]) -> Iterator[Finding]:
+    theirs = [_grams(text) for text in published]
+    for path, file in files.items():
+        for entry, template in file.entries():
+            ours = _grams(template)
+            if ours and any(len(ours & grams) > NEAR_PUBLISHED * len(ours) for grams in theirs):
+                yield Finding(path.name, entry, "shares more than half of its word 5-grams with a published template")
+
+
+def best_by_looking_up(labelled: Sequence[tuple[str, Label]]) -> float:
+    """Return the share that the best table from a text to a label gets right: its majority label."""
+    by_text: dict[str, Counter[Label]] = {}
+    for text, label in labelled:
+        by_text.setdefault(text, Counter())[label] += 1
+    return sum(max(counts.values()) for counts in by_text.values()) / max(len(labelled), 1)
+
+
+def accuracy_from_hypothesis(files: Sequence[QuadFile]) -> float | None:
+    """Return how many controls a bag of words and word pairs gets right without the premise, one file left out."""
+    texts: list[str] = []
+    labels: list[int] = []
+    places: list[int] = []
+    for place, file in enumerate(files):
+        for control in expand_quads(file, Pairing.QUADS).controls:
+            texts.append(control.text.hypothesis)
+            labels.append(list(Label).index(control.expected))
+            places.append(place)
+    predicted, expected = _leave_one_out(texts, labels, places)
+    return float((predicted == expected).mean()) if len(expected) else None
+
+
+def separability(files: Sequence[QuadFile]) -> float | None:
+    """Return the balanced accuracy of telling hypotheses from controls by their words, one file left out."""
+    texts: list[str] = []
+    labels: list[int] = []
+    places: list[int] = []
+    for place, file in enumerate(files):
+        kinds = ([fact.text for fact in file.controls], [hypothesis.text for hypothesis in file.hypotheses])
+        for kind, templates in enumerate(kinds):
+            texts += [file.render(template, Side.PRO) for template in templates]
+            labels += [kind] * len(templates)
+            places += [place] * len(templates)
+    predicted, expected = _leave_one_out(texts, labels, places)
+    if not len(expected):
+        return None
+    return float(sum((predicted[expected == kind] == kind).mean() for kind in (0, 1)) / 2)
+
+
+def _leave_one_out(
+    texts: list[str], labels: list[int], places: list[int]
+) -> "tuple[NDArray[np.intp], NDArray[np.intp]]":
+    """Predict the labels of each file from the words of the others; nothing with fewer than two files."""
+    import numpy as np
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    expected, place = np.array(labels, dtype=np.intp), np.array(places, dtype=np.intp)
+    predicted = np.full(len(labels), -1, dtype=np.intp)
+    for left_out in sorted(set(places)) if len(set(places)) > 1 else ():
+        words = CountVectorizer(ngram_range=(1, 2), min_df=2, token_pattern=_TOKEN)
+        model = make_pipeline(words, LogisticRegression(C=0.3, max_iter=500, class_weight="balanced"))
+        rest, own = np.flatnonzero(place != left_out), np.flatnonzero(place == left_out)
+        model.fit([texts[row] for row in rest], expected[rest])
+        predicted[own] = model.predict([texts[row] for row in own])
+    known = predicted >= 0
+    return predicted[known], expected[known]
+
+
+def mtld(words: Sequence[str], threshold: float = 0.72) -> float:
+    """Return the lexical variety of a text: the mean length of stretches with many different words.
+
+    McCarthy and Jarvis (2010), forwards and backwards.
+    """
+
+    def one_way(ordered: Sequence[str]) -> float:
+        n_factors, n, seen = 0.0, 0, set[str]()
+        for word in ordered:
+            n += 1
+            seen.add(word)
+            if len(seen) / n < threshold:
+                n_factors, n, seen = n_factors + 1, 0, set()
+        n_factors += (1 - len(seen) / n) / (1 - threshold) if n else 0.0
+        return len(ordered) / n_factors if n_factors else float("inf")
+
+    return (one_way(words) + one_way(words[::-1])) / 2
+
+
+def mean_shared_words(texts: Sequence[str]) -> float:
+    """Return the share of content words that two texts have in common, on average."""
+    contents = [_content(text) for text in texts]
+    shares = [len(one & other) / max(len(one | other), 1) for one, other in combinations(contents, 2)]
+    return sum(shares) / max(len(shares), 1)
+
+
+def _content(template: str) -> set[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return {word for word in _words(re.sub(r"\{\{[^}]*\}\}", " ", template)) if word not in ENGLISH_STOP_WORDS}
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _grams(template: str, size: int = 5) -> set[tuple[str, ...]]:
+    words = _words(re.sub(r"\{\{[^}]*\}\}", "group", template))
+    return {tuple(words[start : start + size]) for start in range(len(words) - size + 1)}

@@ -1,0 +1,242 @@
+"""Reads and expands one subtopic in our own format: premises in two directions, sparsely crossed, and controls on them.
+
+A premise that speaks of groups exists in two directions, and so does a hypothesis: four texts, a quad. Each direction
+of the premise with the two sides of the hypothesis is a pair. docs/suites.md describes the format.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import MinLen
+
+from bbnli_audit.core.errors import SuiteError, suggest
+from bbnli_audit.core.values import Control, Direction, Label, Pair, Pairing, Side, SubtopicItems, TextPair
+from bbnli_audit.suites.json_file import line_of, read_object
+
+FORMAT = 2
+Group = Literal["GROUP1", "GROUP2"]
+GROUPS: tuple[Group, Group] = ("GROUP1", "GROUP2")
+Text = Annotated[str, MinLen(1)]
+
+_PLACEHOLDER = re.compile(r"\{\{\s*(\w+)(?:\.(\w+))?\s*\}\}")
+_FORMS = ("many", "one", "adj")
+_HOW = "docs/suites.md describes the format."
+_STRICT = {"extra": "forbid", "strict": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """What a group is called: `{{GROUP1}}` stands for many, `{{GROUP1.one}}` and `{{GROUP1.adj}}` for the others."""
+
+    many: Text  # "bakers"
+    one: Text  # "a baker"
+    adj: Text  # before a noun
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A published work that documents the stereotype, and what it says of it."""
+
+    who: Text
+    year: int
+    title: Text
+    says: Text
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(frozen=True, slots=True)
+class Premise:
+    """A disparity states a difference between the groups; a scene names none. `direction` is that of the text."""
+
+    id: Text
+    kind: Literal["disparity", "scene"]
+    text: Text
+    direction: Literal["with", "against"] | None = None
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A claim that no premise it meets decides. As written it states the stereotype."""
+
+    id: Text
+    form: Literal["generic", "comparative", "negated", "ought"]
+    about: Literal["GROUP1", "GROUP2", "both"]
+    text: Text
+    premises: Annotated[Sequence[Text], MinLen(1)]
+    tags: Sequence[Text] = ()
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a premise decides: entailed as written, contradicted with the groups exchanged, open beside another one."""
+
+    id: Text
+    text: Text
+    follows_from: Text
+    open_beside: Text
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(frozen=True)
+class QuadFile:
+    """One subtopic before expansion."""
+
+    format: Literal[2]
+    name: Text
+    domain: Text
+    stereotype: Text
+    groups: Mapping[Group, Forms]
+    sources: Sequence[Source]
+    premises: Annotated[Sequence[Premise], MinLen(1)]
+    hypotheses: Annotated[Sequence[Hypothesis], MinLen(1)]
+    controls: Sequence[Fact]
+    annotations: Sequence[Text] = ()
+    __pydantic_config__ = _STRICT
+
+    def entries(self) -> Iterator[tuple[str, str]]:
+        """Return each template with its id."""
+        for entries in (self.premises, self.hypotheses, self.controls):
+            yield from ((entry.id, entry.text) for entry in entries)
+
+    def render(self, template: str, side: Side) -> str:
+        """Fill in the groups, as written or exchanged, and begin with a capital letter."""
+        names = GROUPS if side is Side.PRO else GROUPS[::-1]
+        forms: dict[str, Forms] = {group: self.groups[name] for group, name in zip(GROUPS, names, strict=True)}
+        text = _PLACEHOLDER.sub(lambda found: getattr(forms[found[1]], found[2] or "many"), template)
+        return text[:1].upper() + text[1:]
+
+
+def read_quad_file(path: Path) -> QuadFile:
+    """Read and check a file. A SuiteError names the file, the line, and what was expected there."""
+    from pydantic import ValidationError
+
+    data = read_object(path, f"one object with the subtopic's keys. {_HOW}")
+    try:
+        file: QuadFile = _adapter().validate_python(data, strict=False)
+    except ValidationError as exc:
+        error = exc.errors()[0]
+        raise _wrong(path, error["loc"], _explain(error)) from None
+    _check_references(path, file)
+    return file
+
+
+@cache
+def _adapter() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(QuadFile)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema that editors check subtopic files with."""
+    schema: dict[str, Any] = _adapter().json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _explain(error: Any) -> str:
+    key = error["loc"][-1]
+    if error["type"] == "missing":
+        return f"has no key {key!r}"
+    if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        return f"has the key {key!r}, which does not exist here"
+    return f"has {key!r} wrong: {error['msg'][0].lower()}{error['msg'][1:]}"
+
+
+def _wrong(path: Path, place: Sequence[int | str], fault: str) -> SuiteError:
+    shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place[:-1]).lstrip(".")
+    return SuiteError(f"{path}:{line_of(path, place)}: {shown or 'the file'} {fault.rstrip('.')}. {_HOW}")
+
+
+def _check_references(path: Path, file: QuadFile) -> None:
+    """Refuse ids that are there twice or name nothing, unknown placeholders, and kinds that do not fit their texts."""
+    kinds = {premise.id: premise.kind for premise in file.premises}
+    seen: set[str] = set()
+    keyed: dict[str, Sequence[Premise | Hypothesis | Fact]] = {
+        "premises": file.premises,
+        "hypotheses": file.hypotheses,
+        "controls": file.controls,
+    }
+    for key, entries in keyed.items():
+        for index, entry in enumerate(entries):
+            place = (key, index, "id")
+            if entry.id in seen:
+                raise _wrong(path, place, f"has the id {entry.id!r}, which another entry has")
+            seen.add(entry.id)
+            for group, form in _PLACEHOLDER.findall(entry.text):
+                if group not in file.groups or form not in ("", *_FORMS):
+                    known = suggest(f"{group}.{form}", [f"{name}.{each}" for name in file.groups for each in _FORMS])
+                    raise _wrong(path, place, f"uses a placeholder {{{{{group}.{form}}}}} that there is not. {known}")
+            if isinstance(entry, Premise):
+                fault = _kind_fault(entry)
+                met: Sequence[str] = ()
+            else:
+                fault = None if _PLACEHOLDER.search(entry.text) else "names no group, so its two sides say the same"
+                met = entry.premises if isinstance(entry, Hypothesis) else (entry.follows_from, entry.open_beside)
+            if fault is not None:
+                raise _wrong(path, place, fault)
+            for premise in met:
+                if premise not in kinds:
+                    raise _wrong(path, place, f"names the premise {premise!r}. {suggest(premise, kinds)}")
+                if isinstance(entry, Fact) and kinds[premise] == "scene":
+                    raise _wrong(path, place, f"is a control on the scene {premise!r}; controls need a disparity")
+
+
+def _kind_fault(premise: Premise) -> str | None:
+    names_group = _PLACEHOLDER.search(premise.text) is not None
+    if premise.kind == "disparity" and not (names_group and premise.direction):
+        return "is a disparity, so it needs a group and a direction (with or against the stereotype)"
+    if premise.kind == "scene" and (names_group or premise.direction):
+        return "is a scene, so it names no group and has no direction"
+    return None
+
+
+def expand_quads(file: QuadFile, pairing: Pairing) -> SubtopicItems:
+    return SubtopicItems(tuple(_pairs(file, pairing)), tuple(_controls(file)))
+
+
+def _directions(premise: Premise) -> list[tuple[Side, Direction]]:
+    """Return the renderings of a premise, and where each points."""
+    if premise.kind == "scene":
+        return [(Side.PRO, Direction.NONE)]
+    first, second = Direction.WITH, Direction.AGAINST
+    return list(zip(Side, (first, second) if premise.direction == "with" else (second, first), strict=True))
+
+
+def _pairs(file: QuadFile, pairing: Pairing) -> Iterator[Pair]:
+    premises = {premise.id: premise for premise in file.premises}
+    for hypothesis in file.hypotheses:
+        pro, anti = (file.render(hypothesis.text, side) for side in Side)
+        for met in hypothesis.premises:
+            premise, cell = premises[met], f"{met}/{hypothesis.id}"
+            if pairing is Pairing.BOTH:
+                given, exchanged = (file.render(premise.text, side) for side in Side)
+                yield Pair(cell, TextPair(given, pro), TextPair(exchanged, anti))
+                continue
+            for side, direction in _directions(premise):
+                text = file.render(premise.text, side)
+                yield Pair(cell, TextPair(text, pro), TextPair(text, anti), direction)
+
+
+def _controls(file: QuadFile) -> Iterator[Control]:
+    """Each fact gives six samples, two of each label, in both directions; the same hypothesis has all three labels."""
+    premises = {premise.id: premise for premise in file.premises}
+    for fact in file.controls:
+        own, other = premises[fact.follows_from], premises[fact.open_beside]
+        # Beside the other premise, every second fact points its way; by its id, so that removing one changes no other.
+        is_crossed = int("0" + "".join(filter(str.isdigit, fact.id))) % 2 == 0
+        for premise, crossed, label in (
+            (own, False, Label.ENTAILMENT),
+            (own, True, Label.CONTRADICTION),
+            (other, is_crossed, Label.NEUTRAL),
+        ):
+            for side, direction in _directions(premise):
+                stated = side if not crossed else Side.ANTI if side is Side.PRO else Side.PRO
+                text = TextPair(file.render(premise.text, side), file.render(fact.text, stated))
+                yield Control(f"{premise.id}/{fact.id}", text, label, direction)

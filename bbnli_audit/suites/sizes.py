@@ -1,0 +1,47 @@
+"""Parts of a suite for quick runs: nested sets of pairs, so that a stored prediction serves all sizes."""
+
+import math
+from collections.abc import Iterator
+from hashlib import sha256
+
+from bbnli_audit.core.errors import OptionError, suggest
+from bbnli_audit.core.values import Pair, SubtopicItems
+
+SIZES = {"small": 0.2, "medium": 0.5, "full": 1.0}
+FULL = "full"
+
+
+def read_size(given: str | None) -> str:
+    """Read --bbnli-size."""
+    if given is not None and given not in SIZES:
+        raise OptionError(f"--bbnli-size={given}: there is no such size. {suggest(given, SIZES)}")
+    return given or FULL
+
+
+def take_size(items: SubtopicItems, size: str) -> SubtopicItems:
+    """Keep the first cells in a ranking by content, at least this share of the pairs; the controls all stay."""
+    if size == FULL:
+        return items
+    wanted, kept = math.ceil(SIZES[size] * len(items.usable)), set[str]()
+    n_pairs = 0
+    for cell, pairs in _rank(items.usable):
+        if n_pairs >= wanted:
+            break
+        kept.add(cell)
+        n_pairs += len(pairs)
+    return SubtopicItems(tuple(pair for pair in items.usable if pair.cluster in kept), items.controls)
+
+
+def _rank(pairs: tuple[Pair, ...]) -> Iterator[tuple[str, list[Pair]]]:
+    """Order cells so that every first part holds all premises and hypotheses about equally often."""
+    cells: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        cells.setdefault(pair.cluster, []).append(pair)
+    left = sorted(cells, key=lambda cell: sha256("\n".join(sorted(pair.id for pair in cells[cell])).encode()).digest())
+    used: dict[str, int] = {}
+    while left:
+        chosen = min(left, key=lambda cell: sum(used.get(part, 0) for part in cell.split("/")))
+        left.remove(chosen)
+        for part in chosen.split("/"):
+            used[part] = used.get(part, 0) + 1
+        yield chosen, cells[chosen]
