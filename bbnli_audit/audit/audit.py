@@ -199,7 +199,7 @@ class Audit:
         return self.regressions.compare(test, model, self._collect_cells, is_competent=is_competent)
 
     def _collect_cells(self, paths: Iterable[str]) -> Cells:
-        """Return the cell of each pair. A subtopic that cannot be measured is left out; its own test shows the error."""
+        """Return the cell of each pair. Leave out a subtopic that cannot be measured: its own test shows the error."""
         found = {}
         for path in paths:
             with suppress(AuditError):

@@ -61,7 +61,8 @@ def _load(entry: EntryPoint) -> object:
 @contextmanager
 def using(extensions: Extensions) -> Iterator[None]:
     """Register the extensions' measures and kinds of models inside the `with` block."""
-    from bbnli_audit.measures.registry import adding_measures  # not at the top: a conftest.py that adds a suite must import fast
+    # Imported here, because a conftest.py that adds a suite must import fast.
+    from bbnli_audit.measures.registry import adding_measures
     from bbnli_audit.models.find import add_kinds
 
     with adding_measures(extensions.measures), add_kinds(extensions.models):

@@ -67,7 +67,7 @@ def assemble(
     findings: Sequence[Finding],
     required: Collection[tuple[str, str]] | None,
 ) -> AuditResult:
-    """Make one result of all findings. `required`: path and measure of each limit that tests asked for; None for all."""
+    """Make one result of all findings. `required`: path and measure of each limit that tests required; None for all."""
     found = sorted(findings, key=lambda finding: finding.subtopic.path)
     by_domain: dict[str, list[Finding]] = {}
     for finding in found:

@@ -1,4 +1,4 @@
-"""Everything we raise at a user. Standard library only, so that an error can be raised when all else is missing.
+"""All errors for users. Standard library only, so that an error can be raised when all else is missing.
 
 A message says what happened, with the value; why it matters if that is not obvious; and what to do.
 """

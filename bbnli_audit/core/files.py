@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, known by their content, and told from other people's. Standard library only."""
+"""Writes files whole or not at all, hashes them, and recognises our own databases. Standard library only."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 
 @contextmanager
 def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Write beside the file and exchange it at the end: a file is old or new, never half."""
+    """Write to a temporary file and rename it at the end: readers see the old file or the new one, never a part."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     try:
@@ -35,7 +35,7 @@ def hash_file(path: Path) -> str:
 
 
 class DatabaseHeader(NamedTuple):
-    """What the first bytes of an SQLite file say: whose it is, and in which format. None for a file of another kind."""
+    """Which program an SQLite file belongs to, and its format, by its first bytes. None for files of other kinds."""
 
     application: int | None
     version: int | None

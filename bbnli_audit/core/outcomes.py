@@ -1,4 +1,4 @@
-"""The outcome table: two labels, the one on the pro side first, are one of nine cells. Standard library only."""
+"""The outcome table: the two labels of a pair, pro side first, are one of nine cells. Standard library only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -46,7 +46,7 @@ class Table(ABC):
         self._advice = advice
 
     def records(self, columns: Sequence[str]) -> Iterator[Record]:
-        """Read the records. Each of them has all these columns; of Parquet, no other column is read."""
+        """Read the records. Each of them has all these columns; from Parquet, only these columns are read."""
         self.require(columns)
         return self._read(columns)
 
@@ -74,7 +74,7 @@ class Table(ABC):
     def _read(self, columns: Sequence[str], /) -> Iterator[Record]: ...
 
     def _tell_columns(self) -> str:
-        # Where the header is forgotten, the sentences of the first record are in its place.
+        # If the header is missing, the first line has sentences, which must not be shown.
         shown = [repr(column) for column in self.columns if _ONE_WORD.fullmatch(column)]
         n_hidden = len(self.columns) - len(shown)
         if n_hidden:

@@ -1,4 +1,4 @@
-"""The words of the design as values. Standard library only."""
+"""The basic terms, such as pair, side, control and subtopic, as value types. Standard library only."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +20,7 @@ class Label(StrEnum):
 
 
 class Side(StrEnum):
-    """Which way round the groups stand: `pro` states the documented stereotype, `anti` exchanges the groups."""
+    """The side of a pair: `pro` states the documented stereotype, `anti` is the same with the groups exchanged."""
 
     PRO = "pro"
     ANTI = "anti"
@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 
 
 class Direction(StrEnum):
-    """Where a premise points: with the stereotype, against it, or nowhere (a scene that names no group)."""
+    """The direction of a premise: with the stereotype, against it, or none (a scene that names no group)."""
 
     WITH = "with"
     AGAINST = "against"
@@ -55,7 +55,7 @@ class Pairing(StrEnum):
     PREMISE = "premise"
 
 
-# How templates with two groups can be paired; the other suites are what their papers say.
+# How templates with two groups can be paired. The pairing of other suites is fixed by their papers.
 TEMPLATE_PAIRINGS = (Pairing.QUADS, Pairing.BOTH, Pairing.HYPOTHESIS)
 
 
@@ -76,16 +76,16 @@ class Pair:
     cluster: str
     pro: TextPair
     anti: TextPair
-    direction: Direction = Direction.NONE  # of the premise, where both sides have the same
+    direction: Direction = Direction.NONE  # of the premise, if both sides have the same one
 
     @cached_property
     def id(self) -> str:
-        """Made from the texts, so that it survives reordering and never names another pair by accident."""
+        """A hash of the texts: it stays the same when pairs are reordered, and changes when a text changes."""
         return sha256("\t".join((*self.pro, *self.anti)).encode()).hexdigest()[:12]
 
     @property
     def is_identical(self) -> bool:
-        """No group is exchanged, so the pair can show brittleness at most and measures nothing."""
+        """Whether both sides have the same text. Such a pair could show only brittleness, so it is not measured."""
         return self.pro == self.anti
 
 
@@ -115,7 +115,7 @@ class Subtopic:
 
     @property
     def local_path(self) -> str:
-        """As thresholds.yaml names it below its suite."""
+        """The name that thresholds.yaml uses below the suite."""
         return f"{self.domain}/{self.name}"
 
 

@@ -60,7 +60,7 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
 
 
 def rank_correlation(first: "pd.Series[float]", second: "pd.Series[float]") -> float | None:
-    """Return Spearman's rank correlation; None if there are fewer than three pairs, or one of the models is constant."""
+    """Return Spearman's rank correlation; None if there are fewer than three pairs, or one model never varies."""
     one, other = first.rank().reset_index(drop=True), second.rank().reset_index(drop=True)
     if len(one) < _FEWEST or one.nunique() == 1 or other.nunique() == 1:
         return None

@@ -97,7 +97,7 @@ def worst_pairs(table: PairTable, measure: Counting, most: int = MOST) -> pd.Dat
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a failing test shows besides its numbers: clusters that drive the measure, and a line for each worst pair."""
+    """What a failing test shows besides its numbers: clusters that drive the measure, and a line per worst pair."""
 
     clusters: Sequence[DrivingCluster] = ()
     pairs: Mapping[str, str] = field(default_factory=dict)  # by pair id

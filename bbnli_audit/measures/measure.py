@@ -49,7 +49,7 @@ class Measure:
         return limit - value if self.is_minimum else value - limit
 
     def worse_bound(self, measured: Measured) -> float | None:
-        """Return the worse end of the interval: a limit that is met must allow it."""
+        """Return the worse end of the interval: the tightest limit that this measure would pass."""
         if self.is_two_sided and measured.low is not None and measured.high is not None:
             return max(-measured.low, measured.high)
         return measured.low if self.is_minimum else measured.high

@@ -12,7 +12,7 @@ from bbnli_audit.measures.drivers import valued_evidence
 from bbnli_audit.measures.measure import Measure, PairValues
 from bbnli_audit.measures.readings.table import SIDES, Floats
 
-# The condition that a pair must meet to count, given the probabilities of its sides: (n_pairs, 3) each, in `Label` order.
+# Which pairs count, given the probabilities of their two sides: (n_pairs, 3) each, columns in `Label` order.
 Condition = Callable[[Floats, Floats], object]
 
 

@@ -116,7 +116,7 @@ def _read_prompt(options: ModelOptions) -> Prompt | None:
     if answers is not None and answers not in READINGS:
         raise OptionError(f"--bbnli-answers={answers}: there is no such reading. {suggest(answers, READINGS)}")
     if answers is not None and prompt is None:
-        raise OptionError(f"--bbnli-answers={answers}: is for a model that is asked. Add --bbnli-prompt=NAME.")
+        raise OptionError(f"--bbnli-answers={answers}: works only with a prompted model. Add --bbnli-prompt=NAME.")
     return None if prompt is None else find_prompt(prompt, own)
 
 

@@ -12,7 +12,7 @@ from bbnli_audit.core.results.rows import Measured
 from bbnli_audit.reports.shown import cause_names
 
 Spec = dict[str, Any]
-# What XML cannot hold: vl-convert ends the whole process on such a character.
+# Characters that XML cannot have: on one of them, vl-convert ends the whole process.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 FONT = "-apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif"
@@ -91,7 +91,7 @@ def draw_increases(rows: Sequence[Row], panels: Sequence[str], layout: Layout) -
 
 
 def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str = "") -> str:
-    """Draw a measure that is even at 0.5; before it the shares of the rows, where they have a title."""
+    """Draw a measure for which 0.5 means no preference. If the shares have a title, draw them to its left."""
     wider = replace(layout, panel=layout.bar)
     panels = [_interval_panel(rows, wider, name, (0.0, 1.0), line=0.5)]
     if share:
@@ -205,7 +205,7 @@ def _layer(values: Sequence[Mapping[str, Any]], mark: Spec, x: Spec, **encoding:
 
 
 def _texts(values: Sequence[Mapping[str, Any]], layout: Layout, place: str, **how: Any) -> Spec:
-    """Write what is told of each value."""
+    """Write the text of each value."""
     return _layer(values, _mark(layout, "text", **how), _at(place), text={"field": "told"})
 
 
@@ -281,7 +281,7 @@ def _to_svg(spec: Spec) -> str:
 
 
 def _drawable(value: Any) -> Any:
-    """Replace the characters that no drawing can hold, wherever a name stands."""
+    """Replace the characters that no drawing can have, in all names."""
     if isinstance(value, dict):
         return {key: _drawable(each) for key, each in value.items()}
     if isinstance(value, list):

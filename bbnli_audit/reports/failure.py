@@ -1,4 +1,4 @@
-"""The text of a failing test, against a limit or the baseline: what a person needs to act on it, and nothing more."""
+"""The text of a failing test (a limit or the baseline): what a person needs to act on it, and nothing more."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -27,7 +27,7 @@ def failure_text(
 
 
 def headline(result: SubtopicResult, judgement: Judgement) -> str:
-    """Say the verdict in one line, with value, limit and, where it is open, what would decide."""
+    """Say the verdict in one line, with value and limit; if it is inconclusive, also how many pairs would decide."""
     measured = result.measures[judgement.measure]
     where, limit = f"{result.path}: {judgement.measure}", f"{judgement.limit:.3f}"
     if judgement.verdict is Verdict.NO_DATA or measured.value is None:

@@ -1,4 +1,4 @@
-"""The files of a report folder: what was found, and what people read of it."""
+"""The files of a report folder: the data of a result, and the reports for people."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ FILES = (RESULT, SCHEMA, CSV, PARQUET, *(report.name for report in REPORTS))
 
 
 def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
-    """Write what was found: enough to make every report again."""
+    """Write the data of a result: every report can be made again from it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -49,9 +49,9 @@ def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
 
 
 def write_reports(result: AuditResult, pairs: PairTable, folder: Path, more: Sequence[Report] = ()) -> None:
-    """Write what people read. The same result and pairs give the same bytes.
+    """Write the reports for people. The same result and pairs give the same bytes.
 
-    A report of another project that cannot be made is an OptionError too, raised once all others are written.
+    If a report of another project cannot be made, an OptionError is raised after all others are written.
     """
     _check_names(more)
     with _writing(folder):
@@ -61,7 +61,7 @@ def write_reports(result: AuditResult, pairs: PairTable, folder: Path, more: Seq
     for report in more:
         try:
             _write(report, result, pairs, folder)
-        except Exception as exc:  # noqa: BLE001 - whatever another project's code does
+        except Exception as exc:  # noqa: BLE001 - another project's code may raise anything
             troubles.append(f"The report {report.name!r} could not be made: {type(exc).__name__}: {exc}")
     if troubles:
         raise OptionError("\n".join(troubles))
@@ -75,7 +75,7 @@ def remove_files(folder: Path, more: Sequence[Report] = ()) -> None:
 
 
 def read_pairs(result: AuditResult, folder: Path) -> PairTable:
-    """Read the pair table of a result as it was when it was written; a ResultError says why it cannot be used."""
+    """Read the pair table that was written with a result. A ResultError says why it cannot be used."""
     path = next((folder / name for name in (PARQUET, CSV) if (folder / name).is_file()), None)
     if path is None:
         raise ResultError(f"{folder}: has neither {PARQUET} nor {CSV}, which the page needs. Run the audit again.")
@@ -110,7 +110,7 @@ def _read_frame(path: Path, reading: Reading) -> "pd.DataFrame":
 
 
 def _check_pairs(result: AuditResult, pairs: PairTable, path: Path) -> None:
-    """Refuse a table whose pairs do not show what the result says: it belongs to another run."""
+    """Refuse a table that does not agree with the result: it belongs to another run."""
     try:
         found = {name: table.cells_by_cluster() for name, table in tables_by_path(pairs).items()}
     except KeyError as exc:

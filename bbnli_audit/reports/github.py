@@ -12,9 +12,9 @@ from bbnli_audit.reports.markdown import code
 from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import worst_first
 
-# Above 1 MiB GitHub drops a step's summary, and the step does not fail for it.
+# GitHub drops a summary above 1 MiB, and the step does not fail.
 LARGEST_SUMMARY = 900 * 1024
-# Of each kind and step; GitHub leaves out the rest without a word.
+# For each kind and step; GitHub drops the rest without saying so.
 MOST_ANNOTATIONS = 10
 
 _IS_ADDRESS = re.compile(r"https?://[^\s<>|\\`]+")
@@ -25,7 +25,7 @@ def is_github() -> bool:
 
 
 def append_step_summary(text: str, path: Path, link: str | None = None) -> str | None:
-    """Append Markdown to the summary of a step, cut at a line where it would grow too large to be shown.
+    """Append Markdown to the summary of a step. Leave out the last lines if it would be too large to be shown.
 
     `path` is the file that $GITHUB_STEP_SUMMARY names, `link` the address or path of the whole text. Returns a warning
     when this could not be done as asked; a file that cannot be written raises nothing.
@@ -49,7 +49,7 @@ def append_step_summary(text: str, path: Path, link: str | None = None) -> str |
 
 
 def _cut(text: str, room: int, closing: str) -> bytes | None:
-    """Return the text, or as many of its lines as fit with the closing one; None when nothing fits."""
+    """Return the text; if it is too long, as many lines as fit and then `closing`; None if not even that fits."""
     data = text.encode("utf-8", errors="replace")
     data = data if data.endswith(b"\n") else data + b"\n"
     if len(data) <= room:
@@ -87,7 +87,7 @@ def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
         for judgement in result.required_of(row):
             if judgement.verdict is not Verdict.PASS and not judgement.is_waived:
                 title = f"{judgement.verdict} {row.path} {judgement.measure}"
-                # A waiver that is not in force has run out: that is the line to look at.
+                # An unwaived verdict with a waiver: the waiver has expired, so its line is the one to look at.
                 source = judgement.waiver.source if judgement.waiver is not None else judgement.source
                 yield judgement.verdict, _annotation(source, title, _text(result, row, judgement))
     if result.comparison is not None:

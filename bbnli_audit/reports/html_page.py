@@ -1,4 +1,4 @@
-"""report.html and comparison.html: one self-contained file each, that fetches nothing and shows no sentence unasked."""
+"""report.html and comparison.html: self-contained files that fetch nothing and show sentences only on request."""
 
 from base64 import b64encode
 from collections.abc import Callable

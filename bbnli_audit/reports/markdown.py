@@ -1,4 +1,4 @@
-"""Markdown that stays what it is, whatever a model, a file or a subtopic is called."""
+"""Markdown that is safe whatever a model, a file or a subtopic is called: a name never becomes markup."""
 
 import re
 import unicodedata
@@ -11,14 +11,14 @@ from bbnli_audit.reports.shown import row_verdict, shown_measures, tabled_measur
 
 NO_VALUE = "–"
 
-# Line and page breaks, control and formatting characters (a text could turn around what stands beside it), and halves
-# of characters, which no file can hold.
+# Line and page breaks, control and formatting characters (they can reverse the direction of the text around them), and
+# lone surrogates, which no file can have.
 _UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _IS_PLAIN = re.compile(r"[^`|\s]([^`|]*[^`|\s])?")
 
 
 def code(text: str) -> str:
-    """Show a name that others have given as code, where no markup, link or mention is read, nor `|` in a table."""
+    """Show a name from outside as code, so that no markup, link or mention in it, nor a `|` in a table, has effect."""
     shown = printable(text)
     if _IS_PLAIN.fullmatch(shown):
         return f"`{shown}`"
@@ -27,7 +27,7 @@ def code(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Put a space for each line break or tab, and a mark for each character that cannot be shown."""
+    """Replace each line break or tab by a space, and each character that cannot be shown by a mark."""
     text = re.sub(r"[\r\n\t\v\f\x85\u2028\u2029]+", " ", text)
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
 

@@ -22,7 +22,7 @@ def model_card(result: AuditResult) -> str:
     """Return a model card's front matter and its section on bias; its other sections are for the model's makers."""
     from huggingface_hub import ModelCardData
 
-    # Without a measured value there is no index: an empty one is refused by those who read it.
+    # Without a measured value there is no index: readers of model cards refuse an empty one.
     measured = list(_eval_results(result))
     data = ModelCardData(model_name=_text(result.model.name), eval_results=measured) if measured else ModelCardData()
     return render(
@@ -40,7 +40,7 @@ def model_card(result: AuditResult) -> str:
 
 def _eval_results(result: AuditResult) -> Iterator["EvalResult"]:
     for suite in dict.fromkeys(result.suites):
-        # The total is that of a suite only when it is the only one; sums of rates are not ours to make.
+        # The total belongs to a suite only if it is the only one; rates of several suites must not be combined here.
         rows = [("all", result.total)] if len(result.suites) == 1 and not _is_part(result, suite.name) else []
         for row in result.domains:
             name, _, domain = row.path.rpartition("/")
@@ -51,7 +51,7 @@ def _eval_results(result: AuditResult) -> Iterator["EvalResult"]:
 
 
 def _is_part(result: AuditResult, path: str) -> bool:
-    """Some of its subtopics were not audited: its figures are not those of the whole, and would be read as such."""
+    """Whether some of its subtopics were not audited: readers would take its figures for those of the whole."""
     return any(left_out.startswith(f"{path}/") for left_out in result.settings.not_audited)
 
 
@@ -83,7 +83,7 @@ def _row_results(result: AuditResult, suite: SuiteInfo, config: str, row: Subtop
 
 
 def dataset_type(suite: str) -> str:
-    """Name a suite as an id without an owner: nobody can register one on the hub, so it never names others' data."""
+    """Name a suite by an id without an owner. The hub has no such ids, so it never names someone else's data."""
     return f"bbnli-audit-{re.sub(r'[^A-Za-z0-9_.]+', '-', suite).strip('-.') or 'suite'}"
 
 

@@ -60,7 +60,7 @@ def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
 
 
 def left_open(result: AuditResult, quote: Quote = str) -> list[str]:
-    """Say what would decide the verdicts that are open for want of pairs."""
+    """List the verdicts that are inconclusive because there are too few pairs, with how many would decide."""
     return [
         f"{quote(row.path)} {quote(judgement.measure)}: {what_would_decide(row, judgement)}"
         for row in worst_first(result)
@@ -98,7 +98,7 @@ def left_out(result: AuditResult) -> Iterator[str]:
 
 
 def waived(result: AuditResult, quote: Quote = str) -> list[str]:
-    """Return the share of verdicts that have a waiver, then a line for each; nothing without waivers."""
+    """Say how many verdicts have a waiver, then add a line for each; an empty list without waivers."""
     judged = [(row.path, judgement) for row in result.subtopics for judgement in row.verdicts]
     lines = []
     for path, judgement in judged:

@@ -33,7 +33,7 @@ _FILTERS = ("pro", "anti", "brittle", "correct", "neither", "not read")  # the o
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How sensitive one suite is to wording, `number` being its place among the suites."""
+    """How sensitive one suite is to wording. `number` is its place among the suites."""
 
     number: int
     suite: str
@@ -41,7 +41,7 @@ class Wording:
 
     @property
     def words(self) -> list[str]:
-        """Words of sentences, with how far each moves the difference: only their number stands on the page itself."""
+        """Words, and how far each moves the difference. They come from sentences, so they are hidden at first."""
         return [
             f"{level.name} {signed(level.difference)} ({level.n_pairs:,} pairs)"
             for factor in self.factors
@@ -52,7 +52,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One subtopic, `number` being its place on the page."""
+    """One subtopic. `number` is its place on the page."""
 
     number: int
     row: SubtopicResult
@@ -69,7 +69,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """What drives one measure. Its words are words of sentences: only their number stands on the page itself."""
+    """What drives one measure. Its words come from sentences, so they are hidden at first."""
 
     name: str
     clusters: list[DrivingCluster]
@@ -78,7 +78,7 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class Corner:
-    """One of the four texts of a quad: where premise and hypothesis point, and the share of each answer to it."""
+    """One of the four texts of a quad: the directions of premise and hypothesis, and the share of each answer."""
 
     premise: Direction
     side: str
@@ -109,7 +109,8 @@ def tables_by_path(pairs: PairTable) -> dict[str, PairTable]:
 def outcome_words(reading: Reading) -> dict[str, str]:
     """Name what the pairs of each cell show, for the cells that a reading can give.
 
-    They are found by reading every two certain predictions. Where nothing can be right or wrong, a tie is not correct.
+    They are found by reading all combinations of two predictions with probability 1. If a reading has no right or
+    wrong, a tie is called "neither" instead of "correct".
     """
     import numpy as np
     import pandas as pd
@@ -250,6 +251,6 @@ def _cells_before(result: AuditResult) -> Mapping[tuple[str, str, str], Any]:
 
 
 def to_inert_json(data: Mapping[str, Any]) -> str:
-    """Write JSON that cannot end the script element it stands in, whatever the texts hold."""
+    """Write JSON that cannot end the script element around it, whatever the texts contain."""
     written = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found.group()):04x}", written)

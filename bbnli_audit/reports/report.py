@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Report:
     """A file that people read: `name` in the report folder, and what `render` makes of a result and its pairs.
 
-    Text is written as UTF-8. The pairs have their sentences, which state stereotypes: show none that nobody asked for.
+    Text is written as UTF-8. The pairs have their sentences, which state stereotypes: show them only on request.
     """
 
     name: str

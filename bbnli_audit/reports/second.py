@@ -1,4 +1,4 @@
-"""What a second reading of the pairs showed, in the words and figures that the terminal and summary.md share."""
+"""What a second reading of the pairs showed. The terminal and summary.md use the same words and figures."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ IN_ALL = "in all"
 
 
 def tables(result: AuditResult, quote: Quote = str) -> Iterator[tuple[str, list[list[str]], list[str]]]:
-    """Yield a heading, a table whose first row is its titles, and notes, for each second reading there is."""
+    """For each second reading, yield a heading, a table (its first row has the titles) and notes."""
     model, prompt = result.second_model, result.second_prompt
     if model is not None:
         yield "Agreement with a second model", list(_agreement(model, quote)), list(agreement_notes(model, quote))
@@ -64,7 +64,7 @@ def prompt_notes(second: SecondPrompt, quote: Quote = str) -> Iterator[str]:
     first, other = map(quote, second.prompts)
     yield (
         f"Asked with {first} and then with {other}: changed is the share of answers that differ, of those that could "
-        f"be read under both; pro, anti and brittleness are {other} less {first}."
+        f"be read under both; pro, anti and brittleness are {other} minus {first}."
     )
     if not second.is_competent:
         accuracy = number(second.skill.control_accuracy)

@@ -15,7 +15,7 @@ ROWS_WORST_FIRST = ("FAIL", "NO_DATA", WAIVED, "INCONCLUSIVE", "PASS", NOT_REQUI
 
 
 def row_verdict(result: AuditResult, row: SubtopicResult) -> str:
-    """Return the worst verdict that a test required of a row; a waived one counts only where nothing else is wrong."""
+    """Return the worst verdict that a test required of a row. A waived one counts only if all others passed."""
     judgements = result.required_of(row)
     verdicts = [judgement.verdict for judgement in judgements if not judgement.is_waived]
     worst = min(verdicts, key=WORST_FIRST.index, default=Verdict.PASS)

@@ -25,7 +25,7 @@ def read_asset(name: str) -> str:
 def render(template: str, result: AuditResult, **values: Any) -> str:
     confidence = f"{result.settings.confidence:.0%}"
     text = _environment().get_template(template).render(result=result, confidence=confidence, **values)
-    # A name may hold half of a character pair, which no file can.
+    # A name may have a lone surrogate, which no file can have.
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

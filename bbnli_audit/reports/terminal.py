@@ -1,4 +1,4 @@
-"""The table under `pytest`: subtopics worst first, then what the reader must know beside it."""
+"""The table at the end of a `pytest` run: subtopics, worst first, then notes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -22,7 +22,7 @@ def documented(suite: str) -> list[Subtopic]:
 
 
 class Bbnli:
-    """Subtopic files below one folder. Without a pairing, our own format gives quads and the published one `both`."""
+    """Subtopic files below one folder. The default pairing is `quads` for our own format, `both` for the published."""
 
     name = "bbnli"
 
@@ -55,11 +55,11 @@ class Bbnli:
         return {self._path_of[subtopic.path]: file for subtopic, file in self._files.items()}
 
     def templates(self) -> Sequence[TemplateFile]:
-        """Return the files in the published format, for what works on its templates."""
+        """Return the files, which must be in the published format: the caller works on its templates."""
         found = [file for file in self._files.values() if isinstance(file, TemplateFile)]
         if len(found) < len(self._files):
             advice = "Give a folder of files in the published BBNLI format (docs/suites.md)."
-            raise SuiteError(f"{self.folder}: holds quads, and this works on templates of two groups. {advice}")
+            raise SuiteError(f"{self.folder}: holds quads, but this command needs templates with two groups. {advice}")
         return found
 
     def items(self, subtopic: Subtopic) -> SubtopicItems:
@@ -97,7 +97,7 @@ class Bbnli:
 
 
 class BbnliSecond(Bbnli):
-    """Benchmark 2. Its results bear the name of the suite, as those of the first do: limits are the same."""
+    """Benchmark 2. Its results use the suite name of benchmark 1, so the same limits apply."""
 
     def __init__(self, folder: Path | None = None, pairing: Pairing | None = None) -> None:
         super().__init__(folder or SECOND_DATA, pairing)

@@ -22,13 +22,13 @@ Choice = TypeVar("Choice", Side, Label)
 
 
 def find_table(data: Path, name: str = SAMPLES) -> Path | None:
-    """Find a table by the names of files alone: the path itself, or a table in that folder."""
+    """Find a table without opening files: the path itself, or a table in that folder."""
     paths = [data / f"{name}{suffix}" for suffix in SUFFIXES] if data.is_dir() else [data]
     return next((path for path in paths if path.is_file() and path.suffix in SUFFIXES), None)
 
 
 class BbnliNext:
-    """Samples of one file, two for each pair: the premise stays, the groups of the hypothesis are exchanged."""
+    """The samples of one file, two per pair: both have the same premise, and the hypothesis exchanges the groups."""
 
     name = "bbnli-next"
     pairing = Pairing.HYPOTHESIS
@@ -114,9 +114,9 @@ class BbnliNext:
 
 
 def _read_records(table: Table, columns: Sequence[str]) -> Iterator[Record]:
-    """Read records whose values are all texts, and in these columns not empty."""
+    """Read records with all values as texts. Values in these columns must not be empty."""
     records = table.records(columns)
-    table.require(table.columns)  # a column that may be missing, such as the cluster, must not be there twice either
+    table.require(table.columns)  # optional columns, such as the cluster, must not be there twice either
     for record in records:
         values = {key: "" if value is None else str(value) for key, value in record.values.items()}
         for column in columns:
@@ -134,7 +134,7 @@ def _pair(table: Table, of_pair: dict[Side, Record]) -> Pair:
     if pro.premise != anti.premise:
         last = max(record.number for record in of_pair.values())
         raise table.wrong("the two samples of the pair have different premises", last)
-    # Pairs on one premise are not independent of each other, whatever else the table says about them.
+    # Pairs with the same premise are not independent, even if the table puts them into different clusters.
     cluster = of_pair[Side.PRO].values.get("cluster") or sha256(pro.premise.encode()).hexdigest()[:8]
     return Pair(cluster, pro, anti)
 

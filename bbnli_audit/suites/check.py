@@ -1,4 +1,4 @@
-"""Finds faults in template files that would distort a measurement. These are rules: look at each finding yourself.
+"""Finds faults in template files that would distort a measurement. The rules are rough: look at each finding yourself.
 
 The tests use it on our own data, and `bbnli-audit suites check` on a user's.
 """
@@ -34,7 +34,7 @@ _DOUBLED = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
 _PLURALS = {"men", "women", "people", "children"}
 _PREPOSITIONS = {"of", "by", "for", "with", "from", "to", "than", "among", "between", "like", "about", "and", "or"}
 _SINGULAR_VERBS = {"is", "was", "has", "does", "wants", "seems", "tends"}
-# Words whose first letter does not tell their first sound.
+# Words whose first letter is misleading about their first sound.
 _VOWEL_SOUND = {"hour", "honest", "honor", "heir"}
 _CONSONANT_SOUND = re.compile("(one|once|university|union|unit|unique|used|useful|user|uniform|european|usual)")
 _LABEL_WORDS = {"entail", "entails", "entailment", "neutral", "contradict", "contradicts", "contradiction"}
@@ -52,7 +52,7 @@ class Finding(NamedTuple):
 
 
 def check_files(files: Sequence[TemplateFile]) -> list[Finding]:
-    """Check every file by itself, and then the files against each other."""
+    """Check each file, and then compare the files with each other."""
     findings = [Finding(file.path.name, *found) for file in files for rule in RULES for found in rule(file)]
     return [*findings, *_find_repeats_across(files), *_find_uneven_sizes(files)]
 

@@ -1,4 +1,4 @@
-"""Finds faults in files of quads: what can be computed of the rules in docs/datasheet.md.
+"""Finds faults in files of quads: checks those rules of docs/datasheet.md that a program can check.
 
 Rules of one file look at its crossing, its variety and its controls; rules of all files ask whether a text gives away
 what it is. The tests use them on our own data, and `bbnli-audit suites check` on a user's.

@@ -41,10 +41,10 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def line_of(path: Path, place: Sequence[int | str]) -> int:
-    """Return the line of a file on which a key stands, or the last part of the way to it that is there."""
+    """Return the line of a key in a file. If the key is missing, return the line of its nearest parent."""
     import yaml
 
-    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)  # JSON is YAML, and this has lines
+    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)  # JSON is YAML; this gives lines
     line = 1
     for part in place:
         if isinstance(node, yaml.MappingNode):

@@ -33,7 +33,7 @@ class Occupation:
 
 
 class Occupations:
-    """Every occupation meets every premise, and every premise every hypothesis."""
+    """Combines every occupation with every premise and every hypothesis."""
 
     name = "occupations"
     pairing = Pairing.HYPOTHESIS

@@ -1,4 +1,4 @@
-"""What proves a model: plain, unarguable items that show what its outputs mean, and the controls of the suites."""
+"""What checks a model: the probe (plain NLI items that show the order of its labels) and the controls of the suites."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -24,8 +24,8 @@ def probe_items() -> tuple[Control, ...]:
 def find_controls(
     suites: Sequence[Suite], get_items: Callable[[Suite, Subtopic], SubtopicItems] | None = None
 ) -> list[Control]:
-    """Return the controls of all subtopics, selected or not; where no suite has any, those of our own benchmark."""
-    # A run that has expanded its items already gives `get_items`.
+    """Return the controls of all subtopics, selected or not. If no suite has any, return those of our own benchmark."""
+    # A run passes `get_items` if it has expanded its items already.
     get = get_items or (lambda suite, subtopic: suite.items(subtopic))
     found = [control for suite in suites for subtopic in suite.subtopics() for control in get(suite, subtopic).controls]
     return found or find_controls([Bbnli()])

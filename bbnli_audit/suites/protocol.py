@@ -1,4 +1,4 @@
-"""What a suite is to the rest of the program."""
+"""The interface of a suite."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -24,7 +24,7 @@ class Suite(Protocol):
         """The hash of the content, so that a result says what was measured."""
 
     def subtopics(self) -> Sequence[Subtopic]:
-        """List the subtopics, cheaply and sorted: every xdist worker collects with it."""
+        """List the subtopics, sorted. It must be fast: every xdist worker calls it to collect tests."""
 
     def documented(self) -> Sequence[Subtopic]:
         """List subtopics that thresholds.yaml may name although the data at hand lacks them."""

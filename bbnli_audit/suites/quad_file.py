@@ -202,7 +202,7 @@ def expand_quads(file: QuadFile, pairing: Pairing) -> SubtopicItems:
 
 
 def _directions(premise: Premise) -> list[tuple[Side, Direction]]:
-    """Return the renderings of a premise, and where each points."""
+    """Return the sides on which a premise is rendered, and the direction of each."""
     if premise.kind == "scene":
         return [(Side.PRO, Direction.NONE)]
     first, second = Direction.WITH, Direction.AGAINST
@@ -225,11 +225,12 @@ def _pairs(file: QuadFile, pairing: Pairing) -> Iterator[Pair]:
 
 
 def _controls(file: QuadFile) -> Iterator[Control]:
-    """Each fact gives six samples, two of each label, in both directions; the same hypothesis has all three labels."""
+    """Make six samples of each fact: two of each label, one per direction. The same text occurs with all labels."""
     premises = {premise.id: premise for premise in file.premises}
     for fact in file.controls:
         own, other = premises[fact.follows_from], premises[fact.open_beside]
-        # Beside the other premise, every second fact points its way; by its id, so that removing one changes no other.
+        # With the other premise, the groups of every second fact are exchanged. Its id decides which, so that removing
+        # one fact does not change the others.
         is_crossed = int("0" + "".join(filter(str.isdigit, fact.id))) % 2 == 0
         for premise, crossed, label in (
             (own, False, Label.ENTAILMENT),

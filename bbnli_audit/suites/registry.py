@@ -18,11 +18,11 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {  # the module and the class of each 
     "occupations": ("occupations", "Occupations"),
     "winoqueer": ("winoqueer", "Winoqueer"),
 }
-NEEDS_DATA = ("bbnli-next", "nli-coal")  # from the user
-NOT_IN_ALL = (*NEEDS_DATA, "bbnli@2")  # two benchmarks of one name
-PAIRED = ("bbnli", "bbnli@2")  # in several ways; the others are what their papers say
+NEEDS_DATA = ("bbnli-next", "nli-coal")  # the user must give their data
+NOT_IN_ALL = (*NEEDS_DATA, "bbnli@2")  # not part of `all`; both benchmarks have the suite name bbnli in results
+PAIRED = ("bbnli", "bbnli@2")  # suites with a choice of pairings; for the others their papers fix it
 DEFAULT = "bbnli"
-# The same pairs under the same suite's name, in other subtopics: NAME:DIVISION, and what makes it.
+# NAME:DIVISION has the pairs and the name of suite NAME, divided into other subtopics. The values are its options.
 DIVISIONS: Mapping[str, Mapping[str, bool]] = {"winoqueer:category": {"by_category": True}}
 
 

@@ -19,7 +19,7 @@ def read_size(given: str | None) -> str:
 
 
 def take_size(items: SubtopicItems, size: str) -> SubtopicItems:
-    """Keep the first cells in a ranking by content, at least this share of the pairs; the controls all stay."""
+    """Keep the first clusters of a fixed ranking, until they have this share of the pairs. Keep all controls."""
     if size == FULL:
         return items
     wanted, kept = math.ceil(SIZES[size] * len(items.usable)), set[str]()
@@ -33,7 +33,7 @@ def take_size(items: SubtopicItems, size: str) -> SubtopicItems:
 
 
 def _rank(pairs: tuple[Pair, ...]) -> Iterator[tuple[str, list[Pair]]]:
-    """Order cells so that every first part holds all premises and hypotheses about equally often."""
+    """Order clusters so that the first n, for any n, use all premises and hypotheses about equally often."""
     cells: dict[str, list[Pair]] = {}
     for pair in pairs:
         cells.setdefault(pair.cluster, []).append(pair)

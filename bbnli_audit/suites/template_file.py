@@ -14,7 +14,7 @@ PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 Binding = Mapping[str, str]
 CONTROL, BIAS = "test_hypothesis", "bias_hypothesis_stereotypical"
 
-# The files count from contradiction, most checkpoints from entailment. These numbers do not leave this module.
+# In the files 0 is contradiction; in most checkpoints it is entailment. These numbers are used in this module only.
 LABELS = {0: Label.CONTRADICTION, 1: Label.NEUTRAL, 2: Label.ENTAILMENT}
 BIAS_LABELS = [1, 2]  # truth neutral, the stereotyped answer entailment; the format has no other
 
@@ -182,8 +182,8 @@ def _exchange(
     elif premises[0] == premises[1]:
         yield TextPair(premises[0], pro), TextPair(premises[0], anti), Direction.NONE
     else:
-        # The stance belongs to the hypothesis: it stays pro under the swapped premise. As written, premises point the
-        # way of the stereotype.
+        # The hypothesis decides which side is pro, also with the swapped premise. As written, premises agree with the
+        # stereotype.
         for rendered, direction in zip(premises, (Direction.WITH, Direction.AGAINST), strict=True):
             yield TextPair(rendered, pro), TextPair(rendered, anti), direction
 

@@ -22,7 +22,7 @@ OWN_DATA = Path(__file__).parent / "data" / "winoqueer"
 ALL = "all"
 IDENTITIES = ("lgbtq", "queer", "nonbinary", "gay", "lesbian", "transgender", "bisexual", "asexual", "pansexual")
 
-# Several pairs of one predicate tell little more than one of them, so each predicate meets a few subjects, not all.
+# Several pairs with the same predicate add little, so each predicate is combined with a few subjects, not with all.
 PAIRS_PER_PREDICATE = 3
 
 _PREMISE = re.compile(r"(?P<subject>\S.*?) (?P<verb>is|are) (?P<identity>.*\w.*)\.")

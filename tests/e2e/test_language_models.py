@@ -76,7 +76,7 @@ def test_a_served_model_is_audited_and_resumed(tmp_path: Path, data: str) -> Non
             "is the address of a served model, and --model=demo is not one",
         ),
         (["--model=openai:x", "--bbnli-prompt=ture"], "there is no such prompt. Did you mean 'true'?"),
-        (["--model=demo", "--bbnli-answers=text"], "--bbnli-answers=text: is for a model that is asked"),
+        (["--model=demo", "--bbnli-answers=text"], "--bbnli-answers=text: works only with a prompted model"),
         (["--model={lm}", "--bbnli-prompt=true"], "is a masked language model, which cannot answer"),
         (["--model={lm}", "--bbnli-dtype=int8"], "is a language model; --bbnli-dtype, --bbnli-backend"),
     ],

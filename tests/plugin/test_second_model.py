@@ -135,16 +135,19 @@ def test_a_failing_audit_stays_a_failing_audit(project: Project) -> None:
         (["--bbnli-also=planted:idael"], "--bbnli-also=planted:idael: there is no such planted model. Did you mean"),
         (["--bbnli-also=ftp:some-thing"], "--bbnli-also=ftp:some-thing: this version knows no models of the kind"),
         (["--bbnli-also=predictions:no.csv"], "--bbnli-also=predictions:no.csv: "),
-        (["--bbnli-also=planted:ideal"], "--bbnli-also=planted:ideal: is the model of --model itself"),
+        (["--bbnli-also=planted:ideal"], "--bbnli-also=planted:ideal: is the same model as --model"),
         (["--bbnli-also="], "--bbnli-also (or --model) is empty. Give a value"),
-        (["--bbnli-also-prompt=true"], "--bbnli-also-prompt=true: is for a model that is asked. Add --bbnli-prompt="),
+        (
+            ["--bbnli-also-prompt=true"],
+            "--bbnli-also-prompt=true: works only with a prompted model. Add --bbnli-prompt=",
+        ),
         (
             ["--model=openai:x", "--bbnli-base-url=http://x", "--bbnli-also-prompt=ture"],
             "--bbnli-also-prompt=ture: there is no such prompt. Did you mean 'true'?",
         ),
         (
             ["--model=openai:x", "--bbnli-base-url=http://x", "--bbnli-also-prompt=entailed"],
-            "--bbnli-also-prompt=entailed: is what --bbnli-prompt asks already (entailed), so no answer could change.",
+            "--bbnli-also-prompt=entailed: has the same text as --bbnli-prompt=entailed, so no answer could change.",
         ),
     ],
 )

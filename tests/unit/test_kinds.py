@@ -120,7 +120,10 @@ def test_a_model_is_asked_when_it_has_a_prompt_or_is_served(
     [
         (ModelOptions(base_url="http://here"), "--bbnli-base-url=http://here: is the address of a served model, and "),
         (ModelOptions(prompt="true"), "--bbnli-prompt=true: --model={} is not a language model, so it cannot be asked"),
-        (ModelOptions(answers="text"), "--bbnli-answers=text: is for a model that is asked. Add --bbnli-prompt=NAME."),
+        (
+            ModelOptions(answers="text"),
+            "--bbnli-answers=text: works only with a prompted model. Add --bbnli-prompt=NAME.",
+        ),
         (ModelOptions(prompt="ture"), "--bbnli-prompt=ture: there is no such prompt. Did you mean 'true'?"),
         (ModelOptions(engine="rya"), "--bbnli-engine=rya: there is no such engine. Did you mean 'ray'?"),
         (ModelOptions(ray_address="here:1"), "--bbnli-ray-address=here:1: is used with --bbnli-engine=ray only."),

@@ -66,7 +66,7 @@ def test_a_folder_says_by_its_files_how_it_is_paired(tmp_path: Path) -> None:
     assert suite.pairing is Pairing.QUADS
     (subtopic,) = suite.subtopics()
     assert subtopic.path == "bbnli/planets/zorbs_are_to_juggling"
-    with pytest.raises(SuiteError, match="holds quads, and this works on templates of two groups"):
+    with pytest.raises(SuiteError, match="holds quads, but this command needs templates with two groups"):
         suite.templates()
 
 

@@ -1,4 +1,4 @@
-"""Subtopics become tests."""
+"""Makes tests from subtopics."""
 
 from collections.abc import Generator, Sequence
 from fnmatch import fnmatchcase
@@ -31,7 +31,7 @@ class Collection:
             _parametrize(metafunc, ANSWERS, _with_ids(self._audit.answer_tests(self._paths_of(metafunc))))
 
     def _paths_of(self, metafunc: pytest.Metafunc) -> list[str]:
-        """Return the subtopics of a test: those that its marker names, or all. None of a suite that is not audited."""
+        """Return the subtopics of a test: those that its marker names, or all; only suites of this run count."""
         known = self._audit.subtopics
         patterns = [str(pattern) for mark in metafunc.definition.iter_markers("bbnli") for pattern in mark.args]
         paths = [path for path in known if not patterns or any(fnmatchcase(path, pattern) for pattern in patterns)]
@@ -43,14 +43,14 @@ class Collection:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pycollect_makeitem(self) -> Generator[None, Any, Any]:
-        """Leave out tests with nothing to audit (no baseline, no prompt, other suite): their only parameter is None."""
+        """Leave out tests that have nothing to audit (no baseline, no prompt, other suite): their parameter is None."""
         found = yield
         return [item for item in found if not _is_idle(item)] if isinstance(found, list) else found
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         path = path_of(item)
         if path is not None:
-            # `-k black_people_use_drugs`: the published file names work beside the papers' names.
+            # `-k` also finds subtopics by the published file names, such as black_people_use_drugs.
             item.extra_keyword_matches.update(self._audit.subtopics[path].aliases)
 
     @pytest.hookimpl(optionalhook=True)

@@ -16,4 +16,4 @@ def pytest_bbnli_extensions(config: pytest.Config) -> "Extensions":  # type: ign
 
 @pytest.hookspec
 def pytest_bbnli_suites(config: pytest.Config) -> "list[Suite]":  # type: ignore[empty-body]  # a declaration
-    """Add suites alone: a list of them."""
+    """Return a list of suites to add."""

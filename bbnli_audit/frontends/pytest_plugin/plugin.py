@@ -1,6 +1,7 @@
-"""The pytest plugin: options, markers, fixtures, and nothing that costs time in a project that does not audit.
+"""The pytest plugin: its options, markers and fixtures.
 
-Nothing heavy is imported here; the work is in `session`, loaded when a model is given.
+Nothing heavy is imported here, so a project that does not audit loses no time. The work is in `session`, which is
+loaded when a model is given.
 """
 
 import argparse
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 HOW = "give one: pytest --model=CHECKPOINT"
 
-# Tells audits from other tests on their reports; no folder, test or marker of a project bears that name.
+# Marks the reports of audits, so that they can be told from other tests. No folder, test or marker has that name.
 _AUDIT_KEYWORD = "bbnli_audit:is_audit"
 _session_key: "pytest.StashKey[AuditSession]" = pytest.StashKey()
 
@@ -48,8 +49,8 @@ def pytest_load_initial_conftests(
     ours = {spell(name) for name, option in find_options().items() if option.metavar in ("CHECKPOINT", "FILE", "DIR")}
     _restart_if_joined(given, ours)
     result = yield
-    # Only when it is written, and after the conftests: a project or plugin that owns --model keeps it, also in a
-    # conftest that is loaded later.
+    # Add --model only if it is on the command line, and after the conftests: a project or plugin that has its own
+    # --model keeps it, also in a conftest that is loaded later.
     if any(str(arg).split("=")[0] in ("--model", "--help", "-h") for arg in args):
         told = "the same as --bbnli-model"
         try:
@@ -61,7 +62,7 @@ def pytest_load_initial_conftests(
 
 
 def _restart_if_joined(given: pytest.Config.InvocationParams, options: set[str]) -> None:
-    """Start again with `--bbnli-data=DIR` where `--bbnli-data DIR` was written.
+    """If `--bbnli-data DIR` was written, start pytest again with `--bbnli-data=DIR`.
 
     pytest did not know our options when it looked for its root folder. It took DIR for a test path and moved the root
     there, away from the project's settings.
@@ -73,11 +74,11 @@ def _restart_if_joined(given: pytest.Config.InvocationParams, options: set[str])
 
 
 def join_values(args: list[str], options: set[str]) -> list[str]:
-    """Write options as --option=PATH where a path follows them after a space."""
+    """Turn `--option PATH` into `--option=PATH`."""
     joined: list[str] = []
     for arg in args:
         option = joined[-1] if joined and joined[-1] in options else None
-        # Of --model, which others may spell as a flag, only a checkpoint is surely the value.
+        # In another project --model may be a flag. What follows it is surely its value only if it is a checkpoint.
         if option is not None and Path(arg, "config.json" if option == "--model" else "").exists():
             joined[-1] = f"{option}={arg}"
         else:
@@ -115,13 +116,13 @@ def bbnli(request: pytest.FixtureRequest) -> "handles.SubtopicHandle":
 
 @pytest.fixture
 def bbnli_model(request: pytest.FixtureRequest) -> "handles.ModelHandle":
-    """The model, proved: `bbnli_model.require_competence()` holds it to the limit on the controls."""
+    """The model, checked: `bbnli_model.require_competence()` holds it to the limit on the controls."""
     return _get_session(request).open_model(request.node)
 
 
 @pytest.fixture
 def bbnli_answers(request: pytest.FixtureRequest) -> "handles.AnswersHandle":
-    """How a model that is asked answers in one subtopic: `bbnli_answers.require()` holds it to its limit."""
+    """The answers of a prompted model in one subtopic: `bbnli_answers.require()` holds a measure to its limit."""
     return _get_session(request, "one measure").open_answers(request.node, request.param)
 
 
@@ -142,7 +143,7 @@ def _get_session(request: pytest.FixtureRequest, parameter: str | None = None) -
 
 
 class WithoutModel:
-    """Sees to it that a run of nothing but audits is not green when no model was given."""
+    """Fails a run that has only audits if no model was given."""
 
     def __init__(self) -> None:
         self._has_only_audits: bool | None = None  # None before the first test

@@ -1,7 +1,7 @@
 """The processes of one run of pytest: what they share under xdist, where progress is shown, and who predicted what.
 
-They share the pass through a store: the one that keeps predictions between runs, or a temporary one that the
-controller makes and removes.
+They share predictions through a store: the one that keeps them between runs, or a temporary one that the controller
+makes and removes.
 """
 
 import gc
@@ -24,12 +24,12 @@ from bbnli_audit.models.opening import Process
 class Processes:
     """This process, and the others of the run."""
 
-    audit: Audit  # made after this, and before pytest knows of it
+    audit: Audit  # set after this object is made, and before it is registered with pytest
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._worker: Mapping[str, Any] | None = getattr(config, "workerinput", None)
-        self._folder: Path | None = None  # that workers share
+        self._folder: Path | None = None  # the folder that workers share
         self._watchers: list[Watcher] = []
         self._n_models = 0
         self._usage: dict[str, dict[str, tuple[int, int, str | None]]] = {}  # by model and process
@@ -47,7 +47,7 @@ class Processes:
     # Progress
 
     def show_progress(self) -> Progress:
-        """Return what shows the progress of the next model that is opened."""
+        """Return the progress display for the next model that is opened."""
         if self._worker is None:
             return self._make_shown() or Progress()
         folder = self._worker.get("bbnli_folder")
@@ -106,7 +106,7 @@ class Processes:
     # Who predicted what
 
     def usage(self) -> dict[str, Any]:
-        """Tell what this process did so far for each model, as plain values."""
+        """Return what this process has done so far for each model, as plain values."""
         process = "main" if self._worker is None else str(self._worker["workerid"])
         found = {}
         for name, reader in self.audit.readers.items():
@@ -120,7 +120,7 @@ class Processes:
             self._usage.setdefault(name, {})[usage["process"]] = tuple(used)
 
     def summary(self) -> Iterable[str]:
-        """Say where the predictions came from. Every process asks for the same texts; what they predict adds up."""
+        """Say where the predictions came from. All processes need the same texts; the numbers they predicted add up."""
         kept, store, here = "", self.audit.options.store, self._config.invocation_params.dir
         if store is not None:
             kept = f" ({store.relative_to(here) if store.is_relative_to(here) else store})"

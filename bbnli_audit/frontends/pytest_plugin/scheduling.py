@@ -7,7 +7,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 
 class SubtopicScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped
-    """Groups by subtopic; every other test is a group of its own, as under the default scheduler."""
+    """Groups audits by subtopic. Every other test is a group of its own, as under the default scheduler."""
 
     def __init__(self, config: Any, log: Any, paths: Iterable[str]) -> None:
         super().__init__(config, log)

@@ -1,7 +1,7 @@
-"""One run of pytest with a model: verdicts become test outcomes, and results travel home.
+"""One run of pytest with a model: verdicts become test outcomes, and workers send their results to the controller.
 
-Registered only when a model is given. Under xdist every worker has its own; what workers found goes to the controller
-on the test reports, as plain builtins, in any order.
+Registered only when a model is given. Under xdist every worker has its own session. It attaches what it found to the
+test reports, as plain Python values; they may arrive in any order.
 """
 
 from collections.abc import Generator
@@ -37,7 +37,7 @@ class AuditSession:
         surroundings = Surroundings(config.rootpath, self._processes.here, self._processes.show_progress)
         self.audit = self._processes.audit = Audit(read_options(config), surroundings)
         if not self._processes.is_worker and not config.getoption("collectonly"):
-            self.audit.outputs.prepare()  # last: a wrong option must not cost an earlier report
+            self.audit.outputs.prepare()  # last, because it removes an earlier report: a wrong option must not
         self._has_properties = bool(config.getini("bbnli_junit_properties"))
         config.pluginmanager.register(self._processes, "bbnli_audit_processes")
         config.pluginmanager.register(Collection(self.audit), "bbnli_audit_collection")
@@ -66,7 +66,7 @@ class AuditSession:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Make the one pass before the first audit, outside of any test: its time is nobody's set-up."""
+        """Predict everything before the first audit, outside of any test, so that no test's set-up time includes it."""
         if is_audit(item) and not self._is_prepared:
             self._is_prepared = True
             self.audit.prepare(self._selected)
@@ -91,7 +91,7 @@ class AuditSession:
         return self.audit.measure(path)
 
     def _prove(self) -> None:
-        """Open and prove the model once; what went wrong is told in full once, and in one line after that."""
+        """Open and check the model once. The first test shows an error in full, later ones only its first line."""
         if self._broken is not None:
             raise type(self._broken)(f"Not measured: {str(self._broken).splitlines()[0]}")
         try:
@@ -105,7 +105,7 @@ class AuditSession:
         if self._has_properties:
             item.user_properties.extend((f"bbnli_{name}", figure) for name, figure in figures.items())
 
-    # Results travel home
+    # Sending results to the controller
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -117,11 +117,11 @@ class AuditSession:
         funcargs = getattr(item, "funcargs", {})
         handle = next((funcargs[name] for name in FIXTURES if name in funcargs), None)
         if report.when == "call" and isinstance(handle, handles.Handle):
-            report.bbnli = self._pack(handle)  # type: ignore[attr-defined]  # reports carry extra attributes home
+            report.bbnli = self._pack(handle)  # type: ignore[attr-defined]  # xdist sends extra attributes too
         return report
 
     def _pack(self, handle: handles.Handle) -> dict[str, Any]:
-        """Tell what a test required; in a worker also what was found, each subtopic once."""
+        """Return what a test required; in a worker also what was found, once per subtopic."""
         packed: dict[str, Any] = {"required": handle.required, "usage": self._processes.usage()}
         regression = handle.regression if isinstance(handle, handles.RegressionHandle) else None
         if regression is not None:

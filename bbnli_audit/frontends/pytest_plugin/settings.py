@@ -46,7 +46,7 @@ class _Reader:
         return self.config.getoption(f"bbnli_{name}", None) is not None
 
     def folder(self, name: str) -> Path:
-        """Return where a path counts from: an option from where pytest was started, an ini key from the root folder."""
+        """Return what a path is relative to: for an option the folder pytest was started in, else the root folder."""
         return self.config.invocation_params.dir if self.is_option(name) else self.config.rootpath
 
     def path(self, name: str) -> Path | None:

@@ -1,1 +1,1 @@
-"""How the output of a model is read: as labels, likelihoods or answers. No other code depends on the kind of a model."""
+"""How a model's output is read: as labels, likelihoods or answers. No other code depends on the kind of a model."""

@@ -1,4 +1,4 @@
-"""How the output of a model is read: as labels, likelihoods or answers. The table at the end maps kinds of models to readings."""
+"""How a model's output is read: as labels, likelihoods or answers. The table at the end maps each kind to a reading."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
