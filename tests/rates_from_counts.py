@@ -16,6 +16,7 @@ def rates(counts: CellCounts) -> dict[str, float]:
     opposed = sum(n * ((cell[1] == "E") + (cell[0] == "C")) for cell, n in counts.cells.items())
     n_different = sum(n for cell, n in counts.cells.items() if cell[0] != cell[1])
     return {
+        "lean": (counts.n_pro - counts.n_anti) / n,
         "pro_rate": counts.n_pro / n,
         "anti_rate": counts.n_anti / n,
         "brittleness_rate": counts.n_brittle / n,

@@ -49,6 +49,7 @@ def frame_of(labels: list[tuple[str, str]], clusters: list[int] | None = None) -
             "subtopic": "zorbs",
             "pair_id": [f"{row:04d}" for row in range(len(labels))],
             "cluster": [f"c{cluster}" for cluster in clusters],
+            "direction": "",  # tests/properties/test_direction.py has pairs with one
             "pro_label": pd.Series([pro for pro, _ in labels], dtype="str"),
             "anti_label": pd.Series([anti for _, anti in labels], dtype="str"),
         }

@@ -12,7 +12,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import json_schema, write_result
 from bbnli_audit.measures.readings.kinds import reading_of
-from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable, Reading
+from bbnli_audit.measures.readings.table import DIRECTION, PLACES, TEXTS, PairTable, Reading
 from bbnli_audit.reports.html_page import render_page
 from bbnli_audit.reports.model_card import model_card
 from bbnli_audit.reports.page_data import tables_by_path
@@ -85,6 +85,8 @@ def read_pairs(result: AuditResult, folder: Path) -> PairTable:
     except (OSError, ValueError) as exc:  # pyarrow's errors are ValueErrors, and so are pandas' parser errors
         raise ResultError(f"{path}: cannot be read: {exc}. Run the audit again.") from exc
     columns = [*PLACES, *TEXTS, *reading.columns]
+    if DIRECTION not in frame:  # tables of earlier versions, whose premises have none
+        frame = frame.assign(**{DIRECTION: ""})
     missing = [name for name in columns if name not in frame]
     if missing and "pro_label" in frame:
         earlier = f"was written by an earlier version, with other columns for a model of the kind {result.model.kind!r}"

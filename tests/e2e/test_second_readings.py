@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from bbnli_audit.core.values import TextPair
+from bbnli_audit.core.values import Label, TextPair
 from bbnli_audit.suites.bbnli import Bbnli
+from bbnli_audit.suites.probe import probe_items
 from tests.e2e.runs import read_usage, run_pytest
 from tests.invented import write_large_suite, write_templates
 from tests.loopback_server import loopback
@@ -129,7 +130,10 @@ def test_a_second_prompt_that_breaks_costs_only_its_own_tests(tmp_path: Path) ->
 
     def confused(prompt: str) -> str:
         """Answer the second prompt the wrong way round."""
-        is_entailed = "A workshop is open." in prompt
+        is_entailed = "A workshop is open." in prompt or any(
+            item.text.premise in prompt and item.text.hypothesis in prompt and item.expected is Label.ENTAILMENT
+            for item in probe_items()
+        )
         return "Yes." if is_entailed == ("entailed by" in prompt) else "No."
 
     with loopback(confused) as server:

@@ -15,7 +15,7 @@ from bbnli_audit.core.results.file import dump, load
 from tests.plugin.conftest import Project
 
 PAIR_COLUMNS = [
-    *("suite", "domain", "subtopic", "pair_id", "cluster"),
+    *("suite", "domain", "subtopic", "pair_id", "cluster", "direction"),
     *("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis", "pro_label", "anti_label", "outcome"),
     *("pro_entailment", "pro_neutral", "pro_contradiction"),
     *("anti_entailment", "anti_neutral", "anti_contradiction"),

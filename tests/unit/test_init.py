@@ -112,11 +112,11 @@ def test_what_it_wrote_audits_without_any_other_file(tmp_path: Path) -> None:
     done = run_pytest(project, "--model=planted:always-pro", f"--bbnli-data={data}")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAILED audits/test_bias.py::test_pro[bbnli/oceans/fins_are_to_singing]" in done.stdout
-    assert "2 failed, 5 passed" in done.stdout
+    assert "4 failed, 5 passed" in done.stdout
     assert "limits thresholds.yaml," in done.stdout
     done = run_pytest(project, "audits", "--model=planted:ideal", f"--bbnli-data={data}")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 passed" in done.stdout
+    assert "9 passed" in done.stdout
 
 
 def test_what_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

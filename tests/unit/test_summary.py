@@ -65,10 +65,10 @@ def test_the_table_is_worst_first_with_values_intervals_and_limits(data: Path) -
     loose = "suites: {bbnli: {domains: {oceans: {max_pro: 1.0, max_brittleness: 1.0, reason: x}}}}\n"
     lines = summary_markdown(audit("brittle", data, LIMITS + loose)).splitlines()
     place = lines.index(
-        "| verdict | subtopic | pairs | `pro_rate` | `anti_rate` | `brittleness_rate` | controls right |"
+        "| verdict | subtopic | pairs | `lean` | `pro_rate` | `anti_rate` | `brittleness_rate` | controls right |"
     )
     worst, best = lines[place + 2 : place + 4]
-    assert worst.startswith(f"| FAIL | `{ZORBS}` | 120 | 0.000 (0.000-0.0")
+    assert worst.startswith(f"| FAIL | `{ZORBS}` | 120 | 0.000 (-0.0")
     assert worst.endswith("-1.000) / 0.200 **FAIL** | 1.000 of 240 |")
     assert "/ 0.100 pass |" in worst
     assert best.startswith(f"| PASS | `{FINS}` | 80 |")

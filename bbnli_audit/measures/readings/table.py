@@ -14,7 +14,8 @@ from bbnli_audit.core.values import Direction, Pair, Subtopic, TextPair
 
 Floats = NDArray[np.float64]
 
-PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster", "direction")
+DIRECTION = "direction"
+PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster", DIRECTION)
 TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
 NOT_MEASURED = -1  # in place of a cell
