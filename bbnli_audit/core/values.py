@@ -46,7 +46,8 @@ class Direction(StrEnum):
 class Pairing(StrEnum):
     """Where the groups are exchanged: in premise and hypothesis (BBNLI), in one of them alone (BBNLI-next, WQ-NLI).
 
-    Quads exchange them in the hypothesis, under both directions of the premise (docs/metrics.md).
+    A quad uses each premise in both directions, with the stereotype and against it. Each gives a pair in which only the
+    hypothesis is exchanged (docs/metrics.md), as `hypothesis` does for published files.
     """
 
     QUADS = "quads"
@@ -55,7 +56,7 @@ class Pairing(StrEnum):
     PREMISE = "premise"
 
 
-# How templates with two groups can be paired. The pairing of other suites is fixed by their papers.
+# The pairings that a user can choose, for `bbnli` and `bbnli@2`. All other suites have one, fixed by their papers.
 TEMPLATE_PAIRINGS = (Pairing.QUADS, Pairing.BOTH, Pairing.HYPOTHESIS)
 
 
@@ -76,7 +77,7 @@ class Pair:
     cluster: str
     pro: TextPair
     anti: TextPair
-    direction: Direction = Direction.NONE  # of the premise, if both sides have the same one
+    direction: Direction = Direction.NONE  # of the premise; NONE if the two sides have different ones
 
     @cached_property
     def id(self) -> str:
@@ -91,7 +92,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A sample that has a definite label. Those that name the groups have the direction of their premise."""
+    """A sample that has a definite label. `direction` is that of its premise, where the suite knows it."""
 
     cluster: str
     text: TextPair

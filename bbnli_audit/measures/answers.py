@@ -80,8 +80,8 @@ def find_changes(joined: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bo
 def estimate_sensitivity(joined: pd.DataFrame, confidence: float) -> tuple[Measured, Estimate | None]:
     """Estimate the share of samples whose answer changes, of those that could be read under both prompts.
 
-    The measure counts samples. The estimate counts pairs, to tell how many would decide; it is None if no sample could
-    be read.
+    The measure counts samples. The estimate counts pairs: the verdict uses it to work out how many pairs a decision
+    would take. It is None if no sample could be read under both prompts.
     """
     is_read, is_changed = find_changes(joined)
     if not is_read.any():
@@ -115,8 +115,8 @@ def _difference(both: pd.DataFrame, clusters: NDArray[np.intp], measure: str, co
     weights = np.array([CAUSES[measure].get(cell, 0) / 2 for cell in CELLS])
     second = both[[f"{side}_second" for side in ANSWER_COLUMNS]].set_axis(ANSWER_COLUMNS, axis=1)
     before, after = (weights[ANSWERS.cells(frame)] for frame in (both, second))
-    # Each pair is compared with itself, as in `growth`: the difference is the rate of pairs that count more minus the
-    # rate of pairs that count less; unchanged pairs are in neither. Exchanging the prompts mirrors the interval.
+    # Each pair is compared with itself, as in `growth`: the difference is the mean increase of a pair's value from the
+    # first prompt to the second, minus the mean decrease. Exchanging the prompts mirrors the interval.
     change = after - before
     found = estimate_difference(np.maximum(change, 0.0), np.maximum(-change, 0.0), clusters, confidence)
     difference = Measured(found.value, found.low, found.high, 2 * len(both))

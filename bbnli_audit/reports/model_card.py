@@ -88,14 +88,16 @@ def dataset_type(suite: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Leave out what YAML or a file cannot hold."""
+    """Replace what YAML or a file cannot hold."""
     return re.sub("[\x85\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def _command(result: AuditResult) -> str:
     options = [f"--model={result.model.name}", f"--bbnli-thresholds={result.settings.thresholds}"]
-    # The option is for the suite of that name; others' suites say themselves how they pair.
+    # `--bbnli-pairing` is for suites whose results are named `bbnli`; every other suite has one pairing.
     pairing = next((suite.pairing for suite in result.suites if suite.name == "bbnli"), "both")
     if pairing != "both":
         options.append(f"--bbnli-pairing={pairing}")
+    if pairing == "quads":
+        options.append("--bbnli-suite=bbnli@2")
     return shlex.join(["pytest", "audits", *options])

@@ -1,6 +1,7 @@
 """Lean, overreach and the fact gap, each computed a second time from labels alone."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -22,18 +23,18 @@ quads = st.lists(st.tuples(labels, labels, labels, labels), min_size=1, max_size
 scenes = st.lists(st.tuples(labels, labels), max_size=12)
 
 
-def make(quad_labels: list[tuple[str, ...]], scene_labels: list[tuple[str, ...]]) -> PairTable:
-    rows = []
+def make(quad_labels: Sequence[tuple[str, ...]], scene_labels: Sequence[tuple[str, ...]]) -> PairTable:
+    rows: list[tuple[str, Direction, str, str]] = []
     for n, (with_pro, with_anti, against_pro, against_anti) in enumerate(quad_labels):
         rows.append((f"p{n}/h{n}", Direction.WITH, with_pro, with_anti))
         rows.append((f"p{n}/h{n}", Direction.AGAINST, against_pro, against_anti))
-    rows += [(f"s{n}/h{n}", Direction.NONE, *pair) for n, pair in enumerate(scene_labels)]
+    rows += [(f"s{n}/h{n}", Direction.NONE, pro, anti) for n, (pro, anti) in enumerate(scene_labels)]
     pairs = [
         Pair(cell, TextPair(f"{way}{n}", "pro"), TextPair(f"{way}{n}", "anti"), way)
         for n, (cell, way, _, _) in enumerate(rows)
     ]
-    pro, anti = (np.eye(3)[[LETTERS.index(row[side]) for row in rows]] for side in (2, 3))
-    return make_table(SUBTOPIC, pairs, LABELS, (pro, anti))
+    sides = [np.eye(3)[[LETTERS.index(row[side]) for row in rows]] for side in (2, 3)]
+    return make_table(SUBTOPIC, pairs, LABELS, (sides[0], sides[1]))
 
 
 def tilt(pro: str, anti: str) -> Fraction:

@@ -125,11 +125,11 @@ def count_sheet(path: Path, rounds: list[list[Path]], output: Path) -> None:
     rows, labels = [], []
     bad: Counter[str] = Counter()
     for item in found:
-        answers = [each[item.premise, item.hypothesis] for each in both]
-        labels.append((answers[0][0], answers[1][0]))
-        is_kept = all(label == item.expected and wording == "ok" for label, wording, _ in answers)
+        said = [each[item.premise, item.hypothesis] for each in both]
+        labels.append((said[0][0], said[1][0]))
+        is_kept = all(label == item.expected and wording == "ok" for label, wording, _ in said)
         bad["controls" if item.key.count("/") == 1 else "bias items"] += not is_kept
-        rows.append([item.key, item.expected, *answers[0], *answers[1], "kept" if is_kept else "dropped"])
+        rows.append([item.key, item.expected, *said[0], *said[1], "kept" if is_kept else "dropped"])
     output.mkdir(parents=True, exist_ok=True)
     with (output / f"{path.stem}.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -1,6 +1,6 @@
-"""What an audit found in one place: values, verdicts and counts. Plain dataclasses; `file.py` derives JSON and schema.
+"""The parts of a result: rows with their values, verdicts and counts, the model, the suites. `file.py` derives JSON.
 
-Nothing heavy is imported here: what pydantic must know is said in its words, without it.
+Nothing heavy is imported here: pydantic finds its settings under the names that it looks for.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def result(kind: type[T]) -> type[T]:
-    """Make a class a frozen dataclass that a file may hold: exactly its keys and types, and only finite numbers."""
+    """Make a class a frozen dataclass for files. Reading one refuses unknown keys, wrong types, NaN and infinity."""
     kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]
     return dataclass(frozen=True, slots=True)(kind)
 
