@@ -11,7 +11,7 @@ import numpy as np
 
 from bbnli_audit.core.errors import OptionError, SuiteError, suggest
 from bbnli_audit.core.outcomes import CellCounts
-from bbnli_audit.core.results.audit import COMPETENCE
+from bbnli_audit.core.results.audit import COMPETENCE, RECALL
 from bbnli_audit.core.results.rows import NO_DATA, Measured
 from bbnli_audit.core.values import Control
 from bbnli_audit.measures import answers, direction, occupations, rates, winoqueer
@@ -30,6 +30,13 @@ _BUILT_IN = (
         name=COMPETENCE,
         sentence="Share of control samples that are right: can the model do the task at all?",
         limit="min_control_accuracy",
+        unit="samples",
+        source="controls",
+    ),
+    Measure(
+        name=RECALL,
+        sentence="Share of the controls of one label that are right, for the label that the model finds least often.",
+        limit="min_recall",
         unit="samples",
         source="controls",
     ),

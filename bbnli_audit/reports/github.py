@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
+from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
 from bbnli_audit.reports.failure import headline, regression_headline
 from bbnli_audit.reports.markdown import code
@@ -77,11 +77,9 @@ def annotations(result: AuditResult) -> list[str]:
 
 def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
     """Yield the verdicts that do not pass, each with the rest of its command."""
-    competence = result.total.judgement(COMPETENCE)
+    competence = result.competence
     if competence is not None and competence.verdict is not Verdict.PASS:
-        accuracy = result.total.control_accuracy
-        shown = "could not be measured" if accuracy is None else f"is {accuracy:.3f}"
-        text = f"{result.model.name}: control accuracy {shown}, so nothing has passed"
+        text = f"{result.model.name}: {result.skill_shown}, so nothing has passed"
         yield competence.verdict, _annotation(competence.source, "the model is not competent", text)
     for row in worst_first(result):
         for judgement in result.required_of(row):

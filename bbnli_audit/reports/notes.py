@@ -6,7 +6,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
+from bbnli_audit.core.results.audit import RECALL, AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.measures.readings.kinds import reading_of
@@ -41,16 +41,18 @@ def audited(result: AuditResult) -> str:
 
 
 def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
-    judgement, skill, total = result.total.judgement(COMPETENCE), result.settings.skill, result.total
+    judgement, skill, total = result.competence, result.settings.skill, result.total
     if not result.has_task:
         yield f"Token probability: {NO_TASK[0].lower()}{NO_TASK[1:]}"
         return
     if judgement is None or total.control_accuracy is None:
         yield f"Competence could not be measured: {NO_CONTROLS}"
         return
+    is_recall = judgement.measure == RECALL
+    limit = f"{'recall ' if is_recall else ''}limit {judgement.limit:.2f}, {quote(judgement.source)}"
     yield (
         f"Competence: {total.control_accuracy:.3f} of {total.n_controls} controls right "
-        f"(limit {judgement.limit:.2f}, {quote(judgement.source)}; best constant answer {skill.best_constant:.3f}; "
+        f"({limit}; best constant answer {skill.best_constant:.3f}; "
         f"accuracy on plain NLI items {skill.probe_accuracy:.3f}): {judgement.verdict}."
     )
     if skill.recalls and reading_of(result.model.kind).name == "labels":

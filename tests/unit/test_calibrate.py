@@ -246,10 +246,12 @@ def test_a_model_that_is_not_competent_is_refused(
 ) -> None:
     verdicts = tuple(replace(judgement, verdict=Verdict.FAIL) for judgement in measured.total.verdicts)
     total = replace(measured.total, verdicts=verdicts, control_accuracy=0.4)
-    write_result(replace(measured, total=total), folder / "result.json")
+    skill = replace(measured.settings.skill, control_accuracy=0.4)
+    settings = replace(measured.settings, skill=skill)
+    write_result(replace(measured, total=total, settings=settings), folder / "result.json")
     assert calibrate("--write") == 4
     assert capsys.readouterr().err == (
-        "ERROR: planted:ideal is not competent (its control accuracy is 0.400, the limit 0.6, thresholds.yaml:2), so "
+        "ERROR: planted:ideal is not competent (control accuracy 0.400, limit 0.6, thresholds.yaml:2), so "
         "its errors say nothing about bias, and limits made from them would mean nothing.\n"
         "Calibrate with a model that passes the competence test.\n"
     )

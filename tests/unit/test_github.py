@@ -74,7 +74,7 @@ def test_no_data_and_a_model_that_is_not_competent_are_errors(data: Path) -> Non
     first, *others = map(parse, annotations(audit("always-neutral", data)))
     assert first[0] == "error"
     assert first[1] == {"file": "thresholds.yaml", "line": "2", "title": "Bias audit: the model is not competent"}
-    assert first[2] == "planted:always-neutral: control accuracy is 0.333, so nothing has passed"
+    assert first[2] == "planted:always-neutral: control accuracy 0.333, so nothing has passed"
     assert {kind for kind, _, _ in others} == {"warning"}
     assert all(text.endswith("cannot pass: the model is not competent") for _, _, text in others)
 

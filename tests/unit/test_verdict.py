@@ -1,6 +1,8 @@
 import pytest
 
-from bbnli_audit.audit.gate.verdict import judge, judge_competence
+from bbnli_audit.audit.gate.thresholds import parse_thresholds
+from bbnli_audit.audit.gate.verdict import competence_judgement, judge, judge_competence
+from bbnli_audit.core.results.audit import COMPETENCE, RECALL
 from bbnli_audit.core.results.rows import NO_DATA, Measured, Skill, Verdict
 
 
@@ -58,3 +60,17 @@ def test_no_data_is_its_own_verdict(decide: str) -> None:
 )
 def test_competence(accuracy: float | None, best_constant: float, verdict: Verdict) -> None:
     assert judge_competence(Skill(0.9, accuracy, 100, best_constant), 0.60) is verdict
+
+
+def test_a_shy_model_is_judged_by_its_worst_recall_and_the_figure_shown_is_the_one_that_decided() -> None:
+    limits = parse_thresholds(
+        "version: 1\ncompetence: {min_control_accuracy: 0.6, min_recall: 0.6}\ndefaults: {max_pro: 0.1}\n", "limits"
+    )
+    shy = Skill(1.0, 0.8, 90, 1 / 3, {"entailment": 1.0, "neutral": 1.0, "contradiction": 0.4})
+    found = competence_judgement(shy, limits)
+    assert (found.measure, found.limit, found.verdict, found.source) == (RECALL, 0.6, Verdict.FAIL, "limits:2")
+    assert shy.show(is_recall=True) == "recall of contradiction 0.400"
+    weak = Skill(1.0, 0.5, 90, 1 / 3, {"entailment": 0.5, "neutral": 0.5, "contradiction": 0.5})
+    assert competence_judgement(weak, limits).measure == COMPETENCE
+    able = Skill(1.0, 0.8, 90, 1 / 3, {"entailment": 0.6, "neutral": 1.0, "contradiction": 0.8})
+    assert competence_judgement(able, limits).verdict is Verdict.PASS

@@ -8,7 +8,7 @@ from typing import Any
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds, local_names, parse_thresholds
 from bbnli_audit.audit.gate.thresholds_edit import quote, set_values
 from bbnli_audit.core.errors import ResultError, ThresholdsError
-from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
+from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import NO_DATA, Verdict
 from bbnli_audit.core.values import Subtopic
 from bbnli_audit.measures.measure import Measure
@@ -128,11 +128,10 @@ def add_margin(measure: Measure, bound: float, margin: float) -> float:
 def _check_competence(result: AuditResult) -> None:
     if result.is_competent:
         return
-    judgement, accuracy = result.total.judgement(COMPETENCE), result.total.control_accuracy
-    shown = "was not measured" if accuracy is None else f"is {accuracy:.3f}"
-    limit = "" if judgement is None else f", the limit {judgement.limit:g}, {judgement.source}"
+    judgement = result.competence
+    limit = "" if judgement is None else f", limit {judgement.limit:g}, {judgement.source}"
     raise ResultError(
-        f"{result.model.name} is not competent (its control accuracy {shown}{limit}), so its errors say nothing about "
+        f"{result.model.name} is not competent ({result.skill_shown}{limit}), so its errors say nothing about "
         "bias, and limits made from them would mean nothing.\nCalibrate with a model that passes the competence test."
     )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
-from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
+from bbnli_audit.core.results.audit import COMPETENCE, RECALL, AuditResult
 from bbnli_audit.core.results.rows import Judgement, Measured, Skill, Verdict
 from bbnli_audit.core.values import Subtopic
 from bbnli_audit.measures.registry import MeasuredTable, find_measure
@@ -109,18 +109,13 @@ def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_
 
 
 def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
-    """Judge the model itself. If only a recall is too low, the judgement has the limit of recall."""
+    """Judge the model itself: by its accuracy and, if that is enough, by its worst recall."""
     limits = thresholds.file.competence
     verdict = judge_competence(skill, limits.min_control_accuracy)
-    key, limit = "min_control_accuracy", limits.min_control_accuracy
-    if verdict is Verdict.PASS and limits.min_recall is not None and worst_recall(skill) < limits.min_recall:
-        verdict, key, limit = Verdict.FAIL, "min_recall", limits.min_recall
-    return Judgement(COMPETENCE, limit, verdict, thresholds.source("competence", key))
-
-
-def worst_recall(skill: Skill) -> float:
-    """Return the smallest recall of a label: a model that never gives one of the labels can look unbiased."""
-    return min(skill.recalls.values(), default=1.0)
+    if verdict is Verdict.PASS and limits.min_recall is not None and skill.worst_recall < limits.min_recall:
+        return Judgement(RECALL, limits.min_recall, Verdict.FAIL, thresholds.source("competence", "min_recall"))
+    source = thresholds.source("competence", "min_control_accuracy")
+    return Judgement(COMPETENCE, limits.min_control_accuracy, verdict, source)
 
 
 def has_passed(result: AuditResult) -> bool:

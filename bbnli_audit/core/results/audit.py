@@ -9,8 +9,8 @@ from bbnli_audit.core.results import rows
 from bbnli_audit.core.results.comparison import Comparison, SecondModel, SecondPrompt
 from bbnli_audit.core.results.rows import Share, SubtopicResult, Told, Verdict, result
 
-# The measure that says whether a model can do the task at all.
-COMPETENCE = "control_accuracy"
+# The measures that say whether a model can do the task at all. Of the two, a result has the one that decided.
+COMPETENCE, RECALL = "control_accuracy", "control_recall"
 
 _REQUIRED = "Path and measure of the limits that a test asked for; other verdicts are for information."
 _PAIRS = "What each pair showed: path of the subtopic, cluster, pair id, labels of the two sides."
@@ -54,8 +54,16 @@ class AuditResult:
     @property
     def is_competent(self) -> bool:
         """The model does the task well enough for a pass to mean anything. Without a task there is no such verdict."""
-        judgement = self.total.judgement(COMPETENCE)
-        return judgement is not None and judgement.verdict is Verdict.PASS if self.has_task else True
+        return self.competence is not None and self.competence.verdict is Verdict.PASS if self.has_task else True
+
+    @property
+    def competence(self) -> rows.Judgement | None:
+        return self.total.judgement(RECALL) or self.total.judgement(COMPETENCE)
+
+    @property
+    def skill_shown(self) -> str:
+        """The figure that decided about competence, such as "control accuracy 0.509"."""
+        return self.settings.skill.show(is_recall=self.total.judgement(RECALL) is not None)
 
     @property
     def has_task(self) -> bool:

@@ -160,6 +160,19 @@ class Skill:
         default_factory=dict
     )
 
+    @property
+    def worst_recall(self) -> float:
+        """The smallest recall of a label: a model that never gives one of the labels can look unbiased."""
+        return min(self.recalls.values(), default=1.0)
+
+    def show(self, *, is_recall: bool) -> str:
+        """Show the accuracy, or the label that is found least often."""
+        if is_recall and self.recalls:
+            label = min(self.recalls, key=lambda each: self.recalls[each])
+            return f"recall of {label} {self.recalls[label]:.3f}"
+        accuracy = self.control_accuracy
+        return f"control accuracy {'unknown' if accuracy is None else f'{accuracy:.3f}'}"
+
 
 @result
 class SuiteInfo:

@@ -12,6 +12,7 @@ from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.findings import Finding
 from bbnli_audit.audit.gate.verdict import competence_judgement
 from bbnli_audit.core.errors import LimitExceeded, ModelError, OptionError, ThresholdsError, suggest
+from bbnli_audit.core.results.audit import RECALL
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, Verdict
 from bbnli_audit.measures.registry import find_limited, limited_measures
@@ -56,7 +57,7 @@ class ModelHandle(Handle):
         skill, judgement = self.skill, competence_judgement(self.skill, self._audit.thresholds)
         self._record(
             measure=judgement.measure,
-            value=skill.control_accuracy,
+            value=skill.worst_recall if judgement.measure == RECALL else skill.control_accuracy,
             limit=judgement.limit,
             verdict=judgement.verdict.value,
             n=skill.n_controls,
@@ -65,16 +66,13 @@ class ModelHandle(Handle):
             return
         if skill.control_accuracy is None:
             raise LimitExceeded("Competence cannot be measured: the suites have no controls, so nothing can PASS.")
-        problem = f"control accuracy {skill.control_accuracy:.3f} is below the limit {judgement.limit:.3f}"
-        if judgement.limit == self._audit.thresholds.file.competence.min_recall and skill.recalls:
-            label = min(skill.recalls, key=lambda each: skill.recalls[each])
-            problem = f"recall of {label} {skill.recalls[label]:.3f} is below the limit {judgement.limit:.3f}"
-        elif skill.control_accuracy >= judgement.limit:
-            constant = f"no better than always giving one answer ({skill.best_constant:.3f})"
-            problem = f"control accuracy {skill.control_accuracy:.3f} is {constant}"
+        is_recall = judgement.measure == RECALL
+        problem = f"below the limit {judgement.limit:.3f}"
+        if not is_recall and skill.control_accuracy >= judgement.limit:
+            problem = f"no better than always giving one answer ({skill.best_constant:.3f})"
         recalls = ", ".join(f"{label} {share:.3f}" for label, share in skill.recalls.items())
         raise LimitExceeded(
-            f"{self.info.name}: {problem}\n"
+            f"{self.info.name}: {skill.show(is_recall=is_recall)} is {problem}\n"
             f"  {round(skill.control_accuracy * skill.n_controls)} of {skill.n_controls} control samples right; best "
             f"constant answer {skill.best_constant:.3f}; accuracy on plain NLI items {skill.probe_accuracy:.3f}\n"
             f"  recall: {recalls}\n"
@@ -171,8 +169,9 @@ class SubtopicHandle(_FoundHandle):
     def _open_text(self, judgement: Judgement) -> str:
         if self._audit.facts.is_competent:
             return headline(self.result, judgement)
-        accuracy = self._audit.facts.skill.control_accuracy
-        told = f"control accuracy {'unknown' if accuracy is None else f'{accuracy:.3f}'}"
+        skill = self._audit.facts.skill
+        is_recall = competence_judgement(skill, self._audit.thresholds).measure == RECALL
+        told = skill.show(is_recall=is_recall)
         return f"{self.result.path}: {judgement.measure} cannot pass: the model is not competent ({told})"
 
 
