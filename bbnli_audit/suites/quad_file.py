@@ -6,7 +6,6 @@ of the premise with the two sides of the hypothesis is a pair. docs/suites.md de
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import MinLen
 
 from bbnli_audit.core.errors import SuiteError, suggest
+from bbnli_audit.core.results.rows import result
 from bbnli_audit.core.values import Control, Direction, Label, Pair, Pairing, Side, SubtopicItems, TextPair
 from bbnli_audit.suites.json_file import line_of, read_object
 
@@ -25,20 +25,18 @@ Text = Annotated[str, MinLen(1)]
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)(?:\.(\w+))?\s*\}\}")
 _FORMS = ("many", "one", "adj")
 _HOW = "docs/suites.md describes the format."
-_STRICT = {"extra": "forbid", "strict": True}
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Forms:
     """What a group is called: `{{GROUP1}}` stands for many, `{{GROUP1.one}}` and `{{GROUP1.adj}}` for the others."""
 
     many: Text  # "bakers"
     one: Text  # "a baker"
     adj: Text  # before a noun
-    __pydantic_config__ = _STRICT
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Source:
     """A published work that documents the stereotype, and what it says of it."""
 
@@ -46,10 +44,9 @@ class Source:
     year: int
     title: Text
     says: Text
-    __pydantic_config__ = _STRICT
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Premise:
     """A disparity states a difference between the groups; a scene names none. `direction` is that of the text."""
 
@@ -57,10 +54,9 @@ class Premise:
     kind: Literal["disparity", "scene"]
     text: Text
     direction: Literal["with", "against"] | None = None
-    __pydantic_config__ = _STRICT
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Hypothesis:
     """A claim that no premise it meets decides. As written it states the stereotype."""
 
@@ -70,10 +66,9 @@ class Hypothesis:
     text: Text
     premises: Annotated[Sequence[Text], MinLen(1)]
     tags: Sequence[Text] = ()
-    __pydantic_config__ = _STRICT
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Fact:
     """What a premise decides: entailed as written, contradicted with the groups exchanged, open beside another one."""
 
@@ -81,10 +76,17 @@ class Fact:
     text: Text
     follows_from: Text
     open_beside: Text
-    __pydantic_config__ = _STRICT
+
+    @property
+    def is_crossed(self) -> bool:
+        """Whether its groups are exchanged beside the premise that leaves it open: every second fact, by its id.
+
+        So removing one fact does not change the others.
+        """
+        return int("0" + "".join(filter(str.isdigit, self.id))) % 2 == 0
 
 
-@dataclass(frozen=True)
+@result
 class QuadFile:
     """One subtopic before expansion."""
 
@@ -98,7 +100,6 @@ class QuadFile:
     hypotheses: Annotated[Sequence[Hypothesis], MinLen(1)]
     controls: Sequence[Fact]
     annotations: Sequence[Text] = ()
-    __pydantic_config__ = _STRICT
 
     def entries(self) -> Iterator[tuple[str, str]]:
         """Return each template with its id."""
@@ -229,13 +230,10 @@ def _controls(file: QuadFile) -> Iterator[Control]:
     premises = {premise.id: premise for premise in file.premises}
     for fact in file.controls:
         own, other = premises[fact.follows_from], premises[fact.open_beside]
-        # With the other premise, the groups of every second fact are exchanged. Its id decides which, so that removing
-        # one fact does not change the others.
-        is_crossed = int("0" + "".join(filter(str.isdigit, fact.id))) % 2 == 0
         for premise, crossed, label in (
             (own, False, Label.ENTAILMENT),
             (own, True, Label.CONTRADICTION),
-            (other, is_crossed, Label.NEUTRAL),
+            (other, fact.is_crossed, Label.NEUTRAL),
         ):
             for side, direction in _directions(premise):
                 stated = side if not crossed else Side.ANTI if side is Side.PRO else Side.PRO

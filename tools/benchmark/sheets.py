@@ -13,16 +13,16 @@ the answers of its two readers; an item has the answers of the round that showed
 
 import argparse
 import csv
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-PLACEHOLDER = re.compile(r"\{\{(GROUP[12])(?:\.(\w+))?\}\}")
-ORDERS = (("GROUP1", "GROUP2"), ("GROUP2", "GROUP1"))
+from bbnli_audit.core.values import Side
+from bbnli_audit.measures.statistics.kappa import cohens_kappa
+from bbnli_audit.suites.quad_file import QuadFile, read_quad_file
 
 
 class Item(NamedTuple):
@@ -34,56 +34,45 @@ class Item(NamedTuple):
     hypothesis: str
 
 
-def render(template: str, groups: dict[str, dict[str, str]], *, is_exchanged: bool) -> str:
-    names = dict(zip(*(ORDERS[0], ORDERS[is_exchanged]), strict=True))
-    text = PLACEHOLDER.sub(lambda found: groups[names[found[1]]][found[2] or "many"], template)
-    return text[:1].upper() + text[1:]
-
-
 def drawn(*texts: str) -> int:
     return sha256("\t".join(texts).encode()).digest()[0]
 
 
-def items_of(subtopic: dict[str, Any]) -> Iterator[Item]:
-    premises = {each["id"]: each for each in subtopic["premises"]}
-    groups = subtopic["groups"]
+def items_of(file: QuadFile) -> Iterator[Item]:
+    premises = {premise.id: premise for premise in file.premises}
 
     def item(key: str, expected: str, premise: str, hypothesis: str, *, is_crossed: bool) -> Item:
-        exchanged = drawn(premise, hypothesis, key) % 2 == 1
+        sides = list(Side)
+        first = drawn(premise, hypothesis, key) % 2
         return Item(
-            key,
-            expected,
-            render(premise, groups, is_exchanged=exchanged),
-            render(hypothesis, groups, is_exchanged=exchanged != is_crossed),
+            key, expected, file.render(premise, sides[first]), file.render(hypothesis, sides[first ^ is_crossed])
         )
 
-    for hypothesis in subtopic["hypotheses"]:
-        for met in hypothesis["premises"]:
-            text = premises[met]["text"]
-            ways = (False, True) if premises[met]["kind"] == "disparity" else (False,)
-            for is_crossed in ways:
-                key = f"{met}/{hypothesis['id']}/{'crossed' if is_crossed else 'aligned'}"
-                yield item(key, "n", text, hypothesis["text"], is_crossed=is_crossed)
-    for control in subtopic["controls"]:
-        own, other = (premises[control[key]]["text"] for key in ("follows_from", "open_beside"))
-        yield item(f"{control['id']}/follows", "e", own, control["text"], is_crossed=False)
-        yield item(f"{control['id']}/contradicts", "c", own, control["text"], is_crossed=True)
-        yield item(f"{control['id']}/open", "n", other, control["text"], is_crossed=int(control["id"][1:]) % 2 == 0)
+    for hypothesis in file.hypotheses:
+        for met in hypothesis.premises:
+            for is_crossed in (False, True) if premises[met].kind == "disparity" else (False,):
+                key = f"{met}/{hypothesis.id}/{'crossed' if is_crossed else 'aligned'}"
+                yield item(key, "n", premises[met].text, hypothesis.text, is_crossed=is_crossed)
+    for fact in file.controls:
+        own, other = premises[fact.follows_from].text, premises[fact.open_beside].text
+        yield item(f"{fact.id}/follows", "e", own, fact.text, is_crossed=False)
+        yield item(f"{fact.id}/contradicts", "c", own, fact.text, is_crossed=True)
+        yield item(f"{fact.id}/open", "n", other, fact.text, is_crossed=fact.is_crossed)
 
 
-def sheet(subtopic: dict[str, Any]) -> list[Item]:
-    return sorted(items_of(subtopic), key=lambda item: sha256("\t".join(item).encode()).hexdigest())
+def sheet(file: QuadFile) -> list[Item]:
+    return sorted(items_of(file), key=lambda item: sha256("\t".join(item).encode()).hexdigest())
 
 
 def write_sheet(path: Path, output: Path, older: Path | None) -> None:
-    subtopic = json.loads(path.read_text(encoding="utf-8"))
+    file = read_quad_file(path)
     known: set[Item] = set()
     if older is not None:
         before = next(older.glob(f"*/{path.name}"))
-        known = set(items_of(json.loads(before.read_text(encoding="utf-8"))))
-    found = [item for item in sheet(subtopic) if item not in known]
+        known = set(items_of(read_quad_file(before)))
+    found = [item for item in sheet(file) if item not in known]
     output.mkdir(parents=True, exist_ok=True)
-    first, second = sorted(subtopic["groups"][name]["many"] for name in ORDERS[0])
+    first, second = sorted(forms.many for forms in file.groups.values())
     lines = [f"Groups: 1 = {first}, 2 = {second}. {len(found)} items.", ""]
     for number, item in enumerate(found, 1):
         lines += [f"{number:03d}  P: {item.premise}", f"     H: {item.hypothesis}"]
@@ -107,13 +96,6 @@ def read_round(sheet_path: Path, answers: Path) -> Answers:
     return {(premise, hypothesis): given[int(number)] for number, premise, hypothesis in shown}
 
 
-def kappa(pairs: list[tuple[str, str]]) -> float:
-    n = len(pairs)
-    firsts, seconds = (Counter(side) for side in zip(*pairs, strict=True))
-    by_chance = sum(firsts[label] * seconds[label] for label in firsts) / n**2
-    return (sum(one == other for one, other in pairs) / n - by_chance) / (1 - by_chance)
-
-
 def count_sheet(path: Path, rounds: list[list[Path]], output: Path) -> None:
     """Write the judgements by item, and print agreement, kappa and how many items must go."""
     both: list[Answers] = [{}, {}]
@@ -121,7 +103,7 @@ def count_sheet(path: Path, rounds: list[list[Path]], output: Path) -> None:
         if (sheets / f"{path.stem}.txt").exists():
             for answers, reader in zip(both, readers, strict=True):
                 answers.update(read_round(sheets / f"{path.stem}.txt", reader / f"{path.stem}.txt"))
-    found = sheet(json.loads(path.read_text(encoding="utf-8")))
+    found = sheet(read_quad_file(path))
     rows, labels = [], []
     bad: Counter[str] = Counter()
     for item in found:
@@ -137,7 +119,8 @@ def count_sheet(path: Path, rounds: list[list[Path]], output: Path) -> None:
         writer.writerow(["item", "expected", *readers_said, "decision"])
         writer.writerows(sorted(rows))
     agreed = sum(one == other for one, other in labels) / len(labels)
-    print(f"{path.stem:32} {len(found)} items  agreement {agreed:.3f}  kappa {kappa(labels):.3f}  dropped: {dict(bad)}")
+    _, kappa = cohens_kappa(Counter(labels))
+    print(f"{path.stem:32} {len(found)} items  agreement {agreed:.3f}  kappa {kappa:.3f}  dropped: {dict(bad)}")
 
 
 def main() -> None:
