@@ -19,7 +19,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from tools.demo_model import parallel
 from tools.demo_model.pairs import NEAR, Pair, batches_by_length, data_folder, encode, pad, read_pairs, split
-from tools.demo_model.student import choose_vocabulary, new_student, write_tokenizer
+from tools.demo_model.student import find_vocabulary, new_student, write_tokenizer
 
 Rows = list[tuple[list[int], list[int]]]
 Logits = np.ndarray[Any, np.dtype[np.float32]]
@@ -157,11 +157,7 @@ def main() -> None:
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)
     kept, held = split(read_pairs(data_folder() / "train.jsonl.gz"))
-    if args.start:
-        known_tokens = AutoTokenizer.from_pretrained(args.start).get_vocab()
-        vocabulary = dict(sorted(known_tokens.items(), key=lambda item: int(item[1])))
-    else:
-        vocabulary = choose_vocabulary(args.encoder, kept, args.vocabulary)
+    vocabulary = find_vocabulary(args.encoder, args.start, kept, args.vocabulary)
     args.out.mkdir(parents=True, exist_ok=True)
     write_tokenizer(args.encoder, vocabulary, args.out)
     full = AutoTokenizer.from_pretrained(args.encoder).get_vocab()

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer, BertConfig
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-from tools.demo_model.pairs import LABELS
-from tools.demo_model.student import POSITIONS
+from tools.demo_model.student import POSITIONS, config_of
 
 
 @torch.no_grad()
@@ -19,20 +18,7 @@ def new_model(encoder_folder: Path, vocabulary: dict[str, int], layers: Sequence
     """
     encoder: Any = AutoModel.from_pretrained(encoder_folder, dtype=torch.float32)
     old = encoder.config
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=old.hidden_size,
-        num_hidden_layers=len(layers),
-        num_attention_heads=old.num_attention_heads,
-        intermediate_size=old.intermediate_size,
-        max_position_embeddings=POSITIONS,
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=0.0,
-        classifier_dropout=0.1,
-        pad_token_id=vocabulary["[PAD]"],
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: at for at, label in enumerate(LABELS)},
-    )
+    config = config_of(vocabulary, old.hidden_size, len(layers), old.num_attention_heads, dropout)
     model: Any = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]
     full = AutoTokenizer.from_pretrained(encoder_folder).get_vocab()
     rows = torch.tensor([full[token] for token in vocabulary])

@@ -128,14 +128,14 @@ def start_matching(layer: Any, components: np.ndarray, same_word: float = 9.0, o
             layer.attention.output.dense.weight[target + picked, head * size + picked] = 1.0
 
 
-def new_student(encoder_table: np.ndarray, vocabulary: dict[str, int], layers: int, dropout: float) -> Any:
-    """Build the untrained student over rows of the encoder's word embeddings, in the vocabulary's order."""
-    config = BertConfig(
+def config_of(vocabulary: dict[str, int], hidden: int, layers: int, heads: int, dropout: float) -> BertConfig:
+    """Describe a three-way classifier over a vocabulary."""
+    return BertConfig(
         vocab_size=len(vocabulary),
-        hidden_size=HIDDEN,
+        hidden_size=hidden,
         num_hidden_layers=layers,
-        num_attention_heads=HEADS,
-        intermediate_size=4 * HIDDEN,
+        num_attention_heads=heads,
+        intermediate_size=4 * hidden,
         max_position_embeddings=POSITIONS,
         hidden_dropout_prob=dropout,
         attention_probs_dropout_prob=0.0,
@@ -144,6 +144,19 @@ def new_student(encoder_table: np.ndarray, vocabulary: dict[str, int], layers: i
         id2label=dict(enumerate(LABELS)),
         label2id={label: at for at, label in enumerate(LABELS)},
     )
+
+
+def find_vocabulary(encoder: Path, start: Path | None, kept: list[Pair], size: int) -> dict[str, int]:
+    """Return the vocabulary of a checkpoint to go on from, or choose one."""
+    if start is None:
+        return choose_vocabulary(encoder, kept, size)
+    known = AutoTokenizer.from_pretrained(start).get_vocab()
+    return dict(sorted(known.items(), key=lambda item: int(item[1])))
+
+
+def new_student(encoder_table: np.ndarray, vocabulary: dict[str, int], layers: int, dropout: float) -> Any:
+    """Build the untrained student over rows of the encoder's word embeddings, in the vocabulary's order."""
+    config = config_of(vocabulary, HIDDEN, layers, HEADS, dropout)
     model: Any = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]
     with torch.no_grad():
         for name, weight in model.named_parameters():

@@ -13,10 +13,10 @@ from torch.nn import functional
 from transformers import AutoTokenizer
 
 from tools.demo_model import parallel, reading
-from tools.demo_model.distil import save
+from tools.demo_model.distil import accuracy, save
 from tools.demo_model.model import new_model
 from tools.demo_model.pairs import NEAR, Pair, batches_by_length, data_folder, encode, pad, read_pairs, split
-from tools.demo_model.student import choose_vocabulary, write_tokenizer
+from tools.demo_model.student import find_vocabulary, write_tokenizer
 
 Encoded = tuple[list[tuple[list[int], list[int]]], list[int]]
 
@@ -52,19 +52,6 @@ def choose(pairs: list[Pair], near: float, far: float, generator: np.random.Gene
     return [pair for pair, count in zip(pairs, times, strict=True) for _ in range(count)]
 
 
-@torch.inference_mode()
-def accuracy(model: Any, held: Encoded) -> float:
-    """Share of right answers."""
-    rows, labels = held
-    model.eval()
-    right = 0
-    for at in batches_by_length([len(ids) for ids, _ in rows], 64, None):
-        answers = model(**pad([rows[i] for i in at])).logits.argmax(-1).tolist()
-        right += sum(answer == labels[i] for answer, i in zip(answers, at, strict=True))
-    model.train()
-    return right / len(rows)
-
-
 def train(rank: int, world: int, args: argparse.Namespace, model: Any, run: Encoded, held: dict[str, Encoded]) -> None:
     """Train this process's share of every batch; the first process reports and saves."""
     rows, labels = run
@@ -86,7 +73,7 @@ def train(rank: int, world: int, args: argparse.Namespace, model: Any, run: Enco
 
     def checkpoint() -> None:
         save(model, args.out)
-        figures = ", ".join(f"{name} {accuracy(model, pairs):.3f}" for name, pairs in held.items())
+        figures = ", ".join(f"{name} {accuracy(model, *pairs):.3f}" for name, pairs in held.items())
         print(f"held-out accuracy: {figures}", flush=True)
 
     parallel.descend(rank, world, batches, loss_of_batch, optimizer, args.minutes, checkpoint)
@@ -97,11 +84,7 @@ def main() -> None:
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)
     kept, held = split(read_pairs(data_folder() / "train.jsonl.gz"))
-    if args.start:
-        known = AutoTokenizer.from_pretrained(args.start).get_vocab()
-        vocabulary = dict(sorted(known.items(), key=lambda item: int(item[1])))
-    else:
-        vocabulary = choose_vocabulary(args.encoder, kept, args.vocabulary)
+    vocabulary = find_vocabulary(args.encoder, args.start, kept, args.vocabulary)
     args.out.mkdir(parents=True, exist_ok=True)
     write_tokenizer(args.encoder, vocabulary, args.out)
     model = new_model(args.encoder, vocabulary, args.layers, args.dropout)
