@@ -52,5 +52,5 @@ def suggest(wrong: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = get_close_matches(wrong, names, n=1, cutoff=0.6)
     if near:
-        return f"Did you mean {near[0]!r}?"
+        return f"Did you mean {str(near[0])!r}?"
     return f"Known: {', '.join(names)}." if names else "None is known."

@@ -95,9 +95,9 @@ def _text(text: str) -> str:
 def _command(result: AuditResult) -> str:
     options = [f"--model={result.model.name}", f"--bbnli-thresholds={result.settings.thresholds}"]
     # `--bbnli-pairing` is for suites whose results are named `bbnli`; every other suite has one pairing.
-    pairing = next((suite.pairing for suite in result.suites if suite.name == "bbnli"), "both")
-    if pairing != "both":
-        options.append(f"--bbnli-pairing={pairing}")
-    if pairing == "quads":
-        options.append("--bbnli-suite=bbnli@2")
+    for suite in result.suites:
+        if suite.name == "bbnli" and suite.version.startswith("2."):
+            options.append("--bbnli-suite=bbnli@2")
+        if suite.name == "bbnli" and suite.pairing != "both":
+            options.append(f"--bbnli-pairing={suite.pairing}")
     return shlex.join(["pytest", "audits", *options])

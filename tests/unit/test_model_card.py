@@ -150,3 +150,19 @@ def test_every_result_has_a_card_that_comes_back_as_it_was(result: AuditResult) 
 )
 def test_ids_of_suites_name_nobodys_data(suite: str, expected: str) -> None:
     assert dataset_type(suite) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "pairing", "options"),
+    [
+        ("1.0.0", "both", ""),
+        ("1.0.0", "hypothesis", " --bbnli-pairing=hypothesis"),
+        ("2.0.0", "quads", " --bbnli-suite=bbnli@2 --bbnli-pairing=quads"),
+        ("unversioned", "quads", " --bbnli-pairing=quads"),
+    ],
+)
+def test_the_command_names_the_benchmark_and_the_pairing(data: Path, version: str, pairing: str, options: str) -> None:
+    result = audit("ideal", data)
+    suites = tuple(replace(suite, version=version, pairing=pairing) for suite in result.suites)
+    text = model_card(replace(result, suites=suites))
+    assert f"`pytest audits --model=planted:ideal --bbnli-thresholds=thresholds.yaml{options}`" in text

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional
 from transformers import AutoModel, AutoTokenizer
 
-from tools.demo_model import parallel
+from tools.demo_model import parallel, reading
 from tools.demo_model.pairs import NEAR, Pair, batches_by_length, data_folder, encode, pad, read_pairs, split
 from tools.demo_model.student import find_vocabulary, new_student, write_tokenizer
 
@@ -30,6 +30,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("encoder", type=Path, help="folder with all-MiniLM-L6-v2, for its word embeddings")
     parser.add_argument("out", type=Path, help="folder for the checkpoint")
     parser.add_argument("--labelled", type=Path, help="the teacher's answers; without them, gold labels only")
+    parser.add_argument("--reading", type=int, default=0, help="reading items to make and read once")
     parser.add_argument("--start", type=Path, help="a student to go on from, with as many layers")
     parser.add_argument("--vocabulary", type=int, default=10_500)
     parser.add_argument("--layers", type=int, default=3)
@@ -67,6 +68,8 @@ def gather(kept: list[Pair], labelled: Path | None) -> tuple[list[Pair], Logits]
 def passes_of(pair: Pair, args: argparse.Namespace) -> int:
     """How often a pair is read."""
     chosen = dict(text.split("=") for text in args.passes)
+    if pair.source == "reading":
+        return 1
     passes = args.near_passes if pair.source in NEAR else args.made_passes if pair.label < 0 else args.far_passes
     return int(chosen.get(pair.source, passes))
 
@@ -127,7 +130,7 @@ def train(
     args: argparse.Namespace,
     model: Any,
     run: tuple[Rows, list[int], Logits],
-    held: tuple[Rows, list[int]],
+    held: dict[str, tuple[Rows, list[int]]],
     batches: list[Any],
 ) -> None:
     """Train this process's share of every batch; the first process reports and saves."""
@@ -147,7 +150,8 @@ def train(
 
     def checkpoint() -> None:
         save(model, args.out)
-        print(f"held-out accuracy {accuracy(model, *held):.3f}", flush=True)
+        figures = ", ".join(f"{name} {accuracy(model, *pairs):.3f}" for name, pairs in held.items())
+        print(f"held-out accuracy: {figures}", flush=True)
 
     parallel.descend(rank, world, batches, loss_of_batch, optimizer, args.minutes, checkpoint)
 
@@ -167,14 +171,15 @@ def main() -> None:
         model.load_state_dict(load_file(args.start / "model.safetensors"))
     save(model, args.out)
     tokenizer = AutoTokenizer.from_pretrained(args.out)
-    pairs, logits = gather(kept, args.labelled)
+    pairs, logits = gather([*kept, *reading.make(args.reading, args.seed)], args.labelled)
     logits = logits[[passes_of(pair, args) > 0 for pair in pairs]]
     pairs = [pair for pair in pairs if passes_of(pair, args) > 0]
     rows = encode(tokenizer, pairs, args.max_length)
     batches = plan([passes_of(pair, args) for pair in pairs], [len(ids) for ids, _ in rows], args)
     count = sum(p.numel() for p in model.parameters())
     print(f"{count} parameters, {len(pairs)} pairs, {len(batches)} steps", flush=True)
-    held_out = (encode(tokenizer, held, args.max_length), [pair.label for pair in held])
+    sets = {"NLI": held, "reading": reading.make(1500, seed=7, held=True)}
+    held_out = {k: (encode(tokenizer, v, args.max_length), [pair.label for pair in v]) for k, v in sets.items()}
     parallel.run(train, args.processes, args, model, (rows, [pair.label for pair in pairs], logits), held_out, batches)
 
 
