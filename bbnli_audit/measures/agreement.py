@@ -14,7 +14,7 @@ import pandas as pd
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import LEANS, AgreementRow, Lean
 from bbnli_audit.core.results.rows import NO_DATA, Measured
-from bbnli_audit.measures.readings.table import PLACES, PairTable, cluster_codes
+from bbnli_audit.measures.readings.table import PLACES, PairTable, design_of
 from bbnli_audit.measures.statistics.intervals import estimate_means
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 
@@ -40,15 +40,15 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
     leans: dict[Lean, int] = dict(zip(LEANS, tally.tolist(), strict=True))
     if joined.empty:
         return AgreementRow(path, 0, 0, NO_DATA, NO_DATA, leans, NO_DATA, None, None, None)
-    clusters = cluster_codes(joined)
+    design = design_of(joined)
     is_same = (signs[:, 0] == signs[:, 1]).astype(np.float64)
-    first, second, agreement = estimate_means(np.column_stack([(signs + 1) / 2, is_same]), clusters, confidence)
+    first, second, agreement = estimate_means(np.column_stack([(signs + 1) / 2, is_same]), design, confidence)
     # Kappa is None if both models lean the same one way on all pairs: agreement by chance is then 1.
     by_chance, kappa = cohens_kappa({(lean[0], lean[1]): n for lean, n in leans.items()})
     return AgreementRow(
         path=path,
         n_pairs=len(joined),
-        n_clusters=int(clusters.max()) + 1,
+        n_clusters=design.n_clusters,
         first=Measured(*first[:4]),
         second=Measured(*second[:4]),
         leans=leans,

@@ -12,7 +12,8 @@ from bbnli_audit.core.results.rows import NO_DATA, Measured
 from bbnli_audit.measures.drivers import MOST, Evidence, rank_clusters
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.readings.kinds import ANSWER_COLUMNS, ANSWERS, UNPARSED, find_unread, tell_answer
-from bbnli_audit.measures.readings.table import PLACES, PairTable, cluster_codes
+from bbnli_audit.measures.readings.table import PLACES, PairTable, design_of
+from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import Estimate, estimate_difference, estimate_means
 
 PROMPT_SENSITIVITY = "prompt_sensitivity"
@@ -86,8 +87,9 @@ def estimate_sensitivity(joined: pd.DataFrame, confidence: float) -> tuple[Measu
     is_read, is_changed = find_changes(joined)
     if not is_read.any():
         return NO_DATA, None
-    clusters = np.column_stack([cluster_codes(joined)] * 2)
-    (found,) = estimate_means(is_changed[is_read], clusters[is_read], confidence)
+    sides = pd.concat([joined.loc[is_read[:, side]] for side in (0, 1)], ignore_index=True)
+    changed = np.concatenate([is_changed[is_read[:, side], side] for side in (0, 1)])
+    (found,) = estimate_means(changed, design_of(sides), confidence)
     n_pairs = int(is_read.any(axis=1).sum())
     return Measured(*found[:4]), found._replace(n=n_pairs)
 
@@ -97,19 +99,19 @@ def measure_prompts(path: str, joined: pd.DataFrame, confidence: float) -> Promp
     is_read, is_changed = find_changes(joined)
     both = joined.loc[pd.Series(is_read.all(axis=1), index=joined.index)]
     sensitivity, _ = estimate_sensitivity(joined, confidence)
-    clusters = cluster_codes(both)
+    design = design_of(both)
     return PromptRow(
         path=path,
         n_pairs=len(both),
-        n_clusters=len(np.unique(clusters)),
+        n_clusters=design.n_clusters,
         n_changed=int(is_changed.sum()),
         n_unread=int((~is_read).sum()),
         sensitivity=sensitivity,
-        differences=tuple(_difference(both, clusters, measure, confidence) for measure in CAUSES),
+        differences=tuple(_difference(both, design, measure, confidence) for measure in CAUSES),
     )
 
 
-def _difference(both: pd.DataFrame, clusters: NDArray[np.intp], measure: str, confidence: float) -> PromptDifference:
+def _difference(both: pd.DataFrame, design: Design, measure: str, confidence: float) -> PromptDifference:
     if both.empty:
         return PromptDifference(measure, None, None, NO_DATA)
     weights = np.array([CAUSES[measure].get(cell, 0) / 2 for cell in CELLS])
@@ -118,6 +120,6 @@ def _difference(both: pd.DataFrame, clusters: NDArray[np.intp], measure: str, co
     # Each pair is compared with itself, as in `growth`: the difference is the mean increase of a pair's value from the
     # first prompt to the second, minus the mean decrease. Exchanging the prompts mirrors the interval.
     change = after - before
-    found = estimate_difference(np.maximum(change, 0.0), np.maximum(-change, 0.0), clusters, confidence)
+    found = estimate_difference(np.maximum(change, 0.0), np.maximum(-change, 0.0), design, confidence)
     difference = Measured(found.value, found.low, found.high, 2 * len(both))
     return PromptDifference(measure, float(before.mean()), float(after.mean()), difference)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbnli_audit.core.values import Control, Direction
 from bbnli_audit.measures.drivers import Evidence, counted_evidence
@@ -21,23 +22,32 @@ _NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0, 0, 0.0)
 _PRO, _ANTI = share_of_cells("pro_rate"), share_of_cells("anti_rate")
 
 
+def _has_direction(table: PairTable) -> NDArray[np.bool_]:
+    return np.asarray(table.directions != 0, dtype=np.bool_)
+
+
+def _along(table: PairTable) -> Floats:
+    """Errors that follow the direction of their premise."""
+    return np.where(table.directions > 0, _PRO(table), np.where(table.directions < 0, _ANTI(table), 0.0))
+
+
+def _across(table: PairTable) -> Floats:
+    """Errors against the direction of their premise."""
+    return np.where(table.directions > 0, _ANTI(table), np.where(table.directions < 0, _PRO(table), 0.0))
+
+
 def _lean(table: PairTable, confidence: float) -> Estimate:
-    pro, anti = _PRO(table), _ANTI(table)
-    found = estimate_difference(pro, anti, table.clusters, confidence)
-    return found._replace(value=float((pro - anti).mean()))  # one division only: the estimate has two, and rounds twice
+    return table.difference(_PRO, _ANTI, confidence)
 
 
 def _overreach(table: PairTable, confidence: float) -> Estimate:
     """Half the difference of lean between the two directions of the premise; n is 0 unless both directions occur."""
-    rows = table.take(table.directions != 0)
+    rows = table.where(_has_direction)
     is_with = rows.directions > 0
     if not is_with.any() or is_with.all():
         return _NOTHING
-    pro, anti = _PRO(rows), _ANTI(rows)
-    # Errors that follow the direction of their premise, and errors against it.
-    along, across = np.where(is_with, pro, anti), np.where(is_with, anti, pro)
-    found = estimate_difference(along, across, rows.clusters, confidence)
-    leans = pro - anti
+    leans = _PRO(rows) - _ANTI(rows)
+    found = rows.difference(_along, _across, confidence)
     return found._replace(value=float(leans[is_with].mean() - leans[~is_with].mean()) / 2)
 
 
@@ -57,9 +67,7 @@ def _lean_evidence(_: Measure, table: PairTable) -> Evidence:
 
 
 def _overreach_evidence(_: Measure, table: PairTable) -> Evidence:
-    pro, anti, towards = _PRO(table), _ANTI(table), table.directions
-    along = np.where(towards > 0, pro, np.where(towards < 0, anti, 0.0))
-    across = np.where(towards > 0, anti, np.where(towards < 0, pro, 0.0))
+    along, across = _along(table), _across(table)
     return counted_evidence(_Counted(along if along.sum() >= across.sum() else across), table)
 
 

@@ -6,10 +6,8 @@ from typing import Literal
 
 from bbnli_audit.core.results.rows import Measured
 from bbnli_audit.measures.drivers import Evidence
-from bbnli_audit.measures.readings.table import Floats, PairTable
+from bbnli_audit.measures.readings.table import Floats, PairTable, PairValues
 from bbnli_audit.measures.statistics.intervals import Estimate
-
-PairValues = Callable[[PairTable], Floats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

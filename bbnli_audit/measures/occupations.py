@@ -11,8 +11,8 @@ import numpy as np
 from bbnli_audit.core.outcomes import CELLS
 from bbnli_audit.core.values import Label
 from bbnli_audit.measures.drivers import valued_evidence
-from bbnli_audit.measures.measure import Measure, PairValues
-from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable
+from bbnli_audit.measures.measure import Measure
+from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable, PairValues
 
 
 def binary_probability(table: PairTable, side: str) -> Floats:

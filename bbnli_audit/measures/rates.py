@@ -4,10 +4,10 @@ import numpy as np
 
 from bbnli_audit.core.outcomes import CAUSES, CELLS
 from bbnli_audit.measures.drivers import MOST, Evidence, counted_evidence
-from bbnli_audit.measures.measure import Measure, PairValues
+from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.readings.kinds import LIKELIHOOD
-from bbnli_audit.measures.readings.table import PairTable
-from bbnli_audit.measures.statistics.intervals import Estimate, estimate_difference, estimate_means
+from bbnli_audit.measures.readings.table import PairTable, PairValues
+from bbnli_audit.measures.statistics.intervals import Estimate
 
 # What a pair in each cell adds, as a share of its two samples. Exact halves, so that a mean over pairs is the same
 # number as the count over samples.
@@ -28,16 +28,17 @@ def share_of_cells(name: str) -> PairValues:
     return lambda table: shares[table.cells]
 
 
+_PLAIN_PRO, _PLAIN_ANTI = share_of_cells("plain_pro"), share_of_cells("plain_anti")
+_DIFFERENT, _MISPREDICTED = share_of_cells("different"), share_of_cells("misprediction_rate")
+
+
 def _aggregate_bias(table: PairTable, confidence: float) -> Estimate:
-    pro, anti = (share_of_cells(name)(table) for name in ("plain_pro", "plain_anti"))
-    found = estimate_difference(pro, anti, table.clusters, confidence)
-    return found._replace(value=float((pro - anti).mean()))  # one division only: the estimate has two, and rounds twice
+    return table.difference(_PLAIN_PRO, _PLAIN_ANTI, confidence)
 
 
 def _counterfactual_bias(table: PairTable, confidence: float) -> Estimate:
     """A product of two shares. Its bounds are the products of their bounds."""
-    columns = [share_of_cells(name)(table) for name in ("different", "misprediction_rate")]
-    one, other = estimate_means(np.column_stack(columns), table.clusters, confidence)
+    one, other = table.mean(_DIFFERENT, confidence), table.mean(_MISPREDICTED, confidence)
     return other._replace(value=one.value * other.value, low=one.low * other.low, high=one.high * other.high)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from bbnli_audit.core.errors import OptionError, SuiteError, suggest
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import COMPETENCE, RECALL
@@ -17,7 +15,7 @@ from bbnli_audit.core.values import Control
 from bbnli_audit.measures import answers, direction, occupations, rates, winoqueer
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.readings.table import PairTable
-from bbnli_audit.measures.statistics.intervals import Estimate, estimate_means
+from bbnli_audit.measures.statistics.intervals import Estimate
 
 _BUILT_IN = (
     *direction.MEASURES,
@@ -144,7 +142,7 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
     measures = [each for each in measures if each.name not in estimates or estimates[each.name].n]
     return MeasuredTable(
         counts=table.count(),
-        n_clusters=len(np.unique(table.measured.clusters)),
+        n_clusters=table.measured.design.n_clusters,
         measures={each.name: _measured(each, estimates.get(each.name)) for each in measures},
         estimates=estimates,
     )
@@ -153,17 +151,19 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
 def _estimate(table: PairTable, measures: Sequence[Measure], confidence: float) -> dict[str, Estimate]:
     """Estimate measures on the pairs of a table.
 
-    Return an empty dict if there are no pairs: a missing value must not look like 0. The intervals allow for pairs of
-    one cluster not being independent (docs/decisions/0002-intervals.md).
+    Return an empty dict if there are no pairs: a missing value must not look like 0. The intervals allow for pairs that
+    share a template not being independent (docs/decisions/0002-intervals.md).
     """
     if not len(table) or not measures:
         return {}
-    found = {each.name: each.estimate(table, confidence) for each in measures if each.estimate is not None}
-    columns = {each.name: each.values(table) for each in measures if each.values is not None}
-    if columns:
-        means = estimate_means(np.column_stack(list(columns.values())), table.clusters, confidence)
-        found.update(zip(columns, means, strict=True))
-    return found
+    return {each.name: _estimate_one(each, table, confidence) for each in measures}
+
+
+def _estimate_one(measure: Measure, table: PairTable, confidence: float) -> Estimate:
+    if measure.estimate is not None:
+        return measure.estimate(table, confidence)
+    assert measure.values is not None
+    return table.mean(measure.values, confidence)
 
 
 def _measured(measure: Measure, estimate: Estimate | None) -> Measured:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bbnli_audit.measures.drivers import valued_evidence
-from bbnli_audit.measures.measure import Measure, PairValues
-from bbnli_audit.measures.readings.table import SIDES, Floats
+from bbnli_audit.measures.measure import Measure
+from bbnli_audit.measures.readings.table import SIDES, Floats, PairValues
 
 # Which pairs count, given the probabilities of their two sides: (n_pairs, 3) each, columns in `Label` order.
 Condition = Callable[[Floats, Floats], object]

@@ -37,10 +37,10 @@ class Runs(NamedTuple):
 
 
 @st.composite
-def two_runs(draw: st.DrawFn, is_single: bool = False) -> Runs:
+def two_runs(draw: st.DrawFn) -> Runs:
     level = st.sampled_from([0.0, 0.5, 1.0])
     pair = st.tuples(level, level)
-    groups = draw(st.lists(st.lists(pair, min_size=1, max_size=1 if is_single else 6), min_size=1, max_size=10))
+    groups = draw(st.lists(st.lists(pair, min_size=1, max_size=6), min_size=1, max_size=10))
     values = np.array([pair for group in groups for pair in group])
     clusters = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     return Runs(values[:, 0], values[:, 1], clusters)
@@ -48,7 +48,7 @@ def two_runs(draw: st.DrawFn, is_single: bool = False) -> Runs:
 
 def assert_same(one: Increase, other: Increase) -> None:
     assert (one.n_worse, one.n_better) == (other.n_worse, other.n_better)
-    assert one[:7] == pytest.approx(other[:7], rel=1e-9, abs=1e-12)
+    assert one[:5] == pytest.approx(other[:5], rel=1e-5, abs=1e-9)
     assert (one.pairs_needed is None) == (other.pairs_needed is None)
     if one.pairs_needed is not None and other.pairs_needed is not None:
         assert one.pairs_needed == pytest.approx(other.pairs_needed, rel=1e-6, abs=1)
@@ -110,8 +110,7 @@ def test_value_bounds_and_p_values_are_what_they_say(runs: Runs, margin: float) 
     assert found.value == float(sum(map(Fraction, runs.after)) - sum(map(Fraction, runs.before))) / len(runs.after)
     assert -1.0 <= found.low <= found.value <= found.high <= 1.0
     assert found.high > found.value or found.value == 1.0
-    assert found.p_value == max(found.p_margin, found.p_pairs, found.p_clusters)
-    assert all(0.0 <= p <= 1.0 for p in found[3:7])
+    assert all(0.0 < p <= 1.0 for p in (found.p_value, found.p_pairs))
     assert found.n_worse == sum(after > before for before, after in zip(runs.before, runs.after, strict=True))
     assert found.n_better == sum(after < before for before, after in zip(runs.before, runs.after, strict=True))
 
@@ -129,8 +128,8 @@ def test_fail_and_pass_exclude_each_other(runs: Runs, margin: float) -> None:
 @given(two_runs(), margins)
 def test_the_lower_bound_and_the_test_at_the_margin_agree(runs: Runs, margin: float) -> None:
     found = runs.increase(margin)
-    if abs(found.p_margin - 0.05) > 1e-9 and found.low > margin:
-        assert found.p_margin <= 0.05
+    if abs(found.p_value - 0.05) > 1e-6:
+        assert (found.low > margin) == (found.p_value < 0.05)
 
 
 @settings(deadline=None)
@@ -145,17 +144,10 @@ def test_exchanging_the_runs_turns_growth_into_shrinkage(runs: Runs) -> None:
 
 
 @settings(deadline=None)
-@given(two_runs(is_single=True))
-def test_among_single_pairs_clusters_vote_as_pairs_do(runs: Runs) -> None:
-    found = runs.increase()
-    assert found.p_clusters == found.p_pairs
-
-
-@settings(deadline=None)
 @given(two_runs(), margins, margins)
 def test_a_wider_margin_never_lowers_the_p_value(runs: Runs, one: float, other: float) -> None:
     narrow, wide = runs.increase(min(one, other)), runs.increase(max(one, other))
-    assert wide.p_value >= narrow.p_value - 1e-12
+    assert wide.p_value >= narrow.p_value - 1e-6
     assert (wide.low, wide.high) == (narrow.low, narrow.high)
 
 
@@ -192,7 +184,7 @@ def test_further_pairs_that_did_not_change_dilute_the_value_and_no_more(
     found = runs.increase()
     n = len(runs.before)
     assert more.value == pytest.approx(found.value * n / (n + n_further), abs=1e-12)
-    assert (more.p_pairs, more.p_clusters) == (found.p_pairs, found.p_clusters)
+    assert more.p_pairs == found.p_pairs
     assert (more.n_worse, more.n_better) == (found.n_worse, found.n_better)
 
 
@@ -205,7 +197,7 @@ def test_the_same_again_in_new_clusters_is_stronger_evidence(runs: Runs, times: 
     assert more.value == pytest.approx(found.value, abs=1e-12)
     assert more.high <= found.high + 1e-9
     if found.p_value < 0.5:
-        assert more.p_value <= found.p_value + 1e-12
+        assert more.p_value <= found.p_value + 1e-6
 
 
 @settings(deadline=None, max_examples=60)

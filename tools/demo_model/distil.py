@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch.nn import functional
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from tools.demo_model import parallel, reading
 from tools.demo_model.pairs import NEAR, Pair, batches_by_length, data_folder, encode, pad, read_pairs, split
+from tools.demo_model.reading_layers import add_reading_layers
 from tools.demo_model.student import find_vocabulary, new_student, write_tokenizer
 
 Rows = list[tuple[list[int], list[int]]]
@@ -31,6 +32,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("out", type=Path, help="folder for the checkpoint")
     parser.add_argument("--labelled", type=Path, help="the teacher's answers; without them, gold labels only")
     parser.add_argument("--reading", type=int, default=0, help="reading items to make and read once")
+    parser.add_argument("--grow", action="store_true", help="add the reading layers to the student to go on from")
     parser.add_argument("--start", type=Path, help="a student to go on from, with as many layers")
     parser.add_argument("--vocabulary", type=int, default=10_500)
     parser.add_argument("--layers", type=int, default=3)
@@ -168,9 +170,11 @@ def main() -> None:
     table = AutoModel.from_pretrained(args.encoder).get_input_embeddings().weight.detach().numpy()
     model = new_student(table[[full[token] for token in vocabulary]], vocabulary, args.layers, args.dropout)
     if args.start:
-        model.load_state_dict(load_file(args.start / "model.safetensors"))
-    save(model, args.out)
+        model = AutoModelForSequenceClassification.from_pretrained(args.start)
     tokenizer = AutoTokenizer.from_pretrained(args.out)
+    if args.grow:
+        add_reading_layers(model, tokenizer, kept[:300])
+    save(model, args.out)
     pairs, logits = gather([*kept, *reading.make(args.reading, args.seed)], args.labelled)
     logits = logits[[passes_of(pair, args) > 0 for pair in pairs]]
     pairs = [pair for pair in pairs if passes_of(pair, args) > 0]

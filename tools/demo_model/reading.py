@@ -118,7 +118,7 @@ class Maker:
     def two_groups(self) -> tuple[str, str]:
         """Draw two groups; mostly from one list, sometimes from two."""
         at = int(self.generator.integers(len(self.groups)))
-        other = at if self.chance(0.8) else int(self.generator.integers(len(self.groups)))
+        other = at if self.chance(0.93) else int(self.generator.integers(len(self.groups)))
         for _ in range(100):
             first, second = self.one_of(self.groups[at]), self.one_of(self.groups[other])
             for slot in ("place", "tongue", "tribe"):
@@ -186,7 +186,7 @@ class Maker:
                 text = text.replace(f"{{{name}}}", word)
             here = {**values, "A": one, "B": two, "a": singular(one), "b": singular(two)}
             text = re.sub(r"%([A-Za-z])", lambda match: here[match.group(1)], text)
-            text = re.sub(r"\b([Aa]) (?=[aeiouAEIO](?!ni|ne|u))", r"\1n ", text)
+            text = re.sub(r"\b([Aa]) (?=[aeioAEIO](?!ne\b|u)|au|Au|u(?!ni|s))", r"\1n ", text)
             return re.sub(r'(^"?|[.?!] "?)([a-z])', lambda match: match.group(1) + match.group(2).upper(), text)
 
         premise = self.one_of(frame.premises)

@@ -1,7 +1,7 @@
 """The pair table: one row per pair, in the order of the suite. Every measure reads it and none changes it."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 
 from bbnli_audit.core.outcomes import CELLS, Cell, CellCounts
 from bbnli_audit.core.values import Direction, Pair, Subtopic, TextPair
+from bbnli_audit.measures.statistics.design import Design
+from bbnli_audit.measures.statistics.intervals import (
+    Estimate,
+    Spread,
+    estimate_difference,
+    estimate_means,
+    find_spreads,
+)
 
 Floats = NDArray[np.float64]
 
@@ -53,12 +61,16 @@ class Reading(Protocol):
         """Say what the model made of one side of a pair, without its sentences."""
 
 
+PairValues = Callable[["PairTable"], Floats]  # what each pair adds to a measure, in [0, 1]
+
+
 @dataclass(frozen=True, eq=False)
 class PairTable:
     """Pairs of one or several subtopics, with what one model showed on them."""
 
     frame: pd.DataFrame
     reading: Reading
+    run: "PairTable | None" = None  # all pairs of the run in the same suite: they show how templates differ
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -74,12 +86,12 @@ class PairTable:
     @cached_property
     def measured(self) -> "PairTable":
         """The pairs that have an outcome."""
-        return self if self.is_measured.all() else self.take(self.is_measured)
+        return self.where(_is_measured)
 
     @cached_property
-    def clusters(self) -> NDArray[np.intp]:
-        """The number of each pair's cluster. Clusters of different subtopics are different."""
-        return cluster_codes(self.frame)
+    def design(self) -> Design:
+        """Which pairs share a subtopic, and which share templates."""
+        return design_of(self.frame)
 
     @cached_property
     def directions(self) -> Floats:
@@ -89,6 +101,42 @@ class PairTable:
 
     def take(self, rows: NDArray[Any]) -> "PairTable":
         return PairTable(self.frame[rows].reset_index(drop=True), self.reading)
+
+    def where(self, condition: Callable[["PairTable"], NDArray[np.bool_]]) -> "PairTable":
+        """Keep the pairs that meet a condition, in this table and in that of the run."""
+        if condition not in self._kept:
+            rows = condition(self)
+            run = None if self.run is None else self.run.where(condition)
+            kept = self if rows.all() and run is self.run else replace(self.take(rows), run=run)
+            self._kept[condition] = kept
+        return self._kept[condition]
+
+    @cached_property
+    def _kept(self) -> dict[Any, "PairTable"]:
+        return {}
+
+    def mean(self, values: PairValues, confidence: float) -> Estimate:
+        """Estimate the mean of what each pair adds."""
+        return estimate_means(values(self), self.design, confidence, self._spreads(values))[0]
+
+    def difference(self, first: PairValues, second: PairValues, confidence: float) -> Estimate:
+        """Estimate the mean of the first minus the mean of the second."""
+        one, other = first(self), second(self)
+        found = estimate_difference(one, other, self.design, confidence, self._spreads(first, second))
+        return found._replace(value=float((one - other).mean()))  # one division only: the estimate has two, rounded
+
+    def _spreads(self, *values: PairValues) -> list[Spread]:
+        return [] if self.run is None else [self.run.spread(each) for each in values]
+
+    def spread(self, values: PairValues) -> Spread:
+        """Return how alike the values of pairs are that share templates, over all subtopics of this table."""
+        if values not in self._found_spreads:
+            (self._found_spreads[values],) = find_spreads(values(self), self.design)
+        return self._found_spreads[values]
+
+    @cached_property
+    def _found_spreads(self) -> dict[Any, Spread]:
+        return {}
 
     def probabilities(self, side: str) -> Floats:
         return self.reading.probabilities(self.frame, side)
@@ -149,5 +197,11 @@ def join_tables(tables: Sequence[PairTable]) -> PairTable:
     return PairTable(pd.concat([table.frame for table in tables], ignore_index=True), tables[0].reading)
 
 
-def cluster_codes(frame: pd.DataFrame) -> NDArray[np.intp]:
-    return np.asarray(frame.groupby(["suite", "domain", "subtopic", "cluster"], sort=True).ngroup(), dtype=np.intp)
+def design_of(frame: pd.DataFrame) -> Design:
+    """Return the structure of the pairs in a frame."""
+    subtopics = frame.groupby(list(PLACES[:3]), sort=True).ngroup()
+    return Design.of(frame["cluster"].to_numpy(dtype=object), subtopics.to_numpy(dtype=np.intp))
+
+
+def _is_measured(table: PairTable) -> NDArray[np.bool_]:
+    return table.is_measured

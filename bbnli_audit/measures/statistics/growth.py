@@ -1,21 +1,24 @@
 """By how much a measure grew from a baseline to a candidate, on the pairs both were asked.
 
 Each pair is compared with itself, so what did not change cancels out. The question is that of non-inferiority:
-did the measure grow by more than a margin? Why three tests must agree before the answer is yes, and how often
-the answer is wrong or missed, is in docs/decisions/0011-regression.md.
+did the measure grow by more than a margin? How often the answer is wrong or missed is in
+docs/decisions/0002-intervals.md.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, stdtr, stdtrit
+from scipy.optimize import brentq
+from scipy.special import betainc
 
-from bbnli_audit.measures.statistics.intervals import Difference, fewest_pairs
+from bbnli_audit.measures.statistics.design import Design
+from bbnli_audit.measures.statistics.intervals import Difference, Spread, fewest_pairs, find_spreads
 
 _Floats = NDArray[np.float64]
+_SMALLEST_P = 1e-12
 
 
 class Increase(NamedTuple):
@@ -24,84 +27,74 @@ class Increase(NamedTuple):
     value: float  # candidate less baseline; nan without pairs, as are the bounds
     low: float
     high: float
-    p_value: float  # against "it grew by the margin at most": the largest of the three that follow
-    p_margin: float  # Student's t over clusters, at the margin
+    p_value: float  # against "it grew by the margin at most": where the lower bound meets the margin
     p_pairs: float  # exact McNemar test on the pairs that changed, one-sided, against "it did not grow"
-    p_clusters: float  # the same on clusters, each counted once for the direction in which it changed on the whole
     n_worse: int  # pairs that count more towards the measure than before
     n_better: int
     pairs_needed: int | None  # that would bring a decision if nothing else changed; None when no number would
 
 
+def split_change(before: ArrayLike, after: ArrayLike) -> tuple[_Floats, _Floats]:
+    """Return by how much each pair grew and by how much it shrank. What stayed as it was is in neither."""
+    change: _Floats = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
+    return np.maximum(change, 0.0), np.maximum(-change, 0.0)
+
+
+def find_change_spreads(before: ArrayLike, after: ArrayLike, design: Design) -> list[Spread]:
+    """Find how alike the changes of pairs are that share templates, over all subtopics of a run."""
+    return find_spreads(np.column_stack(split_change(before, after)), design)
+
+
 def measure_increase(
-    before: ArrayLike, after: ArrayLike, clusters: ArrayLike, margin: float, confidence: float = 0.95
+    before: ArrayLike,
+    after: ArrayLike,
+    clusters: Design | ArrayLike,
+    margin: float,
+    confidence: float = 0.95,
+    spreads: Sequence[Spread] = (),
 ) -> Increase:
     """Compare what each pair added to a measure, in [0, 1], before and after."""
-    change: _Floats = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
-    # Growth and shrinkage are two rates of the same pairs; what stayed as it was is in neither.
-    difference = Difference.of(np.maximum(change, 0.0), np.maximum(-change, 0.0), clusters)
+    grown, shrunk = split_change(before, after)
+    difference = Difference.of(grown, shrunk, clusters, spreads)
     if difference is None:
-        return Increase(math.nan, math.nan, math.nan, 1.0, 1.0, 1.0, 1.0, 0, 0, None)
-    spread = _Spread.of(change, np.asarray(clusters))
+        return Increase(math.nan, math.nan, math.nan, 1.0, 1.0, 0, 0, None)
 
-    def bounds(growth: float) -> tuple[float, float]:
+    def bounds(confidence: float, growth: float = 1.0) -> tuple[float, float]:
         # Two-sided: at 0 the ratio of Student quantiles in it would be 0 / 0.
         estimate = difference.estimate(max(2.0 * confidence - 1.0, 1e-6), growth)
-        return (spread.low(confidence, growth) if spread.is_known else estimate.low), estimate.high
+        return estimate.low, estimate.high
 
     def decides(n_pairs: int) -> bool:
-        low, high = bounds(n_pairs / len(change))
+        low, high = bounds(confidence, n_pairs / len(grown))
         return high <= margin or low > margin
 
-    low, high = bounds(1.0)
-    n_worse, n_better = int((change > 0).sum()), int((change < 0).sum())
-    p_margin = spread.p_value(margin)
-    p_pairs = mcnemar(n_worse, n_better)
-    p_clusters = mcnemar(int((spread.totals > 0).sum()), int((spread.totals < 0).sum()))
+    low, high = bounds(confidence)
+    value = float((grown - shrunk).mean())
+    n_worse, n_better = int((grown > 0).sum()), int((shrunk > 0).sum())
     return Increase(
-        value=spread.mean,
+        value=value,
         low=low,
         high=high,
-        p_value=max(p_margin, p_pairs, p_clusters),
-        p_margin=p_margin,
-        p_pairs=p_pairs,
-        p_clusters=p_clusters,
+        p_value=_p_value(lambda level: bounds(level)[0], margin) if value > margin else 1.0,
+        p_pairs=mcnemar(n_worse, n_better),
         n_worse=n_worse,
         n_better=n_better,
-        pairs_needed=fewest_pairs(len(change), decides),
+        pairs_needed=fewest_pairs(len(grown), decides),
     )
 
 
-class _Spread(NamedTuple):
-    """How much the change differs between clusters."""
+def _p_value(lower_bound: Callable[[float], float], margin: float) -> float:
+    """Return 1 minus the confidence at which the lower bound meets the margin; it falls as the confidence rises."""
 
-    totals: _Floats  # (clusters,)
-    mean: float  # over pairs
-    standard_error: float  # of the mean; nan when there is one cluster only
+    def excess(log_p: float) -> float:
+        return lower_bound(1.0 - math.exp(log_p)) - margin
 
-    @classmethod
-    def of(cls, change: _Floats, clusters: NDArray[np.generic]) -> "_Spread":
-        _, codes, sizes = np.unique(clusters, return_inverse=True, return_counts=True)
-        totals = np.bincount(codes, weights=change).astype(np.float64)
-        mean, n = float(change.mean()), len(sizes)
-        squares = float(((totals - mean * sizes) ** 2).sum())
-        error = math.sqrt(squares * n / (n - 1)) / len(change) if n > 1 else math.nan
-        return cls(totals, mean, error)
-
-    @property
-    def is_known(self) -> bool:
-        """Clusters that all changed alike, or not at all, do not tell how far others might differ."""
-        return self.standard_error > 1e-12
-
-    def low(self, confidence: float, growth: float) -> float:
-        below = float(stdtrit(len(self.totals) - 1, confidence)) * self.standard_error / math.sqrt(growth)
-        return max(self.mean - below, -1.0)
-
-    def p_value(self, margin: float) -> float:
-        if self.is_known:
-            return float(stdtr(len(self.totals) - 1, (margin - self.mean) / self.standard_error))
-        # Every cluster changed alike: the two sign tests say how sure that is.
-        return 0.0 if len(self.totals) > 1 and self.mean > margin else 1.0
+    least, most = math.log(_SMALLEST_P), math.log(0.5)
+    if excess(least) > 0:
+        return _SMALLEST_P
+    if excess(most) <= 0:
+        return 1.0
+    return math.exp(float(brentq(excess, least, most, xtol=1e-6)))
 
 
 def mcnemar(n_worse: int, n_better: int) -> float:
