@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bbnli_audit.core.values import Control, Label, Pair, Pairing, Subtopic, SubtopicItems, TextPair
     from bbnli_audit.frontends.pytest_plugin.handles import (
         AnswersHandle,
+        LevelHandle,
         ModelHandle,
         RegressionHandle,
         SubtopicHandle,
@@ -44,7 +45,13 @@ _HOMES = {
     "core.results.file": ("read_result", "write_result"),
     "core.results.rows": ("Judgement", "Measured", "ModelInfo", "SubtopicResult", "Verdict"),
     "core.values": ("Control", "Label", "Pair", "Pairing", "Subtopic", "SubtopicItems", "TextPair"),
-    "frontends.pytest_plugin.handles": ("AnswersHandle", "ModelHandle", "RegressionHandle", "SubtopicHandle"),
+    "frontends.pytest_plugin.handles": (
+        "AnswersHandle",
+        "LevelHandle",
+        "ModelHandle",
+        "RegressionHandle",
+        "SubtopicHandle",
+    ),
     "measures.measure": ("Measure",),
     "measures.readings.table": ("PairTable",),
     "models.options": ("ModelKind",),
@@ -64,6 +71,7 @@ __all__ = [
     "Extensions",
     "Judgement",
     "Label",
+    "LevelHandle",
     "LimitExceeded",
     "Measure",
     "Measured",

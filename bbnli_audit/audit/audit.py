@@ -8,15 +8,15 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from bbnli_audit.audit.extensions import join_extensions, using
-from bbnli_audit.audit.findings import Finding, ModelFacts, assemble, unpack_finding
+from bbnli_audit.audit.findings import Finding, JudgedLevels, ModelFacts, assemble, find_levels, pool, unpack_finding
 from bbnli_audit.audit.gate.baseline import Regressions, Test, tests_of
-from bbnli_audit.audit.gate.thresholds import Thresholds, name_below, read_thresholds
-from bbnli_audit.audit.gate.verdict import has_passed, judge_table
+from bbnli_audit.audit.gate.thresholds import Thresholds, levels_above, name_below, read_thresholds
+from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table
 from bbnli_audit.audit.model_reader import Items, ModelReader
 from bbnli_audit.audit.outputs import Outputs, name_from
 from bbnli_audit.audit.second import ModelReading, PromptReading, SecondReading, tell_of
@@ -25,11 +25,17 @@ from bbnli_audit.core.options import AuditOptions, ModelOptions
 from bbnli_audit.core.results.audit import AuditResult, Cells
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.file import dump, load
-from bbnli_audit.core.results.rows import SubtopicResult
+from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing, Subtopic
-from bbnli_audit.measures.drivers import Evidence
-from bbnli_audit.measures.readings.table import PairTable, join_tables
-from bbnli_audit.measures.registry import check_families, find_measure, measure_table
+from bbnli_audit.measures.drivers import MOST, Evidence
+from bbnli_audit.measures.readings.table import PairTable, join_tables, share_run
+from bbnli_audit.measures.registry import (
+    MeasuredTable,
+    check_families,
+    find_measure,
+    limited_measures,
+    measure_table,
+)
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.opening import OpenedModel, PlannedModel, Process, plan_model
 from bbnli_audit.suites.protocol import Suite, check_suite, families_of
@@ -55,6 +61,10 @@ class Audit:
         self._today = date.today()
         self._measured: dict[str, Finding] = {}
         self._findings: dict[str, Finding] = {}  # those that go into the result, because a test asked for them
+        self._selected: set[str] = set()
+        self._tried: set[str] = set()  # measured, or not measurable
+        self._level_rows: dict[str, SubtopicResult] = {}
+        self._judged = JudgedLevels()
         root, extensions = self._surroundings.root, join_extensions(options.extensions)
         with ExitStack() as stack:
             stack.enter_context(using(extensions))
@@ -134,6 +144,13 @@ class Audit:
     def second_prompt(self) -> PromptReading | None:
         return next((reading for reading in self.readings if isinstance(reading, PromptReading)), None)
 
+    def level_tests(self, paths: Iterable[str]) -> list[Test]:
+        """List the limits of the suites and domains above some subtopics, from the widest to the narrowest."""
+        above = [levels_above(path) for path in paths]
+        levels = dict.fromkeys([suite for suite, _ in above] + [domain for _, domain in above])
+        names = [measure.name for measure in limited_measures()]
+        return [(path, name) for path in levels for name in names if self.thresholds.limit_for(path, name) is not None]
+
     def answer_tests(self, paths: Iterable[str]) -> list[Test]:
         """List the tests of a prompted model's answers; none for other models."""
         if self._planned is None or not self._planned.is_asked:
@@ -144,7 +161,8 @@ class Audit:
     # Measuring
 
     def prepare(self, paths: Collection[str]) -> None:
-        """Predict all texts of these subtopics in one pass."""
+        """Predict all texts of these subtopics in one pass. They will be judged together."""
+        self._selected = set(paths)
         subtopics = [subtopic for path, subtopic in self.subtopics.items() if path in paths]
         self.reader.prepare(subtopics)
         for reading in self.readings:
@@ -156,52 +174,93 @@ class Audit:
         return ModelFacts.of(self.reader, self.thresholds)
 
     def measure(self, path: str) -> Finding:
-        """Measure and judge one subtopic (only once), and add it to the result."""
+        """Measure and judge one subtopic, and add it to the result."""
         self._findings[path] = self._find(path)
         return self._findings[path]
 
+    def measure_row(self, path: str) -> SubtopicResult:
+        """Measure and judge a subtopic, a domain or a suite, and add its subtopics to the result."""
+        if path in self.subtopics:
+            return self.measure(path).result
+        for member in self.members(path):
+            self.measure(member)
+        return self._level_rows[path]
+
+    def members(self, path: str) -> list[str]:
+        """Return the selected subtopics of a domain or a suite."""
+        return [each for each in self.subtopics if each in self._selected and path in levels_above(each)]
+
     def _find(self, path: str) -> Finding:
+        if path not in self._tried:
+            self._measure({*self._selected, path})
         if path not in self._measured:
-            found = self._measure(self.subtopics[path])
-            for reading in self.readings:
-                reading.join(found)
-            prompt = self.second_prompt
-            self._measured[path] = found if prompt is None else prompt.extend(found, self._today)
+            self.reader.read(self.subtopics[path])  # raises the error
         return self._measured[path]
 
-    def _measure(self, subtopic: Subtopic) -> Finding:
-        is_competent = self.facts.is_competent  # checks the model before any score
-        table, n_truncated = self.reader.read(subtopic)
+    def _measure(self, paths: Collection[str]) -> None:
+        """Measure and judge subtopics and the levels above them together: FAIL is corrected for all their limits."""
+        self._selected = self._tried = set(paths)
+        judge = partial(
+            judge_table, thresholds=self.thresholds, today=self._today, is_competent=self.facts.is_competent
+        )
+        tables: dict[str, PairTable] = {}
+        for path in sorted(paths):
+            with suppress(AuditError):  # its own test shows the error
+                tables[path] = self.reader.read(self.subtopics[path])[0]
+        found, measured, judged = {}, {}, {}
+        for path, table in share_run(tables).items():
+            measured[path], found[path] = self._measure_one(self.subtopics[path], table)
+            judged[path] = list(judge(self.subtopics[path], measured[path]))
+        levels = find_levels(list(found.values()))
+        for path, members in levels.items():
+            measured[path], self._level_rows[path] = pool(path, members, self.thresholds.file.confidence, self.items)
+            judged[path] = list(judge(path, measured[path]))
+        verdicts, n_limits = {path: tuple(row) for path, row in judged.items()}, 0
+        if self.thresholds.file.decide == "bounds":
+            verdicts, n_limits = correct_failures(measured, judged, self.thresholds.file.confidence)
+        for path, each in found.items():
+            self._measured[path] = replace(each, result=replace(each.result, verdicts=verdicts[path]))
+        for path in levels:
+            self._level_rows[path] = replace(self._level_rows[path], verdicts=verdicts[path])
+        at_levels = {
+            path: ([each.subtopic.path for each in members], verdicts[path]) for path, members in levels.items()
+        }
+        self._judged = JudgedLevels(at_levels, n_limits)
+
+    def _measure_one(self, subtopic: Subtopic, table: PairTable) -> tuple[MeasuredTable, Finding]:
         items, families = self.items.of(subtopic), self.items.families([subtopic.suite])
         confidence = self.thresholds.file.confidence
         rights = self.reader.proof.rights(items.controls)
         measured = measure_table(table, confidence, families).with_facts(items.controls, rights, confidence)
-        verdicts = judge_table(subtopic, measured, self.thresholds, self._today, is_competent=is_competent)
+        for reading in self.readings:
+            reading.join(subtopic, table)
+        if self.second_prompt is not None:
+            measured = self.second_prompt.extend(subtopic, table, measured)
         result = SubtopicResult.of(
             subtopic.path,
             measured.counts,
             n_clusters=measured.n_clusters,
+            n_templates=measured.n_templates,
             measures=measured.measures,
             control_accuracy=sum(rights) / len(rights) if rights else None,
             n_controls=len(items.controls),
-            verdicts=tuple(verdicts),
             n_identical=items.n_identical,
             n_duplicates=items.n_duplicates,
-            n_truncated=n_truncated,
+            n_truncated=self.reader.read(subtopic)[1],
             n_unparsed=table.count_unread(),
         )
-        return Finding(subtopic, result, table, rights)
+        return measured, Finding(subtopic, result, table, rights)
 
     def compare(self, test: Test) -> Regression:
-        """Compare one measure of one subtopic with the baseline."""
+        """Compare one measure of a subtopic, a domain or a suite with the baseline."""
         assert self.regressions is not None
         model, is_competent = self.facts.model, self.facts.is_competent
         return self.regressions.compare(test, model, self._collect_cells, is_competent=is_competent)
 
-    def _collect_cells(self, paths: Iterable[str]) -> Cells:
+    def _collect_cells(self) -> Cells:
         """Return the cell of each pair. Leave out a subtopic that cannot be measured: its own test shows the error."""
         found = {}
-        for path in paths:
+        for path in sorted(self._selected):
             with suppress(AuditError):
                 found[path] = self._find(path).table.cells_by_cluster()
         return found
@@ -211,14 +270,23 @@ class Audit:
         known, prompt = find_measure(measure), self.second_prompt
         table: Any = found.table if known.is_over_all else found.table.measured
         if known.source == "prompts":
-            table = None if prompt is None else prompt.join(found)
+            table = None if prompt is None else prompt.join(found.subtopic, found.table)
         return Evidence() if known.evidence is None or table is None else known.evidence(known, table)
+
+    def find_level_evidence(self, measure: str, paths: Iterable[str]) -> Evidence:
+        """Return the subtopics of a level that are worst in a measure."""
+        found = [(path, self._measured[path].result.measures.get(measure, NO_DATA)) for path in paths]
+        known = find_measure(measure)
+        values = [(known.excess(each.value, 0.0), path, each.value) for path, each in found if each.value is not None]
+        worst = sorted(values, key=lambda one: (-one[0], one[1]))[:MOST]
+        told = ", ".join(f"{path} ({value:.3f})" for _, path, value in worst)
+        return Evidence(notes=[f"subtopics that drive it: {told}"])
 
     # Results between processes, as plain values
 
     def pack(self, path: str | None) -> dict[str, Any]:
         """Pack what this process found in a subtopic; without a path, only what it found about the model."""
-        packed: dict[str, Any] = {"facts": dump(self.facts)}
+        packed: dict[str, Any] = {"facts": dump(self.facts), "judged": dump(self._judged)}
         if path is not None:
             found = self.measure(path)
             packed |= {"path": path, **found.pack(), "second": [reading.pack(found) for reading in self.readings]}
@@ -227,6 +295,8 @@ class Audit:
     def unpack(self, packed: dict[str, Any]) -> None:
         """Add what another process packed. The order of the calls does not matter."""
         self.facts = load(ModelFacts, packed["facts"])
+        judged = load(JudgedLevels, packed["judged"])
+        self._judged = judged if judged.n_limits or judged.verdicts else self._judged
         if "path" in packed:
             subtopic = self.subtopics[packed["path"]]
             self._findings[subtopic.path] = unpack_finding(packed, subtopic, self.facts.model)
@@ -239,7 +309,9 @@ class Audit:
         """Put all findings into one result; None if there are none. `required` is as for `assemble`."""
         if not self._findings:
             return None
-        result = assemble(self.facts, self.items, self.thresholds, list(self._findings.values()), required)
+        findings = share_run({path: found.table for path, found in self._findings.items()})
+        shared = [replace(found, table=findings[path]) for path, found in self._findings.items()]
+        result = assemble(self.facts, self.items, self.thresholds, shared, required, self._judged)
         for reading in self.readings:
             result = reading.attach(result)
         return result if self.regressions is None else replace(result, comparison=self.regressions.comparison(result))

@@ -1,21 +1,29 @@
 """What was found in subtopics, and how it becomes one result. The order of the subtopics does not matter."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from platform import python_version
 from typing import Any
 
-from bbnli_audit.audit.gate.thresholds import Thresholds
+from bbnli_audit.audit.gate.thresholds import Thresholds, level_of, levels_above
 from bbnli_audit.audit.gate.verdict import competence_judgement
 from bbnli_audit.audit.model_reader import Items, ModelReader
 from bbnli_audit.core.results.audit import AuditResult, Settings
 from bbnli_audit.core.results.file import dump, load
-from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill, SubtopicResult, SuiteInfo, Verdict
+from bbnli_audit.core.results.rows import (
+    FastPathCheck,
+    Judgement,
+    ModelInfo,
+    Skill,
+    SubtopicResult,
+    SuiteInfo,
+    Verdict,
+)
 from bbnli_audit.core.values import Subtopic
 from bbnli_audit.core.versions import installed_version
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable, join_tables
-from bbnli_audit.measures.registry import measure_table
+from bbnli_audit.measures.registry import MeasuredTable, measure_table
 
 _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
@@ -60,27 +68,41 @@ class ModelFacts:
         return cls(model, skill, is_able or not reader.reading.has_task, reader.fast_path_check)
 
 
+Levels = Mapping[str, Sequence[Finding]]  # path of a suite or a domain -> its subtopics
+
+
+def find_levels(findings: Sequence[Finding]) -> Levels:
+    """Group what was found by suite and by domain, in the order of the paths."""
+    levels: dict[str, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda each: each.subtopic.path):
+        for path in levels_above(finding.subtopic.path):
+            levels.setdefault(path, []).append(finding)
+    return levels
+
+
 def assemble(
     facts: ModelFacts,
     items: Items,
     thresholds: Thresholds,
     findings: Sequence[Finding],
     required: Collection[tuple[str, str]] | None,
+    judged: "JudgedLevels",
 ) -> AuditResult:
     """Make one result of all findings. `required`: path and measure of each limit that tests required; None for all."""
     found = sorted(findings, key=lambda finding: finding.subtopic.path)
-    by_domain: dict[str, list[Finding]] = {}
-    for finding in found:
-        by_domain.setdefault(f"{finding.subtopic.suite}/{finding.subtopic.domain}", []).append(finding)
     file, skill = thresholds.file, facts.skill
     has_task = found[0].table.reading.has_task
+    rows = [
+        replace(pool(path, members, file.confidence, items)[1], verdicts=judged.verdicts_of(path, members))
+        for path, members in find_levels(found).items()
+    ]
     total = replace(
-        _pool("total", found, file.confidence, items),
+        pool("total", found, file.confidence, items)[1],
         control_accuracy=skill.control_accuracy,
         n_controls=skill.n_controls,
         verdicts=(competence_judgement(skill, thresholds),) if has_task else (),
     )
-    limits = [(finding.result.path, each.measure) for finding in found for each in finding.result.verdicts]
+    limits = [(row.path, each.measure) for row in (*rows, *(f.result for f in found)) for each in row.verdicts]
     return AuditResult(
         model=facts.model,
         suites=tuple(SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value) for suite in items.suites),
@@ -93,20 +115,38 @@ def assemble(
             versions={"python": python_version(), **{name: installed_version(name) for name in _PACKAGES}},
             agreement=facts.fast_path,
             size=items.size,
+            n_limits=judged.n_limits,
             not_audited=tuple(sorted(set(items.subtopics) - {finding.subtopic.path for finding in found})),
         ),
         subtopics=tuple(finding.result for finding in found),
-        domains=tuple(_pool(path, members, file.confidence, items) for path, members in by_domain.items()),
+        domains=tuple(row for row in rows if level_of(row.path) == "domain"),
+        suite_rows=tuple(row for row in rows if level_of(row.path) == "suite"),
         total=total,
         required=tuple(sorted(limits if required is None else required)),
         pairs={finding.subtopic.path: finding.table.cells_by_cluster() for finding in found},
     )
 
 
-def _pool(path: str, members: Sequence[Finding], confidence: float, items: Items) -> SubtopicResult:
+@dataclass(frozen=True, slots=True)
+class JudgedLevels:
+    """Verdicts on domains and suites, each with the subtopics that it is about, and the number of limits of the run."""
+
+    verdicts: Mapping[str, tuple[Sequence[str], tuple[Judgement, ...]]] = field(default_factory=dict)
+    n_limits: int = 0
+
+    def verdicts_of(self, path: str, members: Sequence[Finding]) -> tuple[Judgement, ...]:
+        """Return the verdicts on a level; none if other subtopics were judged than are in the result."""
+        paths, verdicts = self.verdicts.get(path, ((), ()))
+        return verdicts if list(paths) == [member.subtopic.path for member in members] else ()
+
+
+def pool(
+    path: str, members: Sequence[Finding], confidence: float, items: Items
+) -> tuple[MeasuredTable, SubtopicResult]:
     """Measure several subtopics together, with the measures that all their suites have."""
     families = items.families([*{member.subtopic.suite for member in members}])
-    measured = measure_table(join_tables([member.table for member in members]), confidence, families)
+    table = join_tables([member.table for member in members])
+    measured = measure_table(table, confidence, families)
     controls = [  # clusters of different subtopics are different
         replace(control, cluster=f"{member.subtopic.path}/{control.cluster}")
         for member in members
@@ -117,11 +157,13 @@ def _pool(path: str, members: Sequence[Finding], confidence: float, items: Items
     rows = [member.result for member in members]
     added_up = ("n_controls", "n_identical", "n_duplicates", "n_truncated", "n_unparsed")
     sums = {name: sum(getattr(row, name) for row in rows) for name in added_up}
-    return SubtopicResult.of(
+    row = SubtopicResult.of(
         path,
         measured.counts,
         n_clusters=measured.n_clusters,
+        n_templates=measured.n_templates,
         measures=measured.measures,
         control_accuracy=sum(right) / len(right) if right else None,
         **sums,
     )
+    return measured, row

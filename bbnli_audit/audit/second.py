@@ -8,15 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.audit.findings import Finding, ModelFacts
 from bbnli_audit.audit.gate.thresholds import Thresholds
-from bbnli_audit.audit.gate.verdict import judge_table
 from bbnli_audit.audit.model_reader import ModelReader
 from bbnli_audit.core.errors import AuditError, ModelError
-from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import SecondModel, SecondPrompt
 from bbnli_audit.core.results.file import dump, load
@@ -27,6 +24,7 @@ from bbnli_audit.measures.answers import PROMPT_SENSITIVITY, estimate_sensitivit
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.registry import MeasuredTable
+from bbnli_audit.measures.statistics.intervals import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,15 +71,15 @@ class SecondReading(ABC):
             told = f"{self.option}: broke with {type(exc).__name__}. Audit it by itself to see where."
             self.trouble = self.trouble or told
 
-    def join(self, found: Finding) -> "pd.DataFrame | None":
+    def join(self, subtopic: Subtopic, table: PairTable) -> "pd.DataFrame | None":
         """Join both readings of a subtopic, one row per pair; None if the second one failed."""
-        path = found.subtopic.path
+        path = subtopic.path
         if path not in self._joined and self.trouble is None:
             with self._telling():
                 self._check_other(self._first.info)
-                second, _ = self.second.read(found.subtopic)
-                joined = self._join(found.table, second)
-                self._n_only[path] = _n_only(found.table, joined), _n_only(second, joined)
+                second, _ = self.second.read(subtopic)
+                joined = self._join(table, second)
+                self._n_only[path] = _n_only(table, joined), _n_only(second, joined)
                 self._facts = ModelFacts.of(self.second, self._thresholds)
                 self._joined[path] = joined
         return self._joined.get(path)
@@ -92,7 +90,7 @@ class SecondReading(ABC):
 
     def pack(self, found: Finding) -> dict[str, Any]:
         """Return what was found in a subtopic as plain values, without sentences, to be sent to another process."""
-        joined, path = self.join(found), found.subtopic.path
+        joined, path = self.join(found.subtopic, found.table), found.subtopic.path
         packed: dict[str, Any] = {"trouble": self.trouble}
         if joined is None or self._facts is None:
             return packed
@@ -157,18 +155,21 @@ class PromptReading(SecondReading):
     prompts: tuple[str, str] = ("", "")  # names of the first and the second prompt
     _join = staticmethod(join_answers)
 
-    def extend(self, found: Finding, today: date) -> Finding:
-        """Add the share of answers that change, and its verdict, to what was found in a subtopic."""
-        joined, result = self.join(found), found.result
+    def extend(self, subtopic: Subtopic, table: PairTable, measured: MeasuredTable) -> MeasuredTable:
+        """Add the share of answers that change to what was measured in a subtopic."""
+        joined = self.join(subtopic, table)
         if joined is None:
-            return found
+            return measured
         measure, estimate = estimate_sensitivity(joined, self._confidence)
-        estimates = {} if estimate is None else {PROMPT_SENSITIVITY: estimate}
-        measured = MeasuredTable(CellCounts(), result.n_clusters, {PROMPT_SENSITIVITY: measure}, estimates)
-        competent = ModelFacts.of(self._first, self._thresholds).is_competent
-        verdicts = judge_table(found.subtopic, measured, self._thresholds, today, is_competent=competent)
-        measures = {**result.measures, **measured.measures}
-        return replace(found, result=replace(result, measures=measures, verdicts=(*result.verdicts, *verdicts)))
+        if estimate is None:
+            return replace(measured, measures={**measured.measures, PROMPT_SENSITIVITY: measure})
+
+        def again(confidence: float) -> Estimate:
+            found = estimate_sensitivity(joined, confidence)[1]
+            assert found is not None
+            return found
+
+        return measured.adding(PROMPT_SENSITIVITY, measure, estimate, again)
 
     def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]", about: dict[str, Any]) -> AuditResult:
         *rows, total = [measure_prompts(path, frame, self._confidence) for path, frame in frames.items()]

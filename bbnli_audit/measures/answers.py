@@ -72,25 +72,28 @@ def join_answers(first: PairTable, second: PairTable) -> pd.DataFrame:
 
 
 def find_changes(joined: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return two (n_pairs, 2) arrays, by pair and side: could both answers be read, and do they differ?"""
+    """Return two (n_pairs, 2) arrays, by pair and side: could both answers be read, and do they differ?
+
+    An answer that can be read under one prompt only has changed.
+    """
     first, second = (joined[[f"{side}{end}" for side in ANSWER_COLUMNS]].to_numpy() for end in ("", "_second"))
     is_read = np.asarray((first != UNPARSED) & (second != UNPARSED), dtype=np.bool_)
-    return is_read, is_read & np.asarray(first != second, dtype=np.bool_)
+    return is_read, np.asarray(first != second, dtype=np.bool_)
 
 
 def estimate_sensitivity(joined: pd.DataFrame, confidence: float) -> tuple[Measured, Estimate | None]:
-    """Estimate the share of samples whose answer changes, of those that could be read under both prompts.
+    """Estimate the share of samples whose answer changes, of those that could be read under one prompt or both.
 
-    The measure counts samples. The estimate counts pairs: the verdict uses it to work out how many pairs a decision
-    would take. It is None if no sample could be read under both prompts.
+    The measure counts samples, the estimate counts pairs. It is None if no sample could be read.
     """
     is_read, is_changed = find_changes(joined)
-    if not is_read.any():
+    is_known = is_read | is_changed
+    if not is_known.any():
         return NO_DATA, None
-    sides = pd.concat([joined.loc[is_read[:, side]] for side in (0, 1)], ignore_index=True)
-    changed = np.concatenate([is_changed[is_read[:, side], side] for side in (0, 1)])
+    sides = pd.concat([joined.loc[is_known[:, side]] for side in (0, 1)], ignore_index=True)
+    changed = np.concatenate([is_changed[is_known[:, side], side] for side in (0, 1)])
     (found,) = estimate_means(changed, design_of(sides), confidence)
-    n_pairs = int(is_read.any(axis=1).sum())
+    n_pairs = int(is_known.any(axis=1).sum())
     return Measured(*found[:4]), found._replace(n=n_pairs)
 
 

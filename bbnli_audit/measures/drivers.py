@@ -101,6 +101,7 @@ class Evidence:
 
     clusters: Sequence[DrivingCluster] = ()
     pairs: Mapping[str, str] = field(default_factory=dict)  # by pair id
+    notes: Sequence[str] = ()
 
 
 def counted_evidence(measure: Counting, table: PairTable) -> Evidence:

@@ -3,9 +3,10 @@
 Other projects can add theirs (docs/extending.md).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bbnli_audit.core.errors import OptionError, SuiteError, suggest
 from bbnli_audit.core.outcomes import CellCounts
@@ -108,6 +109,8 @@ class MeasuredTable:
     n_clusters: int
     measures: Mapping[str, Measured]
     estimates: Mapping[str, Estimate]
+    estimate_again: Mapping[str, Callable[[float], Estimate]]  # each measure at another confidence
+    n_templates: tuple[int, ...] = ()
 
     def with_facts(self, controls: Sequence[Control], rights: Sequence[bool], confidence: float) -> "MeasuredTable":
         """Add `fact_gap`, from the controls that name a group.
@@ -116,10 +119,19 @@ class MeasuredTable:
         """
         if not rights or not any(control.direction for control in controls):
             return self
-        estimate = direction.estimate_fact_gap(controls, rights, confidence)
-        name = direction.FACT_GAP
-        measures = {**self.measures, name: _measured(_known[name], estimate)}
-        return replace(self, measures=measures, estimates={**self.estimates, name: estimate})
+        name, again = direction.FACT_GAP, partial(direction.estimate_fact_gap, controls, rights)
+        return self.adding(name, _measured(_known[name], again(confidence)), again(confidence), again)
+
+    def adding(
+        self, name: str, measured: Measured, estimate: Estimate, again: Callable[[float], Estimate]
+    ) -> "MeasuredTable":
+        """Add a measure."""
+        return replace(
+            self,
+            measures={**self.measures, name: measured},
+            estimates={**self.estimates, name: estimate},
+            estimate_again={**self.estimate_again, name: again},
+        )
 
 
 def measure_table(table: PairTable, confidence: float, families: Sequence[str] = ()) -> MeasuredTable:
@@ -134,10 +146,9 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
         and table.reading.name in measure.readings
         and (measure.family is None or measure.family in families)
     ]
-    estimates = {
-        **_estimate(table.measured, [each for each in measures if not each.is_over_all], confidence),
-        **_estimate(table, [each for each in measures if each.is_over_all], confidence),
-    }
+    pairs_of = {each.name: table if each.is_over_all else table.measured for each in measures}
+    again = {each.name: partial(_estimate, each, pairs_of[each.name]) for each in measures if len(pairs_of[each.name])}
+    estimates = {name: estimate(confidence) for name, estimate in again.items()}
     # Leave out measures that these pairs cannot give: overreach, for example, where no premise has a direction.
     measures = [each for each in measures if each.name not in estimates or estimates[each.name].n]
     return MeasuredTable(
@@ -145,21 +156,13 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
         n_clusters=table.measured.design.n_clusters,
         measures={each.name: _measured(each, estimates.get(each.name)) for each in measures},
         estimates=estimates,
+        estimate_again=again,
+        n_templates=table.measured.design.n_templates,
     )
 
 
-def _estimate(table: PairTable, measures: Sequence[Measure], confidence: float) -> dict[str, Estimate]:
-    """Estimate measures on the pairs of a table.
-
-    Return an empty dict if there are no pairs: a missing value must not look like 0. The intervals allow for pairs that
-    share a template not being independent (docs/decisions/0002-intervals.md).
-    """
-    if not len(table) or not measures:
-        return {}
-    return {each.name: _estimate_one(each, table, confidence) for each in measures}
-
-
-def _estimate_one(measure: Measure, table: PairTable, confidence: float) -> Estimate:
+def _estimate(measure: Measure, table: PairTable, confidence: float) -> Estimate:
+    """Estimate a measure. The interval allows for pairs that share a template (docs/decisions/0002-intervals.md)."""
     if measure.estimate is not None:
         return measure.estimate(table, confidence)
     assert measure.values is not None

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import mutual_info_score
-from sklearn.metrics.cluster import expected_mutual_information
 
 from bbnli_audit.measures.drivers import FEWEST_PAIRS, WORD
 from bbnli_audit.measures.readings.table import SIDES, PairTable
@@ -154,6 +152,9 @@ def _factor(name: str, pairs: pd.DataFrame, most: int) -> Factor | None:
 
 
 def _told(stratum: str, rows: pd.DataFrame) -> _Told | None:
+    from sklearn.metrics import mutual_info_score  # takes seconds; not every run makes a page
+    from sklearn.metrics.cluster import expected_mutual_information
+
     n = len(rows)
     # Equal differences go into the same quarter. They are rounded first: subtracting a mean can change the last bits.
     ranks = rows["difference"].round(9).rank(method="average").to_numpy()

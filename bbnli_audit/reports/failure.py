@@ -1,5 +1,6 @@
 """The text of a failing test (a limit or the baseline): what a person needs to act on it, and nothing more."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from bbnli_audit.core.outcomes import CAUSES
@@ -27,7 +28,7 @@ def failure_text(
 
 
 def headline(result: SubtopicResult, judgement: Judgement) -> str:
-    """Say the verdict in one line, with value and limit; if it is inconclusive, also how many pairs would decide."""
+    """Say the verdict in one line, with value and limit; if it is inconclusive, also what would decide."""
     measured = result.measures[judgement.measure]
     where, limit = f"{result.path}: {judgement.measure}", f"{judgement.limit:.3f}"
     if judgement.verdict is Verdict.NO_DATA or measured.value is None:
@@ -44,9 +45,26 @@ def headline(result: SubtopicResult, judgement: Judgement) -> str:
 
 
 def what_would_decide(result: SubtopicResult, judgement: Judgement) -> str:
-    if judgement.pairs_needed is None:
-        return "the value lies too near the limit for any number of pairs to decide"
-    return f"about {judgement.pairs_needed:,} pairs would decide; there are {result.n_pairs:,}"
+    if judgement.is_corrected:
+        return "the interval lies beyond the limit, but not after the correction for all limits of this run (Holm)"
+    return tell_needed(judgement.times_needed, result.n_templates)
+
+
+def tell_needed(times: tuple[float, float] | None, n_templates: Sequence[int]) -> str:
+    """Say how many more templates would bring a decision."""
+    if times is None:
+        return "too close to call"
+    names = ("premises", "hypotheses") if len(n_templates) == 2 else ("clusters",)
+    if not n_templates:
+        return f"{_span(times[0], times[1], '.1f')} times as many templates would decide"
+    more = [[math.ceil(n * (each - 1)) for each in times] for n in n_templates]
+    told = " and ".join(f"{_span(low, high, ',')} more {name}" for (low, high), name in zip(more, names, strict=True))
+    return f"about {told} would decide"
+
+
+def _span(low: float, high: float, form: str) -> str:
+    first, last = f"{low:{form}}", f"{high:{form}}"
+    return first if first == last else f"{first} to {last}"
 
 
 def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) -> Iterator[str]:
@@ -79,6 +97,7 @@ def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) ->
 
 
 def _evidence(evidence: Evidence, sentences: Sentences) -> Iterator[str]:
+    yield from evidence.notes
     if evidence.clusters:
         shares = ", ".join(f"{each.cluster} ({each.n_counted} of {each.n_samples})" for each in evidence.clusters)
         yield f"templates that drive it: {shares}"
@@ -100,14 +119,12 @@ def regression_headline(regression: Regression) -> str:
         return f"{grew}, up by more than {margin}"
     if regression.verdict is Verdict.PASS:
         return f"{grew}, within {margin}"
-    if regression.pairs_needed is None:
-        return f"{grew}, too near {margin} for any number of pairs to decide"
-    if regression.pairs_needed <= regression.n_shared:
+    if regression.times_needed is None:
+        return f"{grew}: too close to {margin} to call"
+    if regression.times_needed[0] <= 1:
         return f"{grew}, not shown to be within {margin} nor, corrected for the tests of this run, beyond it"
-    return (
-        f"{grew}, not shown to be within {margin} nor beyond it: about {regression.pairs_needed:,} pairs would decide, "
-        f"{regression.n_shared:,} are shared"
-    )
+    needed = _span(*regression.times_needed, ".1f")
+    return f"{grew}, not shown to be within {margin} nor beyond it: {needed} times as many templates would decide"
 
 
 def regression_text(

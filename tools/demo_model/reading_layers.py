@@ -1,10 +1,11 @@
-"""Put two layers into a trained student that help it to read which group is which.
+"""Put two layers into a trained student that let it read which group is which.
 
 The student's first layer finds each word's nearest word in the other sentence, but says nothing of what stands around
-that word. "Most were bakers, few were millers" and the reverse look alike to it. So one new layer, before the first,
-gathers each word's neighbours; another, after it, finds the same word in the other sentence again, now with its
-neighbours. The new heads start with these patterns of attention, found by regression on the states that the student has
-at that place; what they write starts small, so the student still answers nearly as before.
+that word. "Most were bakers, few were millers" and the reverse look alike to it, and training does not get it over
+this: two steps must be learned at once, and each is useless without the other. So they are set by hand. One new layer,
+before the first, writes down what stands around each word. Another, after it, finds the same word in the other sentence
+again and copies what stands around it there. What they write goes where the student's states hardly vary, so it still
+answers nearly as before. All is found by regression on the student's states.
 """
 
 import copy
@@ -14,7 +15,9 @@ import torch
 
 from tools.demo_model.pairs import Pair, encode, pad
 
-SHIFTS = (-1.5, -4.0, 1.5, 4.0)
+SHIFTS = (-1.0, -3.0, 1.0, 3.0)
+N_WRITTEN = 48
+STRENGTH = 1.0
 PERIODS = torch.tensor([2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
 
 
@@ -24,20 +27,31 @@ def add_reading_layers(model: Any, tokenizer: Any, pairs: list[Pair]) -> None:
     model.eval()
     encoder = model.bert.encoder
     batch = pad(encode(tokenizer, pairs, 72))
-    states = model.bert(**batch, output_hidden_states=True).hidden_states
     seen = batch["attention_mask"].bool()
+    spots = torch.arange(batch["input_ids"].shape[1]).expand(batch["input_ids"].shape)[seen]
+    sides = 2.0 * batch["token_type_ids"][seen].unsqueeze(1) - 1.0
+
+    def states_after(n_layers: int) -> torch.Tensor:
+        return model.bert(**batch, output_hidden_states=True).hidden_states[n_layers][seen]
+
+    def insert(layer: Any, place: int) -> None:
+        encoder.layer = torch.nn.ModuleList([*encoder.layer[:place], layer, *encoder.layer[place:]])
+        model.config.num_hidden_layers = len(encoder.layer)
+        for at, each in enumerate(encoder.layer):
+            each.attention.self.layer_idx = at
+
     gather, find = (copy.deepcopy(encoder.layer[0]) for _ in range(2))
     for layer in (gather, find):
-        _start_small(layer)
-    spots = torch.arange(batch["input_ids"].shape[1]).expand(batch["input_ids"].shape)[seen]
-    _look_around(gather, _regress(states[0][seen], _waves(spots)))
-    words = states[0][seen]
-    sides = 2.0 * batch["token_type_ids"][seen].unsqueeze(1) - 1.0
-    _look_across(find, _regress(states[1][seen], words - words.mean(0)), _regress(states[1][seen], sides), states[1][seen])
-    encoder.layer = torch.nn.ModuleList([gather, encoder.layer[0], find, *encoder.layer[1:]])
-    for at, layer in enumerate(encoder.layer):
-        layer.attention.self.layer_idx = at
-    model.config.num_hidden_layers = len(encoder.layer)
+        _start_empty(layer)
+    plain = states_after(0)
+    _look_around(gather, _regress(plain, _waves(spots)))
+    _write(gather, _main_parts(plain), plain)
+    insert(gather, 0)
+    around = states_after(1) @ _quiet_directions(plain).T
+    later = states_after(2)
+    _look_across(find, _regress(later, plain - plain.mean(0)), _regress(later, sides), later)
+    _write(find, _regress(later, around), later)
+    insert(find, 2)
 
 
 def _waves(spots: torch.Tensor, shift: float = 0.0) -> torch.Tensor:
@@ -53,21 +67,47 @@ def _regress(states: torch.Tensor, wanted: torch.Tensor) -> tuple[torch.Tensor, 
     return weight, mean - weight @ centre
 
 
-def _start_small(layer: Any) -> None:
+def _start_empty(layer: Any) -> None:
+    """Let a layer pass everything on as it is."""
     attention = layer.attention
-    for part in (attention.self.query, attention.self.key):
+    for part in (attention.self.query, attention.self.key, attention.self.value, attention.output.dense):
         part.weight.zero_()
-        part.bias.zero_()
-    torch.nn.init.orthogonal_(attention.self.value.weight)
-    attention.self.value.bias.zero_()
-    for part in (attention.output.dense, layer.output.dense):
-        part.weight.normal_(0, 0.01)
         part.bias.zero_()
     layer.intermediate.dense.weight.normal_(0, 0.05)
     layer.intermediate.dense.bias.zero_()
+    layer.output.dense.weight.normal_(0, 0.01)
+    layer.output.dense.bias.zero_()
     for norm in (attention.output.LayerNorm, layer.output.LayerNorm):
         norm.weight.fill_(1.0)
         norm.bias.zero_()
+
+
+def _quiet_directions(states: torch.Tensor) -> torch.Tensor:
+    """Return the directions in which the states vary least."""
+    return torch.linalg.svd(states - states.mean(0), full_matrices=False)[2][-N_WRITTEN:]
+
+
+def _main_parts(states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return a map to N_WRITTEN mixtures of the directions in which the states vary most, of variance 1."""
+    centre = states.mean(0)
+    _, scale, axes = torch.linalg.svd(states - centre, full_matrices=False)
+    mixed, _ = torch.linalg.qr(torch.randn(2 * N_WRITTEN, N_WRITTEN))
+    weight = mixed.T @ (axes[: 2 * N_WRITTEN] / (scale[: 2 * N_WRITTEN, None] / len(states) ** 0.5))
+    return weight, -weight @ centre
+
+
+def _write(layer: Any, wanted: tuple[torch.Tensor, torch.Tensor], states: torch.Tensor) -> None:
+    """Let each head carry its share of what is wanted of the words it looks at, and write it in quiet directions."""
+    attention, (weight, bias) = layer.attention, wanted
+    spread = (states @ weight.T + bias).std(0, keepdim=True).T
+    weight, bias = weight / spread, bias / spread[:, 0]
+    size, heads = attention.self.attention_head_size, attention.self.num_attention_heads
+    share = N_WRITTEN // heads
+    quiet = _quiet_directions(states)
+    for head in range(heads):
+        rows, parts = slice(head * size, head * size + share), slice(head * share, (head + 1) * share)
+        attention.self.value.weight[rows], attention.self.value.bias[rows] = weight[parts], bias[parts]
+        attention.output.dense.weight[:, rows] = STRENGTH * quiet[parts].T
 
 
 def _look_around(layer: Any, waves: tuple[torch.Tensor, torch.Tensor], sharpness: float = 3.0) -> None:

@@ -1,11 +1,11 @@
 """Compares a run with an earlier result, the baseline: which measures grew, and by more than the margin?"""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.audit.gate.thresholds import Thresholds
+from bbnli_audit.audit.gate.thresholds import Thresholds, level_of, levels_above
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError, ThresholdsError
 from bbnli_audit.core.outcomes import CAUSES, Cell
@@ -15,24 +15,31 @@ from bbnli_audit.core.results.file import dump, load, read_result
 from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.registry import find_measure
-from bbnli_audit.measures.statistics.growth import holm, measure_increase
+from bbnli_audit.measures.statistics.design import Design
+from bbnli_audit.measures.statistics.growth import Increase, find_change_spreads, holm, measure_increase
 
 Clusters = Mapping[str, Mapping[str, Cell]]  # what each pair shows, by cluster and pair id
 
-# Not the misprediction rate: it is the sum of the three causes, and a fourth test would only cost power.
-MEASURES = tuple(CAUSES)
+LEAN = "lean"
+# Lean first: it is what people mean by bias. Not the misprediction rate: it is the sum of the three causes.
+MEASURES = (LEAN, *CAUSES)
 
-Test = tuple[str, str]  # path of the subtopic, measure
+Test = tuple[str, str]  # path of a suite, a domain or a subtopic; measure
+Margins = Mapping[str, tuple[float, str]]  # level -> how much a measure may grow there, and where that is written
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How much a measure may grow, where that is written, and how verdicts on growth are reached."""
+    """How much a measure may grow at each level, and how verdicts on growth are reached."""
 
-    margin: float
-    source: str
+    margins: Margins
     decide: str = "bounds"
     confidence: float = 0.95
+
+    @classmethod
+    def of(cls, margin: float, source: str, decide: str = "bounds", confidence: float = 0.95) -> "Rule":
+        """Make a rule with one margin for all levels."""
+        return cls(dict.fromkeys(("suite", "domain", "subtopic"), (margin, source)), decide, confidence)
 
 
 def find_rule(thresholds: Thresholds) -> Rule:
@@ -41,8 +48,12 @@ def find_rule(thresholds: Thresholds) -> Rule:
     if regression is None:
         told = "a baseline was given, but the file has no margin for growth, and there is no hidden one"
         raise ThresholdsError(f"{thresholds.name}: {told}.\nAdd: regression: {{max_increase: 0.03}}")
-    source = thresholds.source("regression", "max_increase")
-    return Rule(regression.max_increase, source, thresholds.file.decide, thresholds.file.confidence)
+    margins: dict[str, tuple[float, str]] = {}
+    margin, key = regression.max_increase, "max_increase"
+    for level, written in (("subtopic", None), ("domain", regression.domain), ("suite", regression.suite)):
+        margin, key = (margin, key) if written is None else (written, level)
+        margins[level] = margin, thresholds.source("regression", key)
+    return Rule(margins, thresholds.file.decide, thresholds.file.confidence)
 
 
 class Regressions:
@@ -66,12 +77,12 @@ class Regressions:
         self._selected, self.n_tests = tests, len(tests)
 
     def compare(
-        self, test: Test, model: ModelInfo, collect_cells: Callable[[Collection[str]], Cells], *, is_competent: bool
+        self, test: Test, model: ModelInfo, collect_cells: Callable[[], Cells], *, is_competent: bool
     ) -> Regression:
         """Return the comparison of one test. The first call compares all tests of the run, for Holm's correction."""
         if self._compared is None:
             check_other_model(model, self.result.model, f"--bbnli-baseline={self.source}")
-            cells = collect_cells(dict.fromkeys(path for path, _ in self._selected))
+            cells = collect_cells()
             found = compare_pairs(self._selected, cells, self.result.pairs, self._rule, is_competent=is_competent)
             self._compared = {(regression.path, regression.measure): regression for regression in found}
         self._found[test] = self._compared[test]
@@ -92,8 +103,11 @@ class Regressions:
 
 
 def tests_of(paths: Iterable[str]) -> list[Test]:
-    """List the tests of some subtopics."""
-    return [(path, measure) for path in paths for measure in MEASURES]
+    """List the tests of some subtopics and of the levels above them, from the widest to the narrowest."""
+    found = list(paths)
+    levels = [levels_above(path) for path in found]
+    every = dict.fromkeys([*(suite for suite, _ in levels), *(domain for _, domain in levels), *found])
+    return [(path, measure) for path in every for measure in MEASURES]
 
 
 def check_baseline(baseline: AuditResult, source: str) -> None:
@@ -120,47 +134,95 @@ def check_other_model(candidate: ModelInfo, baseline: ModelInfo, source: str) ->
 def compare_pairs(
     tests: Sequence[Test], candidate: Cells, baseline: Cells, rule: Rule, *, is_competent: bool = True
 ) -> list[Regression]:
-    """Compare measures on the pairs that both results have, and correct for the number of tests of the run."""
-    shared = {path: list(_shared(candidate.get(path, {}), baseline.get(path, {}))) for path, _ in tests}
-    if not any(shared.values()):
+    """Compare measures on the pairs that both results have, and correct for the number of tests of the run.
+
+    A suite or a domain is compared on the pairs of all its subtopics. Holm's correction is over all levels together, so
+    the chance of any wrong FAIL in the whole tree stays below 1 - confidence.
+    """
+    compared = {path: _Compared.of(path, candidate, baseline) for path in dict.fromkeys(path for path, _ in tests)}
+    if not any(one.pairs for one in compared.values()):
         raise ResultError(
             "The baseline and this run have no pair in common, so nothing can be compared. Was it made with other "
             "data or another pairing? Audit the earlier model again on this data."
         )
+    runs = {path.partition("/")[0]: _Compared.of(path.partition("/")[0], candidate, baseline) for path, _ in tests}
+    spreads = {
+        (suite, measure): find_change_spreads(*run.values(measure), run.design) if run.pairs else []
+        for suite, run in runs.items()
+        for measure in MEASURES
+    }
     increases = []
     for path, measure in tests:
-        before = [_share(pair.before, measure) for pair in shared[path]]
-        after = [_share(pair.after, measure) for pair in shared[path]]
-        clusters = [pair.cluster for pair in shared[path]]
-        increases.append((before, after, measure_increase(before, after, clusters, rule.margin, rule.confidence)))
-    adjusted = holm([increase.p_value for _, _, increase in increases])
-    regressions = []
-    for (path, measure), (before, after, found), p_adjusted in zip(tests, increases, map(float, adjusted), strict=True):
-        n = len(before)
-        increase = Measured(found.value, found.low, found.high, 2 * n) if n else NO_DATA
-        verdict = judge_increase(
-            increase, rule.margin, p_adjusted, decide=rule.decide, confidence=rule.confidence, is_competent=is_competent
+        one, (margin, _) = compared[path], rule.margins[level_of(path)]
+        scale = _largest_change(measure)  # changes are compared as shares of the largest possible one
+        alike = spreads[path.partition("/")[0], measure] if one.pairs else []
+        found = measure_increase(*one.values(measure), one.design, margin / scale, rule.confidence, alike)
+        increases.append(found._replace(value=found.value * scale, low=found.low * scale, high=found.high * scale))
+    adjusted = holm([increase.p_value for increase in increases])
+    return [
+        _judge(test, compared[test[0]], increase, float(p_adjusted), rule, is_competent=is_competent)
+        for test, increase, p_adjusted in zip(tests, increases, adjusted, strict=True)
+    ]
+
+
+def _judge(
+    test: Test, compared: "_Compared", found: Increase, p_adjusted: float, rule: Rule, *, is_competent: bool
+) -> Regression:
+    (path, measure), n = test, len(compared.pairs)
+    margin, source = rule.margins[level_of(path)]
+    increase = Measured(found.value, found.low, found.high, 2 * n) if n else NO_DATA
+    verdict = judge_increase(
+        increase, margin, p_adjusted, decide=rule.decide, confidence=rule.confidence, is_competent=is_competent
+    )
+    before, after = (
+        sum(_share(getattr(pair, when), measure) for pair in compared.pairs) for when in ("before", "after")
+    )
+    is_leaf = level_of(path) == "subtopic"
+    return Regression(
+        path=path,
+        measure=measure,
+        margin=margin,
+        source=source,
+        verdict=verdict,
+        baseline=before / n if n else None,
+        candidate=after / n if n else None,
+        increase=increase,
+        p_value=found.p_value,
+        p_mcnemar=found.p_pairs,
+        p_adjusted=p_adjusted,
+        n_shared=n,
+        times_needed=found.times_needed,
+        flipped=_changes(compared.pairs, measure, 1) if is_leaf else (),
+        fixed=_changes(compared.pairs, measure, -1) if is_leaf else (),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The pairs of a place that both results have, and how they hang together."""
+
+    pairs: Sequence[Change]
+    design: Design
+
+    @classmethod
+    def of(cls, path: str, candidate: Cells, baseline: Cells) -> "_Compared":
+        paths = sorted(each for each in candidate if each == path or each.startswith(f"{path}/"))
+        shared = {each: list(_shared(candidate[each], baseline.get(each, {}))) for each in paths}
+        pairs = [pair for each in paths for pair in shared[each]]
+        subtopics = [number for number, each in enumerate(paths) for _ in shared[each]]
+        return cls(pairs, Design.of([pair.cluster for pair in pairs], subtopics))
+
+    def values(self, measure: str) -> tuple[list[float], list[float]]:
+        """Return what each pair adds to a measure before and after, as shares of the largest possible change."""
+        scale = _largest_change(measure)
+        return (
+            [_share(pair.before, measure) / scale for pair in self.pairs],
+            [_share(pair.after, measure) / scale for pair in self.pairs],
         )
-        regressions.append(
-            Regression(
-                path=path,
-                measure=measure,
-                margin=rule.margin,
-                source=rule.source,
-                verdict=verdict,
-                baseline=sum(before) / n if n else None,
-                candidate=sum(after) / n if n else None,
-                increase=increase,
-                p_value=found.p_value,
-                p_mcnemar=found.p_pairs,
-                p_adjusted=p_adjusted,
-                n_shared=n,
-                pairs_needed=found.pairs_needed,
-                flipped=_changes(shared[path], measure, 1),
-                fixed=_changes(shared[path], measure, -1),
-            )
-        )
-    return regressions
+
+
+def _largest_change(measure: str) -> float:
+    return 2.0 if measure == LEAN else 1.0  # from wholly anti to wholly pro
 
 
 def compare(candidate: AuditResult, baseline: AuditResult, rule: Rule, source: str) -> Comparison:
@@ -190,7 +252,9 @@ def compare_results(
         n_only_candidate=len(ours - theirs),
         n_only_baseline=len(theirs - ours),
         n_tests=n_tests,
-        regressions=tuple(sorted(regressions, key=lambda one: (one.path, MEASURES.index(one.measure)))),
+        regressions=tuple(
+            sorted(regressions, key=lambda one: (one.path.count("/"), one.path, MEASURES.index(one.measure)))
+        ),
         loosened=tuple(_loosened(candidate, baseline)),
     )
 
@@ -205,6 +269,8 @@ def _shared(candidate: Clusters, baseline: Clusters) -> Iterable[Change]:
 
 
 def _share(cell: str, measure: str) -> float:
+    if measure == LEAN:
+        return _share(cell, "pro_rate") - _share(cell, "anti_rate")
     return CAUSES[measure].get(cell, 0) / 2
 
 
@@ -213,8 +279,8 @@ def _changes(shared: Iterable[Change], measure: str, sign: int) -> tuple[Change,
 
 
 def _loosened(candidate: AuditResult, baseline: AuditResult) -> Iterable[LoosenedLimit]:
-    earlier = {(row.path, j.measure): j.limit for row in baseline.subtopics for j in row.verdicts}
-    for row in candidate.subtopics:
+    earlier = {(row.path, j.measure): j.limit for row in baseline.all_rows for j in row.verdicts}
+    for row in candidate.all_rows:
         for judgement in row.verdicts:
             before = earlier.get((row.path, judgement.measure))
             if before is not None and find_measure(judgement.measure).excess(judgement.limit, before) > 0:

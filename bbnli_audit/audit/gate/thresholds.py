@@ -55,10 +55,13 @@ class Thresholds:
         self.name = name
         self._lines = lines
 
-    def limit_for(self, subtopic: Subtopic, measure: str) -> Limit | None:
-        """Find the first limit that is set: the subtopic's, its domain's, its suite's, the file's. None if none is."""
+    def limit_for(self, place: Subtopic | str, measure: str) -> Limit | None:
+        """Find the first limit that is set: the subtopic's, its domain's, its suite's, the file's. None if none is.
+
+        For the path of a domain or a suite, find its limit under `levels`.
+        """
         key = str(find_limited(measure).limit)
-        scopes = list(self._scopes(subtopic))
+        scopes = list(self._level(place) if isinstance(place, str) else self._scopes(place))
         allow_no_data = next((limits.allow_no_data for limits, _ in scopes if limits.allow_no_data is not None), False)
         for limits, where in scopes:
             value = getattr(limits, key, None)
@@ -66,8 +69,8 @@ class Thresholds:
                 return Limit(measure, value, self.source(*where, key), allow_no_data)
         return None
 
-    def waiver_for(self, subtopic: Subtopic, measure: str) -> ActiveWaiver | None:
-        names = [f"{subtopic.suite}/{name}" for name in local_names(subtopic)]
+    def waiver_for(self, place: Subtopic | str, measure: str) -> ActiveWaiver | None:
+        names = [place] if isinstance(place, str) else [f"{place.suite}/{name}" for name in local_names(place)]
         return next((w for w in self.waivers() if w.subtopic in names and w.measure == measure), None)
 
     def waivers(self) -> list[ActiveWaiver]:
@@ -118,17 +121,23 @@ class Thresholds:
         for index, waiver in enumerate(self.waivers()):
             if waiver.subtopic.partition("/")[0] in other_suites:
                 continue
-            if waiver.subtopic not in subtopics:
+            levels = {level for subtopic in subtopics.values() for level in levels_above(subtopic.path)}
+            if waiver.subtopic not in subtopics and waiver.subtopic not in levels:
                 key = ("waivers", index, "subtopic")
                 raise self._unknown(key, f"there is no subtopic {waiver.subtopic!r}.", waiver.subtopic, subtopics)
-            subtopic = subtopics[waiver.subtopic]
-            first = seen.setdefault((subtopic.path, waiver.measure), waiver.source)
+            place = subtopics.get(waiver.subtopic, waiver.subtopic)
+            path = place if isinstance(place, str) else place.path
+            first = seen.setdefault((path, waiver.measure), waiver.source)
             if first != waiver.source:
-                told = f"{subtopic.path} {waiver.measure} has a waiver already ({first}). Remove one."
+                told = f"{path} {waiver.measure} has a waiver already ({first}). Remove one."
                 raise ThresholdsError(f"{waiver.source}: {told}")
-            if self.limit_for(subtopic, waiver.measure) is None:
-                told = f"{waiver.measure} of {subtopic.path} has no limit, so there is nothing to waive."
+            if self.limit_for(place, waiver.measure) is None:
+                told = f"{waiver.measure} of {path} has no limit, so there is nothing to waive."
                 raise ThresholdsError(f"{waiver.source}: {told} Remove the waiver, or write the limit.")
+
+    def _level(self, path: str) -> Iterable[tuple[Limits, Key]]:
+        level = level_of(path)
+        yield getattr(self.file.levels, level), ("levels", level)
 
     def _scopes(self, subtopic: Subtopic) -> Iterable[tuple[Limits, Key]]:
         suite = self.file.suites.get(subtopic.suite)
@@ -144,6 +153,17 @@ class Thresholds:
 
     def _unknown(self, key: Key, problem: str, wrong: str, known: Iterable[str]) -> ThresholdsError:
         return ThresholdsError(f"{self.source(*key)}: {problem}\n{suggest(wrong, known)}")
+
+
+def level_of(path: str) -> str:
+    """Say what a path names: a suite, a domain or a subtopic."""
+    return ("suite", "domain", "subtopic")[min(path.count("/"), 2)]
+
+
+def levels_above(path: str) -> tuple[str, str]:
+    """Return the paths of the suite and the domain of a subtopic."""
+    suite, domain, *_ = path.split("/")
+    return suite, f"{suite}/{domain}"
 
 
 def name_below(path: Path, folder: Path) -> str:

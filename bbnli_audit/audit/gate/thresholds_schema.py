@@ -51,8 +51,17 @@ class Competence(_Strict):
     )
 
 
+class Levels(_Strict):
+    """Limits on several subtopics together, which say more than one: a small bias everywhere shows there."""
+
+    suite: Limits = Field(default=Limits(), description="On all subtopics of a suite together.")
+    domain: Limits = Field(default=Limits(), description="On all subtopics of a domain together.")
+
+
 class Regression(_Strict):
-    max_increase: Share = Field(description="By how much a measure may exceed the baseline's.")
+    max_increase: Share = Field(description="By how much a measure of a subtopic may exceed the baseline's.")
+    domain: Share | None = Field(default=None, description="By how much in a domain; by default as in a subtopic.")
+    suite: Share | None = Field(default=None, description="By how much in a whole suite; by default as in a domain.")
 
 
 class WaiverEntry(_Strict):
@@ -79,6 +88,7 @@ class ThresholdsFile(_Strict):
     )
     competence: Competence
     defaults: Limits
+    levels: Levels = Levels()
     suites: dict[str, SuiteLimits] = {}
     regression: Regression | None = None
     waivers: list[WaiverEntry] = []
@@ -102,7 +112,13 @@ def _make_model(measures: tuple[Measure, ...]) -> type[ThresholdsFile]:
     suite = create_model("SuiteLimits", __base__=SuiteLimits, defaults=(limits, limits()), **named)
     short_names: Any = Literal[tuple(each.short for each in measures)]  # known at run time
     waiver = create_model("WaiverEntry", __base__=WaiverEntry, __doc__=WaiverEntry.__doc__, measure=(short_names, ...))
+    at_levels: Any = {
+        name: (limits, Field(default=limits(), description=field.description))
+        for name, field in Levels.model_fields.items()
+    }
+    levels = create_model("Levels", __base__=Levels, __doc__=Levels.__doc__, **at_levels)
     lists: dict[str, Any] = {"suites": (dict[str, suite], {}), "waivers": (list[waiver], [])}  # type: ignore[valid-type]
+    lists["levels"] = (levels, levels())
     return create_model(
         "ThresholdsFile", __base__=ThresholdsFile, __doc__=ThresholdsFile.__doc__, defaults=(limits, ...), **lists
     )
@@ -123,5 +139,7 @@ def known_keys(location: tuple[str | int, ...]) -> set[str]:
     others: dict[str, type[BaseModel]] = {"competence": Competence, "regression": Regression, "waivers": WaiverEntry}
     if top in others:
         return set(others[top].model_fields)
+    if top == "levels" and len(location) == 1:
+        return set(Levels.model_fields)
     limits = {str(measure.limit) for measure in limited_measures()}
-    return limits | set((Limits if top == "defaults" else Override).model_fields)
+    return limits | set((Limits if top in ("defaults", "levels") else Override).model_fields)

@@ -3,7 +3,7 @@
 `judge`, `judge_competence` and `judge_increase` are pure: the same numbers always give the same verdict.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -11,8 +11,9 @@ from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
 from bbnli_audit.core.results.audit import COMPETENCE, RECALL, AuditResult
 from bbnli_audit.core.results.rows import Judgement, Measured, Skill, Verdict
 from bbnli_audit.core.values import Subtopic
+from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.registry import MeasuredTable, find_measure
-from bbnli_audit.measures.statistics.intervals import difference_pairs_needed, pairs_needed
+from bbnli_audit.measures.statistics.intervals import times_needed
 
 
 def judge(
@@ -78,33 +79,79 @@ def judge_increase(
 
 
 def judge_table(
-    subtopic: Subtopic, measured: MeasuredTable, thresholds: Thresholds, today: date, *, is_competent: bool
+    place: Subtopic | str, measured: MeasuredTable, thresholds: Thresholds, today: date, *, is_competent: bool
 ) -> Iterator[Judgement]:
-    """Judge each measure that has a limit."""
+    """Judge each measure that has a limit in a subtopic or, by its path, in a domain or a suite."""
     for name in measured.measures:
-        limit = thresholds.limit_for(subtopic, name) if find_measure(name).limit is not None else None
+        limit = thresholds.limit_for(place, name) if find_measure(name).limit is not None else None
         if limit is not None:
             found = _judge(measured, limit, thresholds, is_competent=is_competent)
-            waiver = thresholds.waiver_for(subtopic, name)
+            waiver = thresholds.waiver_for(place, name)
             if waiver is not None:
                 told = waiver.on(today)
                 found = replace(found, waiver=told, verdict=Verdict.FAIL if told.is_expired else found.verdict)
             yield found
 
 
+def correct_failures(
+    measured: Mapping[str, MeasuredTable], judged: Mapping[str, Sequence[Judgement]], confidence: float
+) -> tuple[dict[str, tuple[Judgement, ...]], int]:
+    """Correct FAIL for the number of limits, by Holm's procedure; return the judgements by row, and that number.
+
+    The tail that an interval leaves beyond its limit is divided by the number of limits not yet shown to be crossed. A
+    limit that is crossed at the plain confidence only is open. PASS needs no correction: a run passes if all do.
+    """
+    n_limits = sum(each.verdict is not Verdict.NO_DATA for row in judged.values() for each in row)
+    candidates = [
+        (path, each)
+        for path, row in judged.items()
+        for each in row
+        if each.verdict is Verdict.FAIL and (each.waiver is None or not each.waiver.is_expired)
+    ]
+    shown: set[tuple[str, str]] = set()
+    while True:
+        level = 1 - (1 - confidence) / max(n_limits - len(shown), 1)
+        newly = {
+            (path, each.measure)
+            for path, each in candidates
+            if (path, each.measure) not in shown and _is_beyond(measured[path], each, level)
+        }
+        if not newly:
+            break
+        shown |= newly
+    still_open = {(path, each.measure) for path, each in candidates} - shown
+    corrected = {
+        path: tuple(
+            replace(each, verdict=Verdict.INCONCLUSIVE, is_corrected=True)
+            if (path, each.measure) in still_open
+            else each
+            for each in row
+        )
+        for path, row in judged.items()
+    }
+    return corrected, n_limits
+
+
+def _is_beyond(measured: MeasuredTable, judgement: Judgement, confidence: float) -> bool:
+    measure, estimate = find_measure(judgement.measure), measured.estimate_again[judgement.measure](confidence)
+    found = Measured(estimate.value, estimate.low, estimate.high, estimate.n)
+    return judge(found, judgement.limit, decide="bounds", **_sides(measure)) is Verdict.FAIL
+
+
+def _sides(measure: Measure) -> dict[str, bool]:
+    return {"is_minimum": measure.is_minimum, "is_two_sided": measure.is_two_sided}
+
+
 def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_competent: bool) -> Judgement:
     settings, name = thresholds.file, limit.measure
     measure, found = find_measure(name), measured.measures[name]
-    sides = {"is_minimum": measure.is_minimum, "is_two_sided": measure.is_two_sided}
-    verdict = judge(found, limit.value, decide=settings.decide, is_competent=is_competent, **sides)
+    verdict = judge(found, limit.value, decide=settings.decide, is_competent=is_competent, **_sides(measure))
     needed = None
     if verdict is Verdict.INCONCLUSIVE and is_competent:
         estimate, allowed = measured.estimates[name], limit.value
-        if measure.is_minimum:  # use 1 - value, whose limit is a largest value
-            estimate = estimate._replace(value=1 - estimate.value, low=1 - estimate.high, high=1 - estimate.low)
-            allowed = 1 - allowed
-        find = difference_pairs_needed if measure.is_two_sided else pairs_needed
-        needed = find(estimate, allowed, settings.confidence)
+        if measure.is_two_sided and estimate.value < 0:
+            allowed = -allowed
+        needed = times_needed(estimate, allowed, settings.confidence)
     return Judgement(name, limit.value, verdict, limit.source, needed)
 
 
@@ -120,7 +167,7 @@ def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
 
 def has_passed(result: AuditResult) -> bool:
     """Whether a test of everything that was required would have passed."""
-    required = [judgement for row in result.subtopics for judgement in result.required_of(row)]
+    required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     verdicts = {judgement.verdict for judgement in required if not judgement.is_waived}
     if result.comparison is not None:
         verdicts |= {one.verdict for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA}
@@ -132,7 +179,7 @@ def why_not_green(result: AuditResult) -> str | None:
     """Say why a run must not pass although no test failed, for example because nothing was decided; None if it may."""
     if not result.is_competent:
         return "the model is not competent, so nothing has passed (see Competence above)."
-    verdicts = [judgement.verdict for row in result.subtopics for judgement in result.required_of(row)]
+    verdicts = [judgement.verdict for row in result.all_rows for judgement in result.required_of(row)]
     verdicts += [] if result.comparison is None else [one.verdict for one in result.comparison.regressions]
     if not verdicts:
         return "no test required a limit (bbnli.require), so nothing has passed."

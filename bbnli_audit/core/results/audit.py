@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated, Literal
 
+from annotated_types import Ge
+
 from bbnli_audit.core.outcomes import Cell
 from bbnli_audit.core.results import rows
 from bbnli_audit.core.results.comparison import Comparison, SecondModel, SecondPrompt
@@ -31,6 +33,7 @@ class Settings:
     agreement: Annotated[rows.FastPathCheck | None, Told("A fast path against the exact one, else null.")] = None
     size: Annotated[str, Told("How many of the suites' pairs were audited: small, medium or full.")] = "full"
     not_audited: Annotated[tuple[str, ...], Told("Subtopics of the suites that this run left out.")] = ()
+    n_limits: Annotated[int, Ge(0), Told("How many limits FAIL is corrected for (Holm); 0 for no correction.")] = 0
 
 
 @result
@@ -50,6 +53,12 @@ class AuditResult:
     second_model: SecondModel | None = None
     second_prompt: SecondPrompt | None = None
     pairs: Annotated[Cells, Told(_PAIRS)] = field(default_factory=dict)
+    suite_rows: Annotated[tuple[SubtopicResult, ...], Told("All subtopics of each suite together.")] = ()
+
+    @property
+    def all_rows(self) -> tuple[SubtopicResult, ...]:
+        """The rows that can have limits, from the widest to the narrowest: suites, domains, subtopics."""
+        return (*self.suite_rows, *self.domains, *self.subtopics)
 
     @property
     def is_competent(self) -> bool:

@@ -4,7 +4,18 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from bbnli_audit.core.outcomes import Cell
-from bbnli_audit.core.results.rows import Count, Measured, ModelInfo, Share, Signed, Skill, Told, Verdict, result
+from bbnli_audit.core.results.rows import (
+    TIMES_NEEDED,
+    Count,
+    Measured,
+    ModelInfo,
+    Share,
+    Signed,
+    Skill,
+    Told,
+    Verdict,
+    result,
+)
 
 # Which way a model leans on a pair: pro (P), neither (T, a tie), anti (A). The first model's letter stands first.
 Lean = Literal["PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA"]
@@ -23,21 +34,21 @@ class Change:
 
 @result
 class Regression:
-    """One measure of one subtopic against the baseline, on the pairs that both have."""
+    """One measure of a subtopic, a domain or a suite against the baseline, on the pairs that both have."""
 
     path: str
     measure: str
     margin: Share
     source: str
     verdict: Verdict
-    baseline: Share | None
-    candidate: Share | None
+    baseline: Signed | None
+    candidate: Signed | None
     increase: Annotated[Measured, Told("Candidate minus baseline; each bound holds by itself.")]
     p_value: Share
     p_mcnemar: Share
     p_adjusted: Annotated[Share, Told("Corrected for the tests of the run (Holm).")]
     n_shared: Count
-    pairs_needed: Count | None = None
+    times_needed: Annotated[tuple[float, float] | None, Told(TIMES_NEEDED)] = None
     flipped: Annotated[tuple[Change, ...], Told("Pairs that newly count towards the measure, or count more.")] = ()
     fixed: Annotated[tuple[Change, ...], Told("Pairs that no longer count, or count less.")] = ()
 
@@ -123,7 +134,9 @@ class PromptRow:
     n_clusters: Count
     n_changed: Annotated[Count, Told("Samples whose answer changed.")]
     n_unread: Annotated[Count, Told("Samples with an answer that could not be read under one prompt or both.")]
-    sensitivity: Annotated[Measured, Told("Share of samples whose answer changed, of those read under both.")]
+    sensitivity: Annotated[
+        Measured, Told("Share of samples whose answer changed; one that can be read under one prompt only has changed.")
+    ]
     differences: tuple[PromptDifference, ...]
 
 

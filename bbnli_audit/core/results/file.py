@@ -16,10 +16,14 @@ NAME = "result.json"
 FORMAT = 1
 # Keys that results of earlier versions lack. All others must be there, also those that have a default in Python.
 _ADDED_LATER = {
-    "AuditResult": {"second_model", "second_prompt"},
-    "Settings": {"agreement", "size"},
+    "AuditResult": {"second_model", "second_prompt", "suite_rows"},
+    "Settings": {"agreement", "size", "n_limits"},
     "Skill": {"recalls"},
+    "Judgement": {"times_needed", "is_corrected"},
+    "Regression": {"times_needed"},
+    "SubtopicResult": {"n_templates"},
 }
+_RETIRED = {"pairs_needed"}  # keys of earlier versions that nothing reads any more
 _ADVICE = f"Give a {NAME} that --bbnli-report wrote."
 T = TypeVar("T")
 
@@ -69,7 +73,9 @@ def read_result(path: Path) -> AuditResult:
     if data["format"] != FORMAT:
         advice = "Read it with the version of bbnli-audit that wrote it, or run the audit again."
         raise ResultError(f"{path}: has format {data['format']!r}; this version reads format {FORMAT}.\n{advice}")
-    result = _check(path, text)
+    result = _check(
+        path, text if not any(f'"{key}"' in text for key in _RETIRED) else json.dumps(_without_retired(data))
+    )
     missing = _find_missing(data, dump(result))
     if missing is not None:
         raise _wrong(path, missing, "is missing")
@@ -95,6 +101,12 @@ def _check(path: Path, text: str) -> AuditResult:
         )
         raise _wrong(path, place, found) from None
     return result
+
+
+def _without_retired(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _without_retired(value) for key, value in data.items() if key not in _RETIRED}
+    return [_without_retired(value) for value in data] if isinstance(data, list) else data
 
 
 def _wrong(path: Path, place: str, found: str) -> ResultError:

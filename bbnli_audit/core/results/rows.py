@@ -64,6 +64,9 @@ class Verdict(StrEnum):
     NO_DATA = "NO_DATA"
 
 
+TIMES_NEEDED = "How many times as many templates would decide, from and to; null if too close to call, or decided."
+
+
 @result
 class Waiver:
     """Lets one crossed limit pass until a date (ISO), and says who answers for it and where it is written."""
@@ -87,8 +90,9 @@ class Judgement:
     limit: Share
     verdict: Annotated[Verdict, Told("PASS says that no limit was crossed on these pairs.")]
     source: Annotated[str, Told("file:line of the limit.")]
-    pairs_needed: Annotated[Count | None, Told("Pairs that would decide an open verdict.")] = None
+    times_needed: Annotated[tuple[float, float] | None, Told(TIMES_NEEDED)] = None
     waiver: Waiver | None = None
+    is_corrected: Annotated[bool, Told("Open only because FAIL is corrected for the limits of the run.")] = False
 
     @property
     def is_waived(self) -> bool:
@@ -110,7 +114,7 @@ class Counts:
 class SubtopicResult:
     """One row of the result: a subtopic, a domain, or the total."""
 
-    path: Annotated[str, Told("suite/domain/name of a subtopic, suite/domain of a domain, or total.")]
+    path: Annotated[str, Told("suite/domain/name of a subtopic, suite/domain, suite, or total.")]
     n_pairs: Count
     n_samples: Count
     n_clusters: Count
@@ -124,6 +128,9 @@ class SubtopicResult:
     n_duplicates: Annotated[Count, Told("Pairs left out because they stood there before.")] = 0
     n_truncated: Annotated[Count, Told("Samples longer than the model takes.")] = 0
     n_unparsed: Annotated[Count, Told("Samples whose answer could not be read; their pairs are not measured.")] = 0
+    n_templates: Annotated[
+        tuple[Count, ...], Told("Premise and hypothesis templates where both vary; else one number, of clusters.")
+    ] = ()
 
     @classmethod
     def of(cls, path: str, cells: CellCounts, **rest: Any) -> "SubtopicResult":

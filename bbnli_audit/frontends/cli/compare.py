@@ -55,7 +55,7 @@ def _find_rule(arguments: argparse.Namespace) -> "Rule":
     from bbnli_audit.audit.gate.thresholds import read_thresholds
 
     if arguments.max_increase is not None:
-        return Rule(arguments.max_increase, "--max-increase")
+        return Rule.of(arguments.max_increase, "--max-increase")
     if not arguments.thresholds.exists():
         advice = "Name the file with --thresholds, or set the margin: --max-increase 0.03"
         raise ThresholdsError(f"{arguments.thresholds}: there is no such file, so the margin is not known. {advice}")

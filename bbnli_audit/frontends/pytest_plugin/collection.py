@@ -12,7 +12,7 @@ from bbnli_audit.core.errors import suggest
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.suites.registry import BUILT_IN
 
-SUBTOPIC, ANSWERS, REGRESSION = "bbnli", "bbnli_answers", "bbnli_regression"
+SUBTOPIC, ANSWERS, LEVEL, REGRESSION = "bbnli", "bbnli_answers", "bbnli_level", "bbnli_regression"
 
 
 class Collection:
@@ -27,6 +27,8 @@ class Collection:
         if REGRESSION in metafunc.fixturenames:
             tests = [] if self._audit.regressions is None else tests_of(self._paths_of(metafunc))
             _parametrize(metafunc, REGRESSION, _with_ids(tests))
+        if LEVEL in metafunc.fixturenames:
+            _parametrize(metafunc, LEVEL, _with_ids(self._audit.level_tests(self._paths_of(metafunc))))
         if ANSWERS in metafunc.fixturenames:
             _parametrize(metafunc, ANSWERS, _with_ids(self._audit.answer_tests(self._paths_of(metafunc))))
 
@@ -49,7 +51,7 @@ class Collection:
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         path = path_of(item)
-        if path is not None:
+        if path in self._audit.subtopics:
             # `-k` also finds subtopics by the published file names, such as black_people_use_drugs.
             item.extra_keyword_matches.update(self._audit.subtopics[path].aliases)
 
@@ -78,7 +80,7 @@ def _params(item: pytest.Item) -> dict[str, Any]:
 
 
 def _is_idle(item: pytest.Item) -> bool:
-    return any(_params(item).get(name, "") is None for name in (SUBTOPIC, ANSWERS, REGRESSION))
+    return any(_params(item).get(name, "") is None for name in (SUBTOPIC, ANSWERS, LEVEL, REGRESSION))
 
 
 def regression_of(item: pytest.Item) -> Test | None:
@@ -87,6 +89,6 @@ def regression_of(item: pytest.Item) -> Test | None:
 
 
 def path_of(item: pytest.Item) -> str | None:
-    """Return the subtopic that a test is about."""
-    test = regression_of(item) or _params(item).get(ANSWERS)
+    """Return the path of the subtopic, domain or suite that a test is about."""
+    test = regression_of(item) or _params(item).get(ANSWERS) or _params(item).get(LEVEL)
     return _params(item).get(SUBTOPIC) if test is None else test[0]

@@ -3,7 +3,7 @@
 Here verdicts become test outcomes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +14,9 @@ from bbnli_audit.audit.gate.verdict import competence_judgement
 from bbnli_audit.core.errors import LimitExceeded, ModelError, OptionError, ThresholdsError, suggest
 from bbnli_audit.core.results.audit import RECALL
 from bbnli_audit.core.results.comparison import Regression
-from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, Verdict
+from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
+from bbnli_audit.core.values import Subtopic
+from bbnli_audit.measures.drivers import Evidence
 from bbnli_audit.measures.registry import find_limited, limited_measures
 from bbnli_audit.reports.failure import failure_text, headline, regression_headline, regression_text
 
@@ -27,7 +29,7 @@ Record = Callable[..., None]
 class Handle:
     """What any of the fixtures gives a test."""
 
-    path: str | None = None  # path of the subtopic; None for a handle of the whole model
+    paths: Sequence[str] = ()  # the subtopics that it is about; none for a handle of the whole model
 
     def __init__(self, audit: Audit, record: Record) -> None:
         self._audit = audit
@@ -82,33 +84,20 @@ class ModelHandle(Handle):
         )
 
 
-class _FoundHandle(Handle):
-    """A handle of one subtopic."""
+class _RowHandle(Handle):
+    """A handle of one row of the result, with limits."""
 
-    def __init__(self, audit: Audit, record: Record, found: Finding) -> None:
+    def __init__(self, audit: Audit, record: Record, row: SubtopicResult, place: Subtopic | str) -> None:
         super().__init__(audit, record)
-        self.found = found
-        self.subtopic, self.result = found.subtopic, found.result
-        self.path = found.subtopic.path
+        self.result, self._place = row, place
 
-    @property
-    def pairs(self) -> "pd.DataFrame":
-        """One row per pair, with the columns of pairs.csv."""
-        return self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
+    def _find_evidence(self, measure: str) -> Evidence:
+        """Return what a failing test shows besides its numbers."""
+        raise NotImplementedError
 
     def _find_sentences(self) -> dict[str, list[str]] | None:
         """Return lines with the sentences of each pair, by pair id; None unless they may be shown."""
-        if not self._audit.options.reveal:
-            return None
-        told = {}
-        for pair in self._audit.items.pairs(self.subtopic):
-            sides = {"pro": pair.pro, "anti": pair.anti}
-            told[pair.id] = [f"{side}: {text.premise!r} -> {text.hypothesis!r}" for side, text in sides.items()]
-        return told
-
-
-class SubtopicHandle(_FoundHandle):
-    """What the fixture `bbnli` gives a test."""
+        return None if not self._audit.options.reveal else tell_sentences(self._audit, self.paths)
 
     def require(self, measure: str) -> None:
         """Hold a measure to its limit.
@@ -136,10 +125,10 @@ class SubtopicHandle(_FoundHandle):
             pytest.xfail(f"waived: {judgement.waiver}")
         if judgement.verdict is Verdict.INCONCLUSIVE and self._may_warn:
             pytest.skip(self._open_text(judgement))
-        limit = self._audit.thresholds.limit_for(self.subtopic, judgement.measure)
+        limit = self._audit.thresholds.limit_for(self._place, judgement.measure)
         if judgement.verdict is Verdict.NO_DATA and limit is not None and limit.allow_no_data:
             pytest.skip(headline(self.result, judgement))
-        evidence, sentences = self._audit.find_evidence(judgement.measure, self.found), self._find_sentences()
+        evidence, sentences = self._find_evidence(judgement.measure), self._find_sentences()
         told = failure_text(self.result, judgement, evidence, confidence=self._confidence, sentences=sentences)
         raise LimitExceeded(told)
 
@@ -175,6 +164,39 @@ class SubtopicHandle(_FoundHandle):
         return f"{self.result.path}: {judgement.measure} cannot pass: the model is not competent ({told})"
 
 
+class SubtopicHandle(_RowHandle):
+    """What the fixture `bbnli` gives a test."""
+
+    def __init__(self, audit: Audit, record: Record, found: Finding) -> None:
+        super().__init__(audit, record, found.result, found.subtopic)
+        self.found, self.subtopic = found, found.subtopic
+        self.paths = (found.subtopic.path,)
+
+    @property
+    def pairs(self) -> "pd.DataFrame":
+        """One row per pair, with the columns of pairs.csv."""
+        return self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
+
+    def _find_evidence(self, measure: str) -> Evidence:
+        return self._audit.find_evidence(measure, self.found)
+
+
+class LevelHandle(_RowHandle):
+    """What the fixture `bbnli_level` gives a test: one measure of a whole domain or suite."""
+
+    def __init__(self, audit: Audit, record: Record, row: SubtopicResult, measure: str) -> None:
+        super().__init__(audit, record, row, row.path)
+        self.measure, self.paths = measure, audit.members(row.path)
+
+    def require(self, measure: str | None = None) -> None:
+        """Hold a measure (by default `self.measure`) to its limit under `levels`, as `bbnli.require` does."""
+        __tracebackhide__ = True
+        super().require(measure or self.measure)
+
+    def _find_evidence(self, measure: str) -> Evidence:
+        return self._audit.find_level_evidence(measure, self.paths)
+
+
 class AnswersHandle(SubtopicHandle):
     """What the fixture `bbnli_answers` gives a test: the answers of a prompted model in one subtopic.
 
@@ -192,12 +214,13 @@ class AnswersHandle(SubtopicHandle):
         super().require(measure or self.measure)
 
 
-class RegressionHandle(_FoundHandle):
-    """What the fixture `bbnli_regression` gives a test: one measure of one subtopic against the baseline."""
+class RegressionHandle(Handle):
+    """What the fixture `bbnli_regression` gives a test: a measure of a subtopic, domain or suite and its baseline."""
 
-    def __init__(self, audit: Audit, record: Record, found: Finding, regression: Regression) -> None:
-        super().__init__(audit, record, found)
-        self.regression = regression
+    def __init__(self, audit: Audit, record: Record, row: SubtopicResult, regression: Regression) -> None:
+        super().__init__(audit, record)
+        self.result, self.regression = row, regression
+        self.paths = [row.path] if row.path in audit.subtopics else audit.members(row.path)
 
     def require(self) -> None:
         """Fail if the measure grew by more than the margin.
@@ -234,6 +257,16 @@ class RegressionHandle(_FoundHandle):
             n_tests=baseline.n_tests,
             n_clusters=self.result.n_clusters,
             confidence=self._confidence,
-            sentences=self._find_sentences(),
+            sentences=tell_sentences(self._audit, self.paths) if self._audit.options.reveal else None,
         )
         raise LimitExceeded(told)
+
+
+def tell_sentences(audit: Audit, paths: Iterable[str]) -> dict[str, list[str]]:
+    """Return lines with the sentences of each pair of some subtopics, by pair id."""
+    told = {}
+    for path in paths:
+        for pair in audit.items.pairs(audit.subtopics[path]):
+            sides = {"pro": pair.pro, "anti": pair.anti}
+            told[pair.id] = [f"{side}: {text.premise!r} -> {text.hypothesis!r}" for side, text in sides.items()]
+    return told

@@ -127,6 +127,12 @@ def bbnli_answers(request: pytest.FixtureRequest) -> "handles.AnswersHandle":
 
 
 @pytest.fixture
+def bbnli_level(request: pytest.FixtureRequest) -> "handles.LevelHandle":
+    """One measure of a whole domain or suite: `bbnli_level.require()` holds it to its limit under `levels`."""
+    return _get_session(request, "one limit").open_level(request.node, request.param)
+
+
+@pytest.fixture
 def bbnli_regression(request: pytest.FixtureRequest) -> "handles.RegressionHandle":
     """One measure of one subtopic against the baseline: `bbnli_regression.require()` holds its growth to the margin."""
     return _get_session(request, "one comparison").open_regression(request.node, request.param)

@@ -12,6 +12,7 @@ import pytest
 
 from bbnli_audit.audit.audit import Audit, Surroundings
 from bbnli_audit.audit.findings import Finding
+from bbnli_audit.audit.gate.thresholds import levels_above
 from bbnli_audit.audit.gate.verdict import why_not_green
 from bbnli_audit.core.errors import AuditError, LimitExceeded
 from bbnli_audit.core.results.audit import AuditResult
@@ -59,7 +60,8 @@ class AuditSession:
     # Measuring
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self._selected = {path for item in session.items if (path := path_of(item)) is not None}
+        named = {path for item in session.items if (path := path_of(item)) is not None}
+        self._selected = {path for path in self.audit.subtopics if named & {path, *levels_above(path)}}
         if self.audit.regressions is not None:
             tests = [test for item in session.items if (test := regression_of(item)) is not None]
             self.audit.regressions.select(tests)
@@ -83,8 +85,13 @@ class AuditSession:
         return handles.ModelHandle(self.audit, partial(self._record, item))
 
     def open_regression(self, item: pytest.Item, test: tuple[str, str]) -> handles.RegressionHandle:
-        found = self._measure(test[0])
-        return handles.RegressionHandle(self.audit, partial(self._record, item), found, self.audit.compare(test))
+        self._prove()
+        row = self.audit.measure_row(test[0])
+        return handles.RegressionHandle(self.audit, partial(self._record, item), row, self.audit.compare(test))
+
+    def open_level(self, item: pytest.Item, test: tuple[str, str]) -> handles.LevelHandle:
+        self._prove()
+        return handles.LevelHandle(self.audit, partial(self._record, item), self.audit.measure_row(test[0]), test[1])
 
     def _measure(self, path: str) -> Finding:
         self._prove()
@@ -127,10 +134,9 @@ class AuditSession:
         if regression is not None:
             packed["growth"] = regression.verdict.value
         if self._processes.is_worker:
-            path = handle.path if handle.path not in self._sent else None
-            packed["found"] = self.audit.pack(path)
-            if path is not None:
-                self._sent.add(path)
+            unsent = [path for path in handle.paths if path not in self._sent]
+            packed["found"] = [self.audit.pack(path) for path in unsent] or [self.audit.pack(None)]
+            self._sent.update(unsent)
             if regression is not None and self.audit.regressions is not None:
                 packed["regression"] = self.audit.regressions.pack(regression)
         return packed
@@ -142,7 +148,8 @@ class AuditSession:
         self._required.update((path, measure) for path, measure, _ in packed["required"])
         self._processes.gather(packed["usage"])
         if "found" in packed and not self._processes.is_worker:
-            self.audit.unpack(packed["found"])
+            for found in packed["found"]:
+                self.audit.unpack(found)
             if "regression" in packed and self.audit.regressions is not None:
                 self.audit.regressions.unpack(packed["regression"])
 

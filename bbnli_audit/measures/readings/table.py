@@ -193,8 +193,19 @@ def make_table(
 
 
 def join_tables(tables: Sequence[PairTable]) -> PairTable:
-    """Put the tables of several subtopics below each other."""
-    return PairTable(pd.concat([table.frame for table in tables], ignore_index=True), tables[0].reading)
+    """Put the tables of several subtopics below each other. If they share the table of their run, it is kept."""
+    run = tables[0].run if all(table.run is tables[0].run for table in tables) else None
+    return PairTable(pd.concat([table.frame for table in tables], ignore_index=True), tables[0].reading, run)
+
+
+def share_run(tables: Mapping[str, PairTable]) -> dict[str, PairTable]:
+    """Let the tables of subtopics, by path, know all the pairs of their suite in this run."""
+    suites = {path: path.partition("/")[0] for path in sorted(tables)}
+    runs = {
+        suite: join_tables([replace(tables[path], run=None) for path in suites if suites[path] == suite])
+        for suite in dict.fromkeys(suites.values())
+    }
+    return {path: replace(tables[path], run=runs[suite]) for path, suite in suites.items()}
 
 
 def design_of(frame: pd.DataFrame) -> Design:

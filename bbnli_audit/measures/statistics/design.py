@@ -82,6 +82,13 @@ class Design:
     def n_clusters(self) -> int:
         return sum(len(block.cells) for block in self.blocks)
 
+    @property
+    def n_templates(self) -> tuple[int, ...]:
+        """The number of premises and of hypotheses where both vary in all blocks; else the number of clusters."""
+        if not all(block.factors for block in self.blocks):
+            return (self.n_clusters,)
+        return tuple(sum(len(block.factors[place]) for block in self.blocks) for place in (0, 1))
+
 
 def _crossed(labels: NDArray[Any]) -> tuple[Grouping, ...]:
     """Return the two factors of the labels; none if they have one factor only.

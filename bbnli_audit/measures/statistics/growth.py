@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import betainc
 
 from bbnli_audit.measures.statistics.design import Design
-from bbnli_audit.measures.statistics.intervals import Difference, Spread, fewest_pairs, find_spreads
+from bbnli_audit.measures.statistics.intervals import Difference, Estimate, Spread, find_spreads, times_needed
 
 _Floats = NDArray[np.float64]
 _SMALLEST_P = 1e-12
@@ -31,7 +30,7 @@ class Increase(NamedTuple):
     p_pairs: float  # exact McNemar test on the pairs that changed, one-sided, against "it did not grow"
     n_worse: int  # pairs that count more towards the measure than before
     n_better: int
-    pairs_needed: int | None  # that would bring a decision if nothing else changed; None when no number would
+    times_needed: tuple[float, float] | None  # as many templates would decide; None if decided or too close to call
 
 
 def split_change(before: ArrayLike, after: ArrayLike) -> tuple[_Floats, _Floats]:
@@ -59,27 +58,22 @@ def measure_increase(
     if difference is None:
         return Increase(math.nan, math.nan, math.nan, 1.0, 1.0, 0, 0, None)
 
-    def bounds(confidence: float, growth: float = 1.0) -> tuple[float, float]:
+    def estimate_at(level: float) -> Estimate:
         # Two-sided: at 0 the ratio of Student quantiles in it would be 0 / 0.
-        estimate = difference.estimate(max(2.0 * confidence - 1.0, 1e-6), growth)
-        return estimate.low, estimate.high
+        return difference.estimate(max(2.0 * level - 1.0, 1e-6))
 
-    def decides(n_pairs: int) -> bool:
-        low, high = bounds(confidence, n_pairs / len(grown))
-        return high <= margin or low > margin
-
-    low, high = bounds(confidence)
+    found = estimate_at(confidence)
     value = float((grown - shrunk).mean())
     n_worse, n_better = int((grown > 0).sum()), int((shrunk > 0).sum())
     return Increase(
         value=value,
-        low=low,
-        high=high,
-        p_value=_p_value(lambda level: bounds(level)[0], margin) if value > margin else 1.0,
+        low=found.low,
+        high=found.high,
+        p_value=_p_value(lambda level: estimate_at(level).low, margin) if value > margin else 1.0,
         p_pairs=mcnemar(n_worse, n_better),
         n_worse=n_worse,
         n_better=n_better,
-        pairs_needed=fewest_pairs(len(grown), decides),
+        times_needed=times_needed(found, margin, max(2.0 * confidence - 1.0, 1e-6)),
     )
 
 
@@ -94,7 +88,10 @@ def _p_value(lower_bound: Callable[[float], float], margin: float) -> float:
         return _SMALLEST_P
     if excess(most) <= 0:
         return 1.0
-    return math.exp(float(brentq(excess, least, most, xtol=1e-6)))
+    for _ in range(25):
+        middle = (least + most) / 2.0
+        least, most = (middle, most) if excess(middle) <= 0 else (least, middle)
+    return math.exp(most)
 
 
 def mcnemar(n_worse: int, n_better: int) -> float:

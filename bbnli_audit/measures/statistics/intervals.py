@@ -10,16 +10,14 @@ measured coverage are in docs/decisions/0002-intervals.md.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from bbnli_audit.measures.statistics.design import Block, Design, Grouping
-
-LARGEST_PAIR_COUNT = 10_000_000  # beyond this many pairs `pairs_needed` calls the limit undecidable
 
 _Floats = NDArray[np.float64]
 
@@ -57,7 +55,7 @@ class Spread(NamedTuple):
         variance = n * self.pair + (in_cells - n) * self.cluster
         for factor, alike in zip(block.factors, (self.first, self.second), strict=False):
             variance += (factor.n_together - in_cells) * alike
-        return n * n / variance
+        return n * n / variance if variance > 0 else math.inf  # no spread at all
 
 
 def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
@@ -155,10 +153,9 @@ class Difference(NamedTuple):
         columns, design = _checked(np.column_stack([one, other]), clusters)
         return None if columns.shape[0] == 0 else cls(_sample(columns, design, spreads))
 
-    def estimate(self, confidence: float, growth: float = 1.0) -> Estimate:
-        """Bound the difference, as if there were `growth` times as many pairs of the same kind."""
+    def estimate(self, confidence: float) -> Estimate:
         worths, variances = _worths(self.sample, confidence)
-        left, right = _estimates(self.sample, confidence, growth, worths)
+        left, right = _estimates(self.sample, confidence, worths)
         covariance = float((self.sample.correlations * np.sqrt(variances.prod(axis=1))).sum())
         one, other = variances.sum(axis=0)
         correlation = covariance / math.sqrt(float(one * other))
@@ -169,54 +166,18 @@ class Difference(NamedTuple):
         return Estimate(value, low, high, left.n, left.n_clusters, min(left.n_effective, right.n_effective))
 
 
-def pairs_needed(estimate: Estimate, limit: float, confidence: float = 0.95) -> int | None:
-    """Count the pairs, seen ones included, after which the interval of a mean would lie on one side of the limit.
+def times_needed(estimate: Estimate, limit: float, confidence: float) -> tuple[float, float] | None:
+    """Return how many times as many templates of the same kind would bring a decision, from and to.
 
-    None if no number up to `LARGEST_PAIR_COUNT` would do. The rate and the worth of one pair (`n_effective / n`) are
-    held as they are. More clusters usually raise that worth, so the answer errs on the high side. The rate may move.
+    An interval shrinks with the root of the number of templates. The true value may lie a standard error nearer to the
+    limit or further from it, hence two numbers. None if the limit is within a standard error: too close to call.
     """
-    _check_confidence(confidence)
-    if estimate.n == 0 or math.isnan(estimate.value):
+    distance = abs(estimate.value - limit)
+    reach = estimate.high - estimate.value if estimate.value <= limit else estimate.value - estimate.low
+    error = (estimate.high - estimate.low) / 2.0 / float(ndtri((1.0 + confidence) / 2.0))
+    if math.isnan(distance) or distance <= error:
         return None
-
-    def decides(n_pairs: int) -> bool:
-        n_effective = np.array([estimate.n_effective * n_pairs / estimate.n])
-        low, high = _clopper_pearson(np.array([estimate.value]), n_effective, confidence)
-        return bool(high[0] <= limit) if estimate.value <= limit else bool(low[0] > limit)
-
-    return fewest_pairs(estimate.n, decides)
-
-
-def difference_pairs_needed(estimate: Estimate, limit: float, _confidence: float) -> int | None:
-    """Count the pairs after which the interval of a difference would lie on one side of a limit on its size.
-
-    The reach of an interval falls with the root of the number of pairs; the value is held as it is.
-    """
-    size = abs(estimate.value)
-    if math.isnan(size) or size == limit:
-        return None
-    towards_zero, outwards = estimate.value - estimate.low, estimate.high - estimate.value
-    if estimate.value < 0:
-        towards_zero, outwards = outwards, towards_zero
-    reach = outwards if size < limit else towards_zero
-    needed = math.ceil(estimate.n * (reach / (size - limit)) ** 2)
-    return max(needed, estimate.n) if needed <= LARGEST_PAIR_COUNT else None
-
-
-def fewest_pairs(n: int, decides: Callable[[int], bool]) -> int | None:
-    """Find the smallest number of pairs, `n` or more, that decides; None if none up to `LARGEST_PAIR_COUNT` does."""
-    if decides(n):
-        return n
-    undecided, decided = n, LARGEST_PAIR_COUNT
-    if undecided >= decided or not decides(decided):
-        return None
-    while decided - undecided > 1:
-        middle = (undecided + decided) // 2
-        if decides(middle):
-            decided = middle
-        else:
-            undecided = middle
-    return decided
+    return tuple(max((reach / each) ** 2, 1.0) for each in (distance + error, distance - error))  # type: ignore[return-value]
 
 
 def _check_confidence(confidence: float) -> None:
@@ -324,10 +285,8 @@ def _own_worth(block: Block, bernoulli: _Floats, squares: _Floats, confidence: f
     return np.asarray(n * bernoulli * enlarged / squares * float(many / few) ** 2, dtype=np.float64)
 
 
-def _estimates(
-    sample: _Sample, confidence: float, growth: float = 1.0, worths: _Floats | None = None
-) -> list[Estimate]:
-    n_effective = growth * (_worths(sample, confidence)[0] if worths is None else worths)
+def _estimates(sample: _Sample, confidence: float, worths: _Floats | None = None) -> list[Estimate]:
+    n_effective = _worths(sample, confidence)[0] if worths is None else worths
     low, high = _clopper_pearson(sample.means, n_effective, confidence)
     n, n_clusters = int(sample.sizes.sum()), sample.design.n_clusters
     return [
