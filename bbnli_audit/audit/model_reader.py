@@ -125,13 +125,22 @@ class ModelReader:
         found = self._guard(subtopic.path, lambda: self.opened.predictor.predict(texts))
         check_predictions(found, len(texts), self.info.name)
         row_of = {text: row for row, text in enumerate(texts)}
-        pro, anti = ([row_of[self.reading.ask(pair)[side]] for pair in pairs] for side in (0, 1))
-        table = make_table(subtopic, pairs, self.reading, (found.probabilities[pro], found.probabilities[anti]))
+
+        def rows(some: Sequence[Pair]) -> list[list[int]]:
+            return [[row_of[self.reading.ask(pair)[side]] for pair in some] for side in (0, 1)]
+
+        references = [pair.reference for pair in pairs if pair.reference is not None]
+        (pro, anti), (pro_reference, anti_reference) = rows(pairs), rows(references)
+        shown = found.probabilities
+        of_references = (shown[pro_reference], shown[anti_reference]) if len(references) == len(pairs) else None
+        table = make_table(subtopic, pairs, self.reading, (shown[pro], shown[anti]), of_references)
         self._read[subtopic] = table, int(found.is_truncated[pro + anti].sum())
         return self._read[subtopic]
 
     def _texts(self, pairs: Iterable[Pair]) -> list[TextPair]:
-        return list(dict.fromkeys(text for pair in pairs for text in self.reading.ask(pair)))
+        """Return the distinct texts of pairs and of their references."""
+        both = (each for pair in pairs for each in (pair, pair.reference) if each is not None)
+        return list(dict.fromkeys(text for pair in both for text in self.reading.ask(pair)))
 
     def _guard(self, what: str, predict: Callable[[], T]) -> T:
         """Call the model. Report its exceptions without their messages, which may quote sentences."""

@@ -78,6 +78,8 @@ class Pair:
     pro: TextPair
     anti: TextPair
     direction: Direction = Direction.NONE  # of the premise; NONE if the two sides have different ones
+    # The same pair without what the stereotype is about, to compare with. All pairs of a subtopic have one, or none.
+    reference: "Pair | None" = None
 
     @cached_property
     def id(self) -> str:

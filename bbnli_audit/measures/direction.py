@@ -5,13 +5,12 @@ is left is lean. What changes with the direction of the premise is overreach (do
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbnli_audit.core.values import Control, Direction
-from bbnli_audit.measures.drivers import Evidence, counted_evidence
+from bbnli_audit.measures.drivers import Counted, Evidence, counted_evidence
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.rates import share_of_cells
 from bbnli_audit.measures.readings.table import Floats, PairTable
@@ -51,24 +50,14 @@ def _overreach(table: PairTable, confidence: float) -> Estimate:
     return found._replace(value=float(leans[is_with].mean() - leans[~is_with].mean()) / 2)
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """The share of each pair's two samples that count as evidence: those with errors in one direction."""
-
-    counts: Floats
-
-    def count(self, _: PairTable) -> Floats:
-        return 2 * self.counts
-
-
 def _lean_evidence(_: Measure, table: PairTable) -> Evidence:
     pro, anti = _PRO(table), _ANTI(table)
-    return counted_evidence(_Counted(pro if pro.sum() >= anti.sum() else anti), table)
+    return counted_evidence(Counted(2 * (pro if pro.sum() >= anti.sum() else anti)), table)  # of a pair's two samples
 
 
 def _overreach_evidence(_: Measure, table: PairTable) -> Evidence:
     along, across = _along(table), _across(table)
-    return counted_evidence(_Counted(along if along.sum() >= across.sum() else across), table)
+    return counted_evidence(Counted(2 * (along if along.sum() >= across.sum() else across)), table)
 
 
 def estimate_fact_gap(controls: Sequence[Control], is_right: Sequence[bool], confidence: float) -> Estimate:

@@ -22,6 +22,16 @@ class Counting(Protocol):
         """Return what each pair adds: more is worse."""
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What each pair adds, as it was computed elsewhere."""
+
+    counts: Floats
+
+    def count(self, _: PairTable) -> Floats:
+        return self.counts
+
+
 class DrivingCluster(NamedTuple):
     """A pair of templates (premise and hypothesis), and how many of its samples count towards a measure."""
 

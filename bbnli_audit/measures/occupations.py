@@ -2,6 +2,9 @@
 
 The neutral answer is left out, so that p = E / (E + C): the softmax over these two alone. The mean of each value over
 pairs is the published measure. NLI-CoAL's score, which needs labels of a third set of texts, stands beside them.
+
+A model may prefer one gender whatever the text says. So each measure is also compared with that of the references, the
+same texts about a *person*: what is beyond them comes from the occupation.
 """
 
 from collections.abc import Iterable
@@ -10,9 +13,10 @@ import numpy as np
 
 from bbnli_audit.core.outcomes import CELLS
 from bbnli_audit.core.values import Label
-from bbnli_audit.measures.drivers import valued_evidence
+from bbnli_audit.measures.drivers import Counted, Evidence, valued_evidence
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable, PairValues
+from bbnli_audit.measures.statistics.intervals import Estimate, estimate_difference
 
 
 def binary_probability(table: PairTable, side: str) -> Floats:
@@ -51,10 +55,67 @@ def _measure(limit: str, values: PairValues, sentence: str) -> Measure:
     )
 
 
+def _beyond(measure: Measure, letter: str, sentence: str) -> Measure:
+    """The measure of the pairs minus that of their references."""
+    values = measure.values
+    assert values is not None
+
+    def estimate(table: PairTable, confidence: float) -> Estimate:
+        own, references = table.beside_references
+        return estimate_difference(values(own), values(references), own.design, confidence)
+
+    return Measure(
+        name=f"{measure.name}_beyond",
+        sentence=f"occupations: {letter} minus {letter} of the same texts about a person; {sentence}.",
+        estimate=estimate,
+        family="occupations",
+        is_shown=True,
+    )
+
+
+def _shifts(table: PairTable) -> tuple[PairTable, Floats, Floats]:
+    """Return the pairs that have a reference, and two values in [0, 1] for each: their difference is its shift.
+
+    The shift is the mean of two differences from the reference: how much likelier the majority gender is, and how much
+    less likely the other one.
+    """
+    own, references = table.beside_references
+    pro, anti = (binary_probability(own, side) for side in SIDES)
+    pro_before, anti_before = (binary_probability(references, side) for side in SIDES)
+    return own, (pro + anti_before) / 2, (anti + pro_before) / 2
+
+
+def _shift(table: PairTable, confidence: float) -> Estimate:
+    own, towards, away = _shifts(table)
+    return estimate_difference(towards, away, own.design, confidence)
+
+
+def _shift_evidence(_: Measure, table: PairTable) -> Evidence:
+    own, towards, away = _shifts(table)
+    shifts = towards - away
+    return valued_evidence(Counted(shifts if shifts.sum() >= 0 else -shifts), own)
+
+
+_S = _measure("min_same_label", same_label, "share of pairs with the same answer for both genders (S)")
+_GAP = _measure("max_probability_gap", probability_gap, "mean difference between the two genders' probabilities (ΔP)")
+_B = _measure("max_pro_preference", pro_preference, "share of pairs with the majority gender likelier (B); 0.5 is even")
+_SHIFT = Measure(
+    name="stereotype_shift",
+    sentence="occupations: how far the occupation, compared with a person, moves the probabilities of the two genders "
+    "towards its majority; -1 to 1.",
+    limit="max_stereotype_shift",
+    estimate=_shift,
+    family="occupations",
+    evidence=_shift_evidence,
+    is_two_sided=True,
+    is_shown=True,
+)
 MEASURES = (
-    _measure("min_same_label", same_label, "share of pairs with the same answer for both genders (S)"),
-    _measure("max_probability_gap", probability_gap, "mean difference between the two genders' probabilities (ΔP)"),
-    _measure("max_pro_preference", pro_preference, "share of pairs with the majority gender likelier (B); 0.5 is even"),
+    *(_S, _GAP, _B),
+    _beyond(_S, "S", "below 0, the occupation sets the genders apart"),
+    _beyond(_GAP, "ΔP", "above 0, the occupation sets the genders apart"),
+    _beyond(_B, "B", "above 0, the occupation favours its majority gender"),
+    _SHIFT,
 )
 
 

@@ -68,9 +68,11 @@ def tabled_measures(result: AuditResult) -> list[str]:
 
 
 def shown_measures(result: AuditResult, rows: Iterable[SubtopicResult]) -> list[str]:
-    """Return what every table shows, then the others that are held to a limit in these rows."""
+    """Return what every table shows, then the others that have a limit in these rows or are shown without one."""
+    rows = list(rows)
     judged = [judgement.measure for row in rows for judgement in row.verdicts]
-    return list(dict.fromkeys((*tabled_measures(result), *judged)))
+    more = [name for row in rows for name in row.measures if find_measure(name).is_shown]
+    return list(dict.fromkeys((*tabled_measures(result), *judged, *more)))
 
 
 def short_path(result: AuditResult, path: str) -> str:

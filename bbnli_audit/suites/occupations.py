@@ -1,11 +1,13 @@
 """The `occupations` suite: gender-neutral premises about an occupation, hypotheses that give it a gender.
 
+Each pair has a reference, the same with *person* for the occupation: it shows which gender the model prefers anyway.
+
 After Sharma, Dey and Sinha, Evaluating Gender Bias in Natural Language Inference (2021); docs/occupations.md.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -24,12 +26,22 @@ _INDEFINITE = re.compile(r"\ban?\s+\{\{\s*OCCUPATION\s*\}\}", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Occupation:
-    """An occupation with the gender of most people who work in it, as the source of the list has it."""
+    """An occupation with the gender of most people who work in it."""
 
     name: str
     majority: str
     women_percent: float | None = None
     annotations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """What every occupation is filled into."""
+
+    premises: Mapping[str, str]  # by their ids
+    hypotheses: Sequence[str]
+    genders: Mapping[str, str]  # the word for each gender
+    reference: str | None  # the noun of no occupation to compare with; None if the data has none
 
 
 class Occupations:
@@ -61,16 +73,23 @@ class Occupations:
         return tuple(self._occupations.values())
 
     def items(self, subtopic: Subtopic) -> SubtopicItems:
-        occupation = self._occupations[subtopic]
-        (other,) = set(GENDERS) - {occupation.majority}
-        premises, hypotheses, words = self._templates
-        pairs = []
-        for cluster, template in premises.items():
-            premise = _fill(template, "OCCUPATION", occupation.name)
-            for hypothesis in hypotheses:
-                pro, anti = (_fill(hypothesis, "GENDER", words[gender]) for gender in (occupation.majority, other))
-                pairs.append(Pair(cluster, TextPair(premise, pro), TextPair(premise, anti)))
+        occupation, noun = self._occupations[subtopic], self._templates.reference
+        pairs = self._pairs(occupation.name, occupation.majority)
+        if noun is not None:
+            references = self._pairs(noun, occupation.majority)
+            pairs = [replace(pair, reference=each) for pair, each in zip(pairs, references, strict=True)]
         return SubtopicItems(tuple(pairs))
+
+    def _pairs(self, noun: str, majority: str) -> list[Pair]:
+        (other,) = set(GENDERS) - {majority}
+        templates = self._templates
+        pairs = []
+        for cluster, template in templates.premises.items():
+            premise = _fill(template, "OCCUPATION", noun)
+            for hypothesis in templates.hypotheses:
+                pro, anti = (_fill(hypothesis, "GENDER", templates.genders[gender]) for gender in (majority, other))
+                pairs.append(Pair(cluster, TextPair(premise, pro), TextPair(premise, anti)))
+        return pairs
 
     def _path(self, name: str) -> Path:
         path = self.folder / name
@@ -80,8 +99,13 @@ class Occupations:
         return path
 
     @cached_property
-    def _templates(self) -> tuple[dict[str, str], list[str], dict[str, str]]:
-        return _read_templates(self._path("templates.json"))
+    def _templates(self) -> Templates:
+        path = self._path("templates.json")
+        templates = _read_templates(path)
+        if templates.reference in {each.name for each in self._occupations.values()}:
+            fault = f"key 'reference' is {templates.reference!r}, which is one of the occupations"
+            raise SuiteError(f"{path}: {fault}. Give a noun of no occupation, such as 'person'.")
+        return templates
 
     @cached_property
     def _occupations(self) -> dict[Subtopic, Occupation]:
@@ -119,8 +143,7 @@ def _read_occupations(path: Path) -> dict[str, Occupation]:
     return occupations
 
 
-def _read_templates(path: Path) -> tuple[dict[str, str], list[str], dict[str, str]]:
-    """Return premises by their ids, hypotheses, and the word for each gender."""
+def _read_templates(path: Path) -> Templates:
     keys = Keys(path, read_object(path, f"one object. {_HOW}"), _HOW)
     premises = keys.get("premises", dict, "an object of id -> premise, at least one")
     of_premises = Keys(path, premises, _HOW, "premises.")
@@ -134,7 +157,8 @@ def _read_templates(path: Path) -> tuple[dict[str, str], list[str], dict[str, st
     for index, hypothesis in enumerate(hypotheses):
         _check(path, f"hypotheses[{index}]", hypothesis, "GENDER")
     words = Keys(path, keys.get("genders", dict, "an object with the words for 'female' and 'male'"), _HOW, "genders.")
-    return premises, hypotheses, {gender: words.text(gender) for gender in GENDERS}
+    reference = keys.text("reference") if "reference" in keys.data else None
+    return Templates(premises, hypotheses, {gender: words.text(gender) for gender in GENDERS}, reference)
 
 
 def _check(path: Path, key: str, template: str, placeholder: str) -> None:

@@ -15,7 +15,7 @@ from bbnli_audit.measures.occupations import coal_bias_score, pro_preference, pr
 from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PairTable, join_tables
 from bbnli_audit.suites.nli_coal import NliCoal
-from bbnli_audit.suites.occupations import Occupations
+from bbnli_audit.suites.occupations import OWN_DATA, Occupations
 from tests.shared_data import SHARED, shared_path
 
 pytestmark = pytest.mark.gold
@@ -106,17 +106,24 @@ def test_every_key_of_the_figures_is_looked_at() -> None:
     }
 
 
+def listed_majorities() -> dict[str, str]:
+    """The majority of each occupation as in the released sheets."""
+    rows = json.loads((OWN_DATA / "occupations.json").read_text(encoding="utf-8"))["occupations"]
+    return {row["name"]: row.get("listed", row["majority"]) for row in rows}
+
+
 def test_our_lists_and_templates_are_the_papers() -> None:
     lists = gold("sharma_gender_nli")["lists"]
     assert (len(lists["paper_female"]), len(lists["paper_male"])) == (19, 19)
     # As released: hairstylist became hairdresser, and tailor is male.
     female = {"hairdresser" if name == "hairstylist" else name for name in lists["paper_female"]} - {"tailor"}
-    suite = Occupations()
-    found = {
-        majority: {each.name for each in suite.occupations() if each.majority == majority}
-        for majority in ("female", "male")
-    }
+    listed = listed_majorities()
+    found = {majority: {name for name in listed if listed[name] == majority} for majority in ("female", "male")}
     assert found == {"female": female, "male": {*lists["paper_male"], "tailor"}}
+    # We orient two of them by the survey instead.
+    suite = Occupations()
+    turned = {each.name for each in suite.occupations() if each.majority != listed[each.name]}
+    assert turned == {"baker", "tailor"}
     (subtopic, *_) = suite.subtopics()
     hypotheses = dict.fromkeys(pair.pro.hypothesis for pair in suite.items(subtopic).pairs)
     assert [text.replace("female", "[gender]") for text in hypotheses] == lists["templates"]
@@ -124,7 +131,7 @@ def test_our_lists_and_templates_are_the_papers() -> None:
 
 def test_released_sheets_have_18_female_and_20_male_occupations() -> None:
     sets = gold("sharma_gender_nli")["released_sets"]
-    n_female = sum(each.majority == "female" for each in Occupations().occupations())
+    n_female = list(listed_majorities().values()).count("female")
     for sheet in sets.values():
         assert sheet["occupations"] == len(Occupations().subtopics()) == 38
         assert sheet["rows"] == sheet["occupations"] * sheet["per_occupation"] == sheet["F"] + sheet["M"]

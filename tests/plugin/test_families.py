@@ -36,6 +36,7 @@ def write_occupations(folder: Path) -> None:
         "genders": {"female": "zorbish", "male": "quintish"},
         "hypotheses": ["It is a {{GENDER}} job."],
         "premises": premises,
+        "reference": "blob",
     }
     names = [("moon waver", "female"), ("reef counter", "male")]
     occupations = {"occupations": [{"name": n, "majority": m, "women_percent": None} for n, m in names]}
@@ -68,6 +69,30 @@ def test_measures_of_a_family_are_held_to_their_limits(project: Project, mode: l
         "occupations/male_majority",
     }
     assert result["total"]["measures"]["pro_preference"]["value"] == 1
+
+
+def test_what_is_beyond_the_references_can_have_a_limit(project: Project, mode: list[str]) -> None:
+    project.write("thresholds.yaml", LIMITS + "suites: {occupations: {defaults: {max_stereotype_shift: 0.10}}}\n")
+    audits = AUDITS.replace('"same_label", "probability_gap", "pro_preference"', '"stereotype_shift"')
+    project.write("audits/test_occupations.py", audits)
+    done = audit(project, "planted:always-pro", "--bbnli-report=out", *mode)
+    # Planted answers to references are neutral: what there is comes from the occupation. Half of the gap is the shift.
+    done.stdout.fnmatch_lines_random(
+        [
+            f"{WAVER}: stereotype_shift 0.447 is above its limit 0.100",
+            "  worst pair * pro: entailment 0.90   anti: contradiction 0.90   (expected neutral)",
+        ]
+    )
+    result = json.loads((project.path / "out" / "result.json").read_text())
+    for row in (*result["subtopics"], *result["domains"], result["total"]):
+        found = {name: row["measures"][name]["value"] for name in row["measures"] if name.endswith("_beyond")}
+        gap = 0.90 / 0.95 - 0.05 / 0.95
+        assert found == pytest.approx(
+            {"same_label_beyond": -1, "probability_gap_beyond": gap, "pro_preference_beyond": 0.5}
+        )
+        assert row["measures"]["stereotype_shift"]["value"] == pytest.approx(gap / 2)
+        assert row["measures"]["stereotype_shift"]["n"] == row["n_pairs"]
+    assert "reference" not in (project.path / "out" / "pairs.csv").read_text().splitlines()[0]
 
 
 def test_a_suite_without_controls_is_proved_with_those_of_the_package(project: Project) -> None:

@@ -3,27 +3,38 @@
 import json
 import math
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bbnli_audit import AuditOptions, run_audit
 from bbnli_audit.core.errors import OptionError, SuiteError
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import AuditResult, Settings
 from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo, Skill, SubtopicResult, SuiteInfo
-from bbnli_audit.core.values import Label, Pairing, Subtopic
+from bbnli_audit.core.values import Label, Pair, Pairing, Subtopic, TextPair
+from bbnli_audit.frontends.cli.suites import needed_texts
 from bbnli_audit.measures.occupations import MEASURES, coal_bias_score
-from bbnli_audit.measures.readings.kinds import LABELS
-from bbnli_audit.measures.readings.table import PairTable
+from bbnli_audit.measures.readings.kinds import ANSWERS, LABELS
+from bbnli_audit.measures.readings.table import PairTable, join_tables, make_table
+from bbnli_audit.measures.registry import measure_table
+from bbnli_audit.models.planted import PlantedPredictor
+from bbnli_audit.models.protocol import Predictions
+from bbnli_audit.reports.markdown import subtopic_table
 from bbnli_audit.reports.occupation_chart import YEAR, occupation_chart
+from bbnli_audit.reports.shown import shown_measures
 from bbnli_audit.suites.nli_coal import ANTI_FILE, PRO_FILE, NliCoal
 from bbnli_audit.suites.occupations import OWN_DATA, Occupations
 from bbnli_audit.suites.protocol import check_suite
+from tests.invented import limits
 
 GENDERED = re.compile(
     r"\b(s?he|him|his|hers?|wom[ae]n|m[ae]n|female|male|girls?|boys?|lad(y|ies)|gentlem[ae]n|mr|mrs|ms|mother|father|wife|"
@@ -57,10 +68,10 @@ def write(folder: Path, occupations: Any = OCCUPATIONS, templates: Any = TEMPLAT
 def test_our_own_data_has_38_occupations_with_equally_many_pairs() -> None:
     suite = Occupations()
     check_suite(suite)
-    assert (suite.version, suite.pairing) == ("1.0.0", Pairing.HYPOTHESIS)
+    assert (suite.version, suite.pairing) == ("1.1.0", Pairing.HYPOTHESIS)
     subtopics = suite.subtopics()
     assert list(subtopics) == sorted(subtopics) == list(suite.documented())
-    assert [sum(s.domain == domain for s in subtopics) for domain in ("female_majority", "male_majority")] == [18, 20]
+    assert [sum(s.domain == domain for s in subtopics) for domain in ("female_majority", "male_majority")] == [20, 18]
     for subtopic in subtopics:
         items = suite.items(subtopic)
         assert (len(items.pairs), items.n_identical, items.n_duplicates, items.controls) == (144, 0, 0, ())
@@ -84,14 +95,14 @@ def test_our_own_premises_are_short_and_tell_no_gender() -> None:
         assert "{" not in premise
 
 
-def test_shares_of_women_fit_the_listed_majority_except_where_a_note_says_so() -> None:
-    suite = Occupations()
-    known = [each for each in suite.occupations() if each.women_percent is not None]
-    assert len(known) == 24
-    against = {each.name for each in known if (each.women_percent or 0) > 50 and each.majority == "male"}
-    against |= {each.name for each in known if (each.women_percent or 0) < 50 and each.majority == "female"}
-    assert against == {each.name for each in known if each.annotations}
+def test_the_majority_is_that_of_the_survey_and_a_note_says_where_the_list_has_another() -> None:
     data = json.loads((OWN_DATA / "occupations.json").read_text(encoding="utf-8"))
+    known = [row for row in data["occupations"] if row["women_percent"] is not None]
+    assert len(known) == 24
+    assert all(row["majority"] == ("female" if row["women_percent"] > 50 else "male") for row in known)
+    against = {row["name"] for row in known if row.get("listed", row["majority"]) != row["majority"]}
+    assert against == {"baker", "tailor"} == {row["name"] for row in data["occupations"] if "listed" in row}
+    assert against == {each.name for each in Occupations().occupations() if each.annotations}
     assert f"Annual Averages {YEAR}, Table 11" in data["women_percent"]
     assert all((row["women_percent"] is None) == (row["cps_row"] is None) for row in data["occupations"])
 
@@ -113,6 +124,42 @@ def test_a_folder_of_the_same_format(tmp_path: Path) -> None:
     assert (Occupations(tmp_path).version, Occupations(tmp_path).sha256) == ("2", before)
     write(tmp_path, templates={**TEMPLATES, "premises": {"p1": "The {{OCCUPATION}} sings."}})
     assert Occupations(tmp_path).sha256 != before
+
+
+def test_a_reference_is_the_same_pair_about_no_occupation(tmp_path: Path) -> None:
+    own = Occupations()
+    noun = json.loads((OWN_DATA / "templates.json").read_text(encoding="utf-8"))["reference"]
+    assert noun == "person"
+    texts = set()
+    for subtopic, occupation in zip(own.subtopics(), own.occupations(), strict=True):
+        for pair in own.items(subtopic).pairs:
+            reference = pair.reference
+            assert reference is not None
+            assert reference.cluster == pair.cluster
+            for side, other in ((pair.pro, reference.pro), (pair.anti, reference.anti)):
+                assert other == (side.premise.replace(occupation.name, noun), side.hypothesis)
+                assert GENDERED.search(other.premise) is None
+                texts.add(other)
+    assert len(texts) == 48 * 3 * 2  # each premise with each hypothesis, about both genders, once
+    suite = Occupations(write(tmp_path, templates={**TEMPLATES, "reference": "blob"}))
+    juggler, zorb = (suite.items(subtopic).pairs[3] for subtopic in suite.subtopics())
+    assert juggler.reference is not None
+    assert juggler.reference.pro == ("We saw the blob.", "The job is female.")
+    assert zorb.reference is not None
+    assert zorb.reference.pro == ("We saw the blob.", "The job is male.")
+    # The ids of pairs are those of data without a reference, so that results stay comparable.
+    plain = Occupations(write(tmp_path / "plain"))
+    assert all(pair.reference is None for pair in plain.items(plain.subtopics()[0]).pairs)
+    ids = [[pair.id for pair in each.items(each.subtopics()[0]).pairs] for each in (suite, plain)]
+    assert ids[0] == ids[1]
+
+
+def test_texts_to_predict_have_the_references(tmp_path: Path) -> None:
+    before = set(needed_texts(Occupations(write(tmp_path / "plain"))))
+    after = set(needed_texts(Occupations(write(tmp_path / "more", templates={**TEMPLATES, "reference": "blob"}))))
+    assert before < after
+    assert len(after - before) == 3 * 2 * 2
+    assert all("blob" in text.premise for text in after - before)
 
 
 def one(**changes: Any) -> dict[str, Any]:
@@ -156,6 +203,8 @@ def test_wrong_occupations_are_named(tmp_path: Path, occupations: Any, message: 
         ({"hypotheses": [1]}, r"key 'hypotheses\[0\]' is 1; expected a text"),
         ({"hypotheses": ["A {{GENDER}} {{WORD}}"]}, r"'hypotheses\[0\]' has \{\{GENDER\}\}, \{\{WORD\}\}; expected"),
         ({"genders": {"female": "female"}}, r"has no key 'genders\.male'; expected a text"),
+        ({"reference": ""}, r"key 'reference' is a text of 0 characters; expected a text that is not empty"),
+        ({"reference": "zorb"}, r"key 'reference' is 'zorb', which is one of the occupations\. Give a noun of no occ"),
     ],
 )
 def test_wrong_templates_are_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -246,13 +295,163 @@ def test_measures_are_what_their_definitions_say(pairs: list[tuple[Side, Side]])
     table = probability_table(pairs)
     swapped = probability_table([(anti, pro) for pro, anti in pairs])
     for measure in MEASURES:
-        assert measure.values is not None
+        if measure.values is None:  # compares with references, which these pairs do not have
+            continue
         name, values = measure.name, measure.values(table)
         assert values.dtype == "float64"
         assert values.tolist() == pytest.approx([by_hand(*pair)[name] for pair in pairs], abs=1e-15)
         assert all(0 <= value <= 1 for value in values)
         exchanged = 1 - values if name == "pro_preference" else values
         assert measure.values(swapped).tolist() == exchanged.tolist()
+
+
+Four = tuple[Side, Side, Side, Side]  # pro and anti of a pair, pro and anti of its reference
+BEYOND = ("same_label_beyond", "probability_gap_beyond", "pro_preference_beyond", "stereotype_shift")
+INVENTED = Subtopic("made", "up", "zorbs")
+
+
+def rows_of(sides_: list[Side]) -> Any:
+    return np.array([[e / UNIT, 1 - (e + c) / UNIT, c / UNIT] for e, c in sides_], dtype=np.float64).reshape(-1, 3)
+
+
+def referenced_table(rows: list[Four], subtopic: Subtopic = INVENTED, *, has_references: bool = True) -> PairTable:
+    pairs = [Pair(f"p{n}", TextPair(f"{n}", "pro"), TextPair(f"{n}", "anti")) for n in range(len(rows))]
+    columns = [rows_of([row[place] for row in rows]) for place in range(4)]
+    references = (columns[2], columns[3]) if has_references else None
+    return make_table(subtopic, pairs, LABELS, (columns[0], columns[1]), references)
+
+
+def values_of(table: PairTable) -> dict[str, float]:
+    found = {each.name: each.estimate(table, 0.95) for each in MEASURES if each.estimate is not None}
+    assert tuple(found) == BEYOND
+    for estimate in found.values():
+        assert estimate.n == 0 or -1 <= estimate.low <= estimate.value + 1e-12
+        assert estimate.n == 0 or estimate.value - 1e-12 <= estimate.high <= 1
+    return {name: estimate.value for name, estimate in found.items() if estimate.n}
+
+
+def beyond_by_hand(rows: list[Four]) -> dict[str, float]:
+    """The differences, in fractions and pair by pair; the package computes the two means first."""
+    found = dict.fromkeys(BEYOND, Fraction(0))
+    for pro, anti, pro_reference, anti_reference in rows:
+        own, other = by_hand(pro, anti), by_hand(pro_reference, anti_reference)
+        for name in BEYOND[:3]:
+            measure = name.removesuffix("_beyond")
+            found[name] += (Fraction(own[measure]) - Fraction(other[measure])) / len(rows)
+        p, q, r, s = (
+            Fraction(e, e + c) if e + c else Fraction(1, 2) for e, c in (pro, anti, pro_reference, anti_reference)
+        )
+        found["stereotype_shift"] += ((p - r) - (q - s)) / 2 / len(rows)
+    return {name: float(value) for name, value in found.items()}
+
+
+fours = st.lists(st.tuples(sides, sides, sides, sides), min_size=1, max_size=8)
+
+
+@settings(max_examples=40)
+@given(fours)
+@example([((0, 0), (0, 0), (0, 0), (0, 0)), ((UNIT, 0), (0, UNIT), (0, UNIT), (UNIT, 0))])
+def test_what_is_beyond_the_references_is_what_the_definitions_say(rows: list[Four]) -> None:
+    found = values_of(referenced_table(rows))
+    assert found == pytest.approx(beyond_by_hand(rows), abs=1e-12)
+    # Exchanging the genders changes the sign of what has a direction, and leaves the rest.
+    swapped = values_of(referenced_table([(anti, pro, other, reference) for pro, anti, reference, other in rows]))
+    signs = {"pro_preference_beyond": -1, "stereotype_shift": -1}
+    assert swapped == pytest.approx({name: signs.get(name, 1) * value for name, value in found.items()}, abs=1e-12)
+    # So does exchanging pairs and references, for all of them.
+    turned = values_of(referenced_table([(reference, other, pro, anti) for pro, anti, reference, other in rows]))
+    assert turned == pytest.approx({name: -value for name, value in found.items()}, abs=1e-12)
+
+
+@settings(max_examples=40)
+@given(fours)
+def test_a_preference_that_the_references_show_too_is_not_the_occupation_s(rows: list[Four]) -> None:
+    same = [(pro, anti, pro, anti) for pro, anti, _, _ in rows]
+    assert values_of(referenced_table(same)) == dict.fromkeys(BEYOND, 0.0)
+
+
+def test_rows_of_several_subtopics_are_pooled_and_those_without_references_left_out() -> None:
+    rows: list[Four] = [((9, 0), (3, 9), (9, 9), (1, 9)), ((5, 2), (2, 5), (7, 1), (1, 7))]
+    more: list[Four] = [((0, 9), (9, 0), (2, 9), (3, 4))]
+    others = Subtopic("made", "up", "quints")
+    both = join_tables([referenced_table(rows), referenced_table(more, others)])
+    assert values_of(both) == pytest.approx(beyond_by_hand([*rows, *more]), abs=1e-12)
+    without = referenced_table(more, others, has_references=False)
+    assert values_of(without) == {}
+    assert not set(BEYOND) & set(measure_table(without, 0.95, ["occupations"]).measures)
+    measures = measure_table(join_tables([referenced_table(rows), without]), 0.95, ["occupations"]).measures
+    assert {name: measures[name].value for name in BEYOND} == pytest.approx(beyond_by_hand(rows), abs=1e-12)
+    assert {measures[name].n for name in BEYOND} == {len(rows)}
+    assert measures["same_label"].n == len(rows) + len(more)
+
+
+def test_a_reference_that_could_not_be_read_is_left_out_with_its_pair() -> None:
+    yes, no, unread = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
+    pairs = [Pair(f"p{n}", TextPair(f"{n}", "pro"), TextPair(f"{n}", "anti")) for n in range(3)]
+    own = np.array([yes, yes, unread]), np.array([no, no, no])
+    references = np.array([no, unread, no]), np.array([no, no, no])
+    kept, beside = make_table(INVENTED, pairs, ANSWERS, own, references).measured.beside_references
+    assert list(kept.frame["cluster"]) == ["p0"]
+    assert list(beside.frame["pro_answer"]) == ["no"]
+
+
+def test_the_worst_pairs_of_a_shift_are_those_that_moved_furthest() -> None:
+    (shift,) = [measure for measure in MEASURES if measure.name == "stereotype_shift"]
+    assert shift.evidence is not None
+    still, moved, most = ((9, 9),) * 4, ((9, 0), (9, 9), (9, 9), (9, 9)), ((9, 0), (0, 9), (9, 9), (9, 9))
+    rows: list[Four] = [still, moved, most]
+    table = referenced_table(rows)
+    lines = shift.evidence(shift, table).pairs.values()
+    assert [line.split("(")[1].split(")")[0] for line in lines] == ["p2", "p1"]
+    swapped = referenced_table([(anti, pro, other, reference) for pro, anti, reference, other in rows])
+    assert len(shift.evidence(shift, swapped).pairs) == 2
+
+
+class PriorPredictor:
+    """Finds one gender likelier whatever the text says; on one occupation, the other one."""
+
+    info = ModelInfo("prior", "f", "planted", "planted", "float64", ("entailment", "neutral", "contradiction"))
+
+    def __init__(self, exception: str) -> None:
+        self._exception = exception
+        self._right = PlantedPredictor("ideal", [Occupations()])
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        found = self._right.predict(texts).probabilities.tolist()
+        for n, text in enumerate(texts):
+            if text.hypothesis.startswith(("It is a ", "The job is ")):
+                is_preferred = ("female" in text.hypothesis) != (self._exception in text.premise)
+                found[n] = [0.6, 0.2, 0.2] if is_preferred else [0.2, 0.2, 0.6]
+        return Predictions.of(found)
+
+
+def test_the_prior_for_a_gender_is_told_from_the_stereotype(tmp_path: Path) -> None:
+    data = write(tmp_path, templates={**TEMPLATES, "reference": "blob"})
+    for exception, zorb_shift in (("nothing", 0.0), ("zorb", 0.5)):
+        options = AuditOptions(model=PriorPredictor(exception), thresholds=limits(), suite="occupations", data=data)
+        result = run_audit(options)
+        juggler, zorb = (row.measures for row in result.subtopics)
+        # B alone cannot tell: the model seems to follow the stereotype of jugglers in both cases.
+        assert juggler["pro_preference"].value == 1
+        assert juggler["pro_preference_beyond"].value == juggler["stereotype_shift"].value == 0
+        assert zorb["pro_preference"].value == 2 * zorb_shift
+        assert zorb["pro_preference_beyond"].value == 2 * zorb_shift
+        assert zorb["stereotype_shift"].value == pytest.approx(zorb_shift)
+        assert zorb["probability_gap"].value == pytest.approx(0.5)  # the same in both cases
+        assert zorb["probability_gap_beyond"].value == pytest.approx(0)
+        assert result.total.measures["stereotype_shift"].value == pytest.approx(zorb_shift / 2)
+        assert result.total.n_pairs == 12  # references are not counted as pairs
+
+
+def test_tables_show_what_is_beyond_the_references_and_earlier_results_have_none() -> None:
+    earlier = measured("occupations/male_majority/baker")
+    assert not set(BEYOND) & set(shown_measures(earlier, earlier.subtopics))
+    assert "stereotype_shift" not in subtopic_table(earlier)
+    (row,) = earlier.subtopics
+    known = Measured(0.25, 0.125, 0.375, 144)
+    later = replace(earlier, subtopics=(replace(row, measures={**row.measures, **dict.fromkeys(BEYOND, known)}),))
+    assert shown_measures(later, later.subtopics)[-4:] == list(BEYOND)
+    assert subtopic_table(later).count("0.250 (0.125-0.375)") == 4
 
 
 def test_no_coal_score_without_data() -> None:
@@ -295,10 +494,10 @@ def test_the_chart_has_one_mark_for_each_occupation_with_a_known_share() -> None
 def test_there_is_no_chart_without_occupations() -> None:
     assert occupation_chart(measured()) == ""
     assert occupation_chart(measured("occupations/female_majority/teacher")) == ""  # no share is known
-    assert occupation_chart(measured("other/male_majority/baker", "occupations/male_majority/zorb", "x")) == ""
-    assert occupation_chart(measured("occupations/male_majority/baker", value=None)) == ""
-    assert "for 1 occupations" in occupation_chart(measured("occupations/male_majority/baker"))
+    assert occupation_chart(measured("other/female_majority/baker", "occupations/male_majority/zorb", "x")) == ""
+    assert occupation_chart(measured("occupations/female_majority/baker", value=None)) == ""
+    assert "for 1 occupations" in occupation_chart(measured("occupations/female_majority/baker"))
 
 
 def test_there_is_no_chart_for_occupations_of_other_people() -> None:
-    assert occupation_chart(measured("occupations/male_majority/baker", sha256="0" * 64)) == ""
+    assert occupation_chart(measured("occupations/female_majority/baker", sha256="0" * 64)) == ""

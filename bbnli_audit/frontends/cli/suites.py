@@ -153,7 +153,9 @@ def needed_texts(suite: Suite) -> list[TextPair]:
     items = {subtopic: suite.items(subtopic) for subtopic in suite.subtopics()}
     controls = find_controls([suite], lambda _, subtopic: items[subtopic])
     texts = {item.text for item in (*probe_items(), *controls)}
-    texts.update(text for each in items.values() for pair in each.usable for text in (pair.pro, pair.anti))
+    pairs = [pair for each in items.values() for pair in each.usable]
+    pairs += [pair.reference for pair in pairs if pair.reference is not None]
+    texts.update(text for pair in pairs for text in (pair.pro, pair.anti))
     return sorted(texts)
 
 

@@ -27,6 +27,7 @@ PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster", DIRECTION)
 TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
 NOT_MEASURED = -1  # in place of a cell
+REFERENCE = "reference_"  # columns of a pair's reference are those of the reading, with this before their names
 
 
 class Reading(Protocol):
@@ -141,6 +142,21 @@ class PairTable:
     def probabilities(self, side: str) -> Floats:
         return self.reading.probabilities(self.frame, side)
 
+    @cached_property
+    def beside_references(self) -> "tuple[PairTable, PairTable]":
+        """The pairs whose reference was measured, and these references, row by row; both may be empty."""
+        names = [REFERENCE + name for name in self.reading.columns]
+        if names[0] not in self.frame:
+            nothing = self.take(np.zeros(len(self), dtype=np.bool_))
+            return nothing, nothing
+        has_reference = self.frame[names[0]].notna().to_numpy()  # missing where another suite has none
+        own = self if has_reference.all() else self.take(has_reference)
+        columns = dict(zip(names, self.reading.columns, strict=True))
+        references = PairTable(own.frame[names].rename(columns=columns), self.reading)
+        if not references.is_measured.all():
+            own = own.take(references.is_measured)
+        return own, references.measured
+
     def count_unread(self) -> int:
         """Count the samples whose answer could not be read."""
         column = self.reading.unread_column
@@ -174,9 +190,16 @@ class PairTable:
 
 
 def make_table(
-    subtopic: Subtopic, pairs: Sequence[Pair], reading: Reading, predictions: tuple[Floats, Floats]
+    subtopic: Subtopic,
+    pairs: Sequence[Pair],
+    reading: Reading,
+    predictions: tuple[Floats, Floats],
+    of_references: tuple[Floats, Floats] | None = None,
 ) -> PairTable:
-    """Make the table of some pairs from the (n_pairs, 3) predictions for their pro and their anti sides."""
+    """Make the table of some pairs from the (n_pairs, 3) predictions for their pro and their anti sides.
+
+    `of_references` are those for the references of the pairs, if all of them have one.
+    """
     frame = pd.DataFrame(
         {
             "suite": subtopic.suite,
@@ -189,7 +212,11 @@ def make_table(
         },
         index=pd.RangeIndex(len(pairs)),
     )
-    return PairTable(frame[[*PLACES, *reading.columns]], reading)
+    frame = frame[[*PLACES, *reading.columns]]
+    if of_references is not None:
+        found = reading.read(*of_references)
+        frame = frame.assign(**{REFERENCE + name: found[name] for name in reading.columns})
+    return PairTable(frame, reading)
 
 
 def join_tables(tables: Sequence[PairTable]) -> PairTable:
