@@ -112,7 +112,7 @@ def _number_predicates(of_identity: Mapping[str, Any]) -> Iterator[tuple[str, st
         category = theme["category"]
         for predicate in theme["predicates"]:
             number = numbers[category] = numbers.get(category, -1) + 1
-            yield category, f"{category}/p{number:02d}", predicate
+            yield category, f"{category}-p{number:02d}", predicate
 
 
 def _own_pair(
