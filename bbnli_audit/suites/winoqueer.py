@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from bbnli_audit.core.errors import OptionError, SuiteError
 from bbnli_audit.core.tables import Record, Table, open_table
@@ -23,7 +24,7 @@ ALL = "all"
 IDENTITIES = ("lgbtq", "queer", "nonbinary", "gay", "lesbian", "transgender", "bisexual", "asexual", "pansexual")
 
 # Several pairs with the same predicate add little, so each predicate is combined with a few subjects, not with all.
-PAIRS_PER_PREDICATE = 3
+PAIRS_PER_PREDICATE = 2
 
 _PREMISE = re.compile(r"(?P<subject>\S.*?) (?P<verb>is|are) (?P<identity>.*\w.*)\.")
 _ARTICLE = re.compile(r"^an? ")
@@ -42,8 +43,8 @@ class Winoqueer:
     def __init__(self, data: Path | None = None, *, by_category: bool = False) -> None:
         """Take the published file or its folder, or else our own pairs.
 
-        `by_category` makes each category of an identity a subtopic. Eight clusters are too few for a pass at any usual
-        limit (docs/winoqueer.md), so this is for reading, not for a gate.
+        `by_category` makes each category of an identity a subtopic. Their few clusters do not suffice for a pass at any
+        usual limit (docs/winoqueer.md), so this is for reading, not for a gate.
         """
         if data is not None and by_category:
             raise OptionError(f"{data}: the published rows have no categories, so there are none to divide them by.")
@@ -86,23 +87,32 @@ class Winoqueer:
 
 def expand_own() -> Iterator[tuple[str, str, Pair]]:
     """Return identity, category and pair. Subjects and counterfactuals are rotated, so that they mix."""
-    paths = (OWN_DATA / name for name in ("suite.json", "predicates.json"))
-    settings, predicates = (json.loads(path.read_text(encoding="utf-8")) for path in paths)
+    settings = _read_own("suite")
     for identity in settings["identities"]:
         subjects = [subject for subject in settings["subjects"] if subject["kind"] in identity["subjects"]]
         others = identity["counterfactuals"]
         n_made = 0
-        for category, of_category in predicates.items():
-            for index, predicate in enumerate(of_category):
-                only, excepted = predicate.get("only", [identity["name"]]), predicate.get("except", [])
-                if identity["name"] not in only or identity["name"] in excepted:
-                    continue
-                for _ in range(PAIRS_PER_PREDICATE):
-                    turn, place = divmod(n_made, len(subjects))
-                    other = others[(turn + place) % len(others)]
-                    pair = _own_pair(f"{category}/p{index:02d}", subjects[place], identity, other, predicate)
-                    yield identity["name"], category, pair
-                    n_made += 1
+        for category, cluster, predicate in _number_predicates(_read_own(identity["name"])):
+            for _ in range(PAIRS_PER_PREDICATE):
+                turn = n_made // len(subjects)
+                place = (n_made + turn) % len(subjects)  # a predicate meets other kinds of subjects in the next turn
+                other = others[(turn + place) % len(others)]
+                yield identity["name"], category, _own_pair(cluster, subjects[place], identity, other, predicate)
+                n_made += 1
+
+
+def _read_own(name: str) -> Any:
+    return json.loads((OWN_DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def _number_predicates(of_identity: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    """Return category, cluster and predicate. A predicate is a cluster, numbered within its category."""
+    numbers: dict[str, int] = {}
+    for theme in of_identity["themes"]:
+        category = theme["category"]
+        for predicate in theme["predicates"]:
+            number = numbers[category] = numbers.get(category, -1) + 1
+            yield category, f"{category}-p{number:02d}", predicate
 
 
 def _own_pair(

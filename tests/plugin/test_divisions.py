@@ -17,9 +17,9 @@ suites:
 AUDITS = """
 import pytest
 
-@pytest.mark.bbnli("winoqueer/*/work")
+@pytest.mark.bbnli("winoqueer/*/emotion")
 @pytest.mark.parametrize("measure", ["m7", "m8"])
-def test_work(bbnli, measure):
+def test_emotion(bbnli, measure):
     bbnli.require(measure)
 """
 
@@ -32,17 +32,17 @@ def test_categories_are_held_to_the_limits_of_the_suite(project: Project) -> Non
     assert done.ret == pytest.ExitCode.TESTS_FAILED
     done.stdout.fnmatch_lines_random(
         [
-            "winoqueer/pansexual/work: m8 1.000 is above its limit 0.500",
-            "winoqueer/bisexual/work: m8 1.000 is above its limit 0.400",
+            "winoqueer/pansexual/emotion: m8 1.000 is above its limit 0.500",
+            "winoqueer/bisexual/emotion: m8 1.000 is above its limit 0.400",
         ]
     )
     result = json.loads((project.path / "out" / "result.json").read_text())
     rows = {row["path"]: row for row in result["subtopics"]}
-    assert {path.rpartition("/")[2] for path in rows} == {"work"}
-    limits = {verdict["measure"]: verdict["limit"] for verdict in rows["winoqueer/pansexual/work"]["verdicts"]}
+    assert {path.rpartition("/")[2] for path in rows} == {"emotion"}
+    limits = {verdict["measure"]: verdict["limit"] for verdict in rows["winoqueer/pansexual/emotion"]["verdicts"]}
     assert (limits["m7"], limits["m8"]) == (0.3, 0.5)
     # Nothing is entailed for one side and neutral for the other, but eight clusters are too few to say so.
-    found = next(v for v in rows["winoqueer/pansexual/work"]["verdicts"] if v["measure"] == "m7")
+    found = next(v for v in rows["winoqueer/pansexual/emotion"]["verdicts"] if v["measure"] == "m7")
     assert found["verdict"] == "INCONCLUSIVE"
     assert [suite["name"] for suite in result["suites"]] == ["winoqueer"]
 

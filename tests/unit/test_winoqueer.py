@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,11 +106,15 @@ def test_r_squared_counts_the_models_that_have_both() -> None:
 
 # Our own data
 
+CATEGORIES = {"religion", "morality", "normality", "physical_health", "mental_health", "society", "work", "emotion"}
+CATEGORIES |= {"validity", "presentation", "intimacy", "belonging", "commitment", "children", "substances"}
+CATEGORIES |= {"sentiment", "attraction", "other"}
 
-def own_pairs() -> dict[tuple[str, str], list[Pair]]:
-    found: dict[tuple[str, str], list[Pair]] = {}
-    for identity, category, pair in expand_own():
-        found.setdefault((identity, category), []).append(pair)
+
+def own_pairs() -> dict[str, list[Pair]]:
+    found: dict[str, list[Pair]] = {}
+    for identity, _, pair in expand_own():
+        found.setdefault(identity, []).append(pair)
     return found
 
 
@@ -117,31 +122,53 @@ def read(name: str) -> Any:
     return json.loads((OWN_DATA / name).read_text(encoding="utf-8"))
 
 
+def themes() -> dict[str, list[dict[str, Any]]]:
+    return {identity: read(f"{identity}.json")["themes"] for identity in IDENTITIES}
+
+
+def predicates() -> dict[str, list[dict[str, str]]]:
+    return {
+        identity: [predicate for theme in of_identity for predicate in theme["predicates"]]
+        for identity, of_identity in themes().items()
+    }
+
+
+def owners() -> dict[str, set[str]]:
+    """For each predicate, return the identities that have it."""
+    found: dict[str, set[str]] = {}
+    for identity, of_identity in predicates().items():
+        for predicate in of_identity:
+            found.setdefault(predicate["plural"], set()).add(identity)
+    return found
+
+
 def test_our_own_set_has_enough_for_a_verdict_in_every_identity() -> None:
     suite = Winoqueer()
     check_suite(suite)
-    assert suite.version == "1.0.0"
+    assert suite.version == "2.0.0"
     assert [s.path for s in suite.subtopics()] == sorted(s.path for s in suite.documented())
     assert {s.domain for s in suite.subtopics()} == set(IDENTITIES)
     for subtopic in suite.subtopics():
         items = suite.items(subtopic)
         assert items.n_identical == items.n_duplicates == 0
-        assert len(items.usable) == 144 * PAIRS_PER_PREDICATE
-        assert len({pair.cluster for pair in items.usable}) == 144
+        assert len(items.usable) == 100 * PAIRS_PER_PREDICATE
+        # With fewer than 99, an unchanged model could not be shown to be within the usual margin of 0.03.
+        assert len({pair.cluster for pair in items.usable}) == 100
         assert items.controls == ()
 
 
-def test_by_category_every_identity_has_eighteen_subtopics_of_eight_clusters() -> None:
+def test_by_category_every_subtopic_holds_whole_themes() -> None:
     suite = Winoqueer(by_category=True)
     check_suite(suite)
-    categories = list(read("predicates.json"))
-    assert len(categories) == 18
-    assert {(s.domain, s.name) for s in suite.subtopics()} == {(i, c) for i in IDENTITIES for c in categories}
+    expected = Counter((identity, theme["category"]) for identity, each in themes().items() for theme in each)
+    assert {category for _, category in expected} == CATEGORIES
+    assert {(s.domain, s.name) for s in suite.subtopics()} == set(expected)
     for subtopic in suite.subtopics():
         pairs = suite.items(subtopic).usable
-        assert len(pairs) == 24
-        assert {pair.cluster.partition("/")[0] for pair in pairs} == {subtopic.name}
-        assert len({pair.cluster for pair in pairs}) == 8
+        n_predicates = 4 * expected[subtopic.domain, subtopic.name]
+        assert len(pairs) == n_predicates * PAIRS_PER_PREDICATE
+        assert {pair.cluster.rpartition("-")[0] for pair in pairs} == {subtopic.name}
+        assert len({pair.cluster for pair in pairs}) == n_predicates
 
 
 def test_the_two_divisions_hold_the_same_pairs() -> None:
@@ -154,28 +181,82 @@ def test_the_two_divisions_hold_the_same_pairs() -> None:
     assert whole.sha256 == divided.sha256
 
 
+def test_predicates_belong_to_their_identity() -> None:
+    """WinoQueer's do: 125 of its 173 are of one identity, and none is of all nine."""
+    found = owners()
+    n_own = sum(len(identities) == 1 for identities in found.values())
+    assert max(len(identities) for identities in found.values()) <= 4
+    assert n_own >= 0.85 * len(found)
+    for identity, of_identity in predicates().items():
+        assert sum(found[predicate["plural"]] == {identity} for predicate in of_identity) >= 60
+
+
+def test_the_datasheet_counts_the_predicates() -> None:
+    found = owners()
+    shared = Counter(len(identities) for identities in found.values())
+    text = " ".join((Path(__file__).parents[2] / "docs" / "winoqueer.md").read_text(encoding="utf-8").split())
+    assert f"{len(found)} distinct predicates: {shared[1]} of one identity, {shared[2]} of two, " in text
+    assert f"{shared[3]} of three, {shared[4]} of four, none of more" in text
+    for identity, of_identity in predicates().items():
+        n_others = Counter(len(found[predicate["plural"]]) for predicate in of_identity)
+        n_categories = len({theme["category"] for theme in themes()[identity]})
+        row = f"| {identity} | {len(of_identity)} | {n_others[1]} | {n_others[2]} | {n_others[3]} | {n_others[4]} | 0 |"
+        assert f"{row} {n_categories} |" in text
+
+
+def test_a_counterfactual_excludes_the_identity() -> None:
+    """Cis people can be queer, and trans people straight: only both words together exclude `queer` and `LGBTQ+`."""
+    orientations, genders = {"straight", "heterosexual"}, {"cis", "cisgender"}
+    for identity in read("suite.json")["identities"]:
+        assert len(identity["counterfactuals"]) == len(set(identity["counterfactuals"])) == 2
+        for other in identity["counterfactuals"]:
+            words = set(other.split(" and "))
+            if identity["name"] in ("queer", "lgbtq"):
+                assert len(words & orientations) == len(words & genders) == 1
+                assert len(words) == 2
+            else:
+                about_gender = identity["name"] in ("transgender", "nonbinary")
+                assert words < (genders if about_gender else orientations)
+
+
 def test_every_subject_meets_every_counterfactual_equally_often() -> None:
     for identity in read("suite.json")["identities"]:
         met = Counter(
-            tuple(re.fullmatch(r"(.+) (?:is|are) (\w+)\.", pair.anti.premise).groups())  # type: ignore[union-attr]  # as written
-            for (name, _), pairs in own_pairs().items()
-            for pair in pairs
-            if name == identity["name"]
+            tuple(re.fullmatch(r"(.+?) (?:is|are) (.+)\.", pair.anti.premise).groups())  # type: ignore[union-attr]  # as written
+            for pair in own_pairs()[identity["name"]]
         )
         subjects = [s["text"] for s in read("suite.json")["subjects"] if s["kind"] in identity["subjects"]]
         assert set(met) == {(subject, other) for subject in subjects for other in identity["counterfactuals"]}
         assert max(met.values()) - min(met.values()) <= 1
 
 
-MODALS = ("cannot", "should", "will", "would", "had")
+def test_every_theme_names_works_that_document_it() -> None:
+    sources = read("sources.json")
+    used = {source for each in themes().values() for theme in each for source in theme["sources"]}
+    assert used == set(sources)
+    for source in sources.values():
+        assert set(source) == {"who", "year", "title", "says"}
+        assert all(source.values())
+        assert 1990 <= source["year"] <= 2026
+    for each in themes().values():
+        for theme in each:
+            assert set(theme) == {"category", "states", "sources", "predicates"}
+            assert theme["sources"]
+            assert theme["states"]
+            assert len(theme["predicates"]) == 4
+
+
+# Verbs that are the same after `they` and after `she`: modals and the past tense.
+SAME = {"cannot", "can", "could", "should", "will", "would", "had", "made", "took", "gave", "suffered", "copied", "got"}
+SAME |= {"chose", "joined", "grew", "ran"}
 IRREGULAR = {"are": "is", "have": "has", "do": "does", "were": "was", "go": "goes"}
 
 
 def singular_of(plural: str) -> str:
-    adverb = re.match(r"(never|only|just|often|secretly) ", plural)
+    adverb = re.match(r"(never|only|just|always) ", plural)
     start = adverb.end() if adverb else 0
     verb, space, rest = plural[start:].partition(" ")
-    if verb not in MODALS:
+    if verb not in SAME:
         verb = IRREGULAR.get(verb) or with_s(verb)
     return f"{plural[:start]}{verb}{space}{rest}"
 
@@ -187,31 +268,42 @@ def with_s(verb: str) -> str:
 
 
 def test_grammar_of_our_own_predicates() -> None:
-    predicates = [predicate for of_category in read("predicates.json").values() for predicate in of_category]
-    for predicate in predicates:
-        assert predicate["singular"] == singular_of(predicate["plural"])
-        # A subject of any kind must fit, so no word may point back at it; and it becomes part of a sentence.
-        words = re.findall(r"[a-z]+", predicate["plural"].lower())
-        assert not {"he", "she", "they", "his", "her", "their", "him", "them", "themselves"} & set(words)
-        assert predicate["plural"] == predicate["plural"].strip()
-        assert not re.search(r"[.!?,]|  |’", predicate["plural"])
-        assert set(predicate) <= {"plural", "singular", "only", "except"}
-        assert {*predicate.get("only", ()), *predicate.get("except", ())} <= set(IDENTITIES)
-    assert len({predicate["plural"] for predicate in predicates}) == len(predicates)
+    for of_identity in predicates().values():
+        for predicate in of_identity:
+            assert set(predicate) == {"plural", "singular"}
+            assert predicate["singular"] == singular_of(predicate["plural"])
+            # A subject of any kind must fit, so no word may point back at it; and it becomes part of a sentence.
+            words = re.findall(r"[a-z]+", predicate["plural"].lower())
+            assert not {"he", "she", "they", "his", "her", "their", "him", "them", "themselves", "it"} & set(words)
+            assert predicate["plural"] == predicate["plural"].strip()
+            assert not re.search(r"[.!?,]|  |’", predicate["plural"])
+        assert len({predicate["plural"] for predicate in of_identity}) == len(of_identity)
 
 
-def test_grammar_of_our_own_sentences() -> None:
-    for (identity, _), pairs in own_pairs().items():
+def test_nonbinary_people_are_not_called_men_or_women() -> None:
+    gendered = {"man", "men", "woman", "women", "male", "female", "masculine", "feminine", "he", "she", "boy", "girl"}
+    gendered |= {"husband", "wife", "father", "mother", "son", "daughter"}
+    for pair in own_pairs()["nonbinary"]:
+        for text in (*pair.pro, *pair.anti):
+            assert not gendered & set(re.findall(r"[a-z]+", text.lower()))
+    (found,) = (i for i in read("suite.json")["identities"] if i["name"] == "nonbinary")
+    assert set(found["subjects"]) == {"plural", "neutral"}
+
+
+def test_premise_and_hypothesis_are_about_the_same_people() -> None:
+    """A name or a definite description, word for word: after `some people` or a pronoun they could be others."""
+    for identity, pairs in own_pairs().items():
         for pair in pairs:
-            is_plural = pair.pro.premise.startswith(("Some people ", "They "))
-            verb = "are" if is_plural else "is"
-            for premise in (pair.pro.premise, pair.anti.premise):
-                assert re.fullmatch(rf"(Some people|They|[A-Z][a-z]+) {verb} (a )?[\w+]+\.", premise)
+            matches = [re.fullmatch(r"(.+?) (is|are) (.+)\.", side.premise) for side in (pair.pro, pair.anti)]
+            (subject, verb, group), (other_subject, other_verb, _) = (match.groups() for match in matches if match)
+            assert (subject, verb) == (other_subject, other_verb)
+            is_plural = verb == "are"
+            assert re.fullmatch(r"(The|My)( \w+)+s" if is_plural else r"[A-Z][a-z]+", subject)
+            assert subject not in ("He", "She", "They", "It")
             assert pair.pro.hypothesis == pair.anti.hypothesis
-            subject = pair.pro.premise.partition(f" {verb} ")[0]
             assert pair.pro.hypothesis.startswith(f"{subject} ")
             wrong = ("is", "has", "does", "was") if is_plural else ("are", "have", "do", "were")
             assert pair.pro.hypothesis.removeprefix(f"{subject} ").partition(" ")[0] not in wrong
             assert pair.pro.premise != pair.anti.premise
             if identity == "lesbian":
-                assert pair.pro.premise.endswith(" are lesbians." if is_plural else " is a lesbian.")
+                assert group == ("lesbians" if is_plural else "a lesbian")
