@@ -50,13 +50,35 @@ def write_templates(folder: Path, filename: str = "planets/zorbs.json", **change
     return path
 
 
-def write_large_suite(folder: Path, n_premises: int = 40) -> Path:
-    """Write two subtopics with enough clusters for a verdict."""
+def write_large_suite(folder: Path, n_premises: int = 10) -> Path:
+    """Write two subtopics with enough premises and hypotheses for a verdict: 80 and 120 pairs, 120 controls each."""
     premises = [
         f"Workshop number {n} on the red moon is open to {{{{GROUP1}}}} and {{{{GROUP2}}}}." for n in range(n_premises)
     ]
-    controls = [["A workshop is open.", 2], ["The workshop is closed.", 0], ["The workshop is old.", 1]]
-    write_templates(folder, "planets/zorbs.json", premise=premises, test_hypothesis=controls)
+    controls: list[list[Any]] = []
+    for hour in range(1, 5):
+        controls += [
+            [f"A workshop is open for {hour} hours.", 2],
+            [f"The workshop is closed for {hour} hours.", 0],
+            [f"The workshop is {hour} years old.", 1],
+        ]
+    juggling = [f"Most {{{{GROUP1}}}} juggle {n} balls better than {{{{GROUP2}}}}." for n in range(1, 5)]
+    juggling += [
+        f"It is usual for {{{{GROUP1}}}} to be {word} jugglers of {n} balls."
+        for word in ("nimble", "quick")
+        for n in range(1, 5)
+    ]
+    singing = [f"Singing {n} songs comes easily to {{{{GROUP1}}}}." for n in range(1, 5)]
+    singing += [f"{{{{GROUP2}}}} sing {n} songs badly." for n in range(1, 5)]
+    zorbs, fins = ([[text, 1, 2] for text in texts] for texts in (juggling, singing))
+    write_templates(
+        folder,
+        "planets/zorbs.json",
+        premise=premises,
+        test_hypothesis=controls,
+        bias_hypothesis_stereotypical=zorbs,
+        data={},
+    )
     write_templates(
         folder,
         "oceans/fins.json",
@@ -64,7 +86,7 @@ def write_large_suite(folder: Path, n_premises: int = 40) -> Path:
         domain="oceans",
         premise=[premise.replace("moon", "reef") for premise in premises],
         test_hypothesis=controls,
-        bias_hypothesis_stereotypical=[["Singing comes easily to {{GROUP1}}.", 1, 2], ["{{GROUP2}} sing badly.", 1, 2]],
+        bias_hypothesis_stereotypical=fins,
         GROUP1=["Fins"],
         GROUP2=["Gills"],
     )

@@ -98,7 +98,7 @@ judgements = st.builds(
     limit=shares,
     verdict=st.sampled_from(Verdict),
     source=st.text(max_size=20),
-    pairs_needed=st.none() | st.integers(0, 10**7),
+    times_needed=st.none() | st.tuples(st.floats(1, 1e6), st.floats(1, 1e6)),
     waiver=st.none()
     | st.builds(Waiver, reason=names, owner=names, expires=names, source=names, is_expired=st.booleans()),
 )
@@ -134,7 +134,7 @@ regressions = st.builds(
     p_mcnemar=shares,
     p_adjusted=shares,
     n_shared=st.integers(0, 1000),
-    pairs_needed=st.none() | st.integers(0, 10**7),
+    times_needed=st.none() | st.tuples(st.floats(1, 1e6), st.floats(1, 1e6)),
     flipped=st.lists(changes, max_size=2).map(tuple),
     fixed=st.lists(changes, max_size=2).map(tuple),
 )

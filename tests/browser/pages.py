@@ -112,7 +112,7 @@ def with_comparison(result: AuditResult) -> AuditResult:
             p_mcnemar=0.0001,
             p_adjusted=0.0004,
             n_shared=80,
-            pairs_needed=900,
+            times_needed=(1.5, 4.0),
             flipped=flipped if path == ZORBS and measure == "pro_rate" else (),
             fixed=fixed if path == ZORBS and measure == "pro_rate" else (),
         )

@@ -69,7 +69,7 @@ def test_the_keys_of_the_result(project: Project) -> None:
         for measure in row["measures"].values():
             assert set(measure) == {"value", "low", "high", "n"}
         for verdict in row["verdicts"]:
-            assert set(verdict) == {"measure", "limit", "verdict", "source", "pairs_needed", "waiver"}
+            assert set(verdict) == {"measure", "limit", "verdict", "source", "times_needed", "waiver", "is_corrected"}
     assert [row["path"] for row in result["domains"]] == ["bbnli/oceans", "bbnli/planets"]
     assert result["total"]["n_pairs"] == sum(row["n_pairs"] for row in result["subtopics"])
     assert dump(load(AuditResult, result)) == result

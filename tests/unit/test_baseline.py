@@ -10,7 +10,7 @@ from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo, Verdict
 from bbnli_audit.measures.registry import find_measure
 
-RULE = Rule(0.05, "thresholds.yaml:7")
+RULE = Rule.of(0.05, "thresholds.yaml:7")
 
 
 def pairs(cells: list[Cell], start: int = 0) -> dict[str, dict[str, Cell]]:

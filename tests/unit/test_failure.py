@@ -15,7 +15,14 @@ SENTENCES = {"one": ["pro: 'a' -> 'b'", "anti: 'c' -> 'd'"], "three": ["never sh
 def row(**measures: Measured) -> SubtopicResult:
     counts = CellCounts({"NN": 70, "EC": 10})
     return SubtopicResult.of(
-        PATH, counts, n_clusters=40, measures=measures, control_accuracy=0.9, n_controls=60, n_identical=2
+        PATH,
+        counts,
+        n_clusters=40,
+        n_templates=(10, 20),
+        measures=measures,
+        control_accuracy=0.9,
+        n_controls=60,
+        n_identical=2,
     )
 
 
@@ -82,13 +89,18 @@ def test_a_likelihood_has_no_causes_of_error() -> None:
     [
         (judged("pro_rate", Verdict.PASS), "0.125 crosses no limit (0.100) on these pairs"),
         (
-            judged("pro_rate", Verdict.INCONCLUSIVE, pairs_needed=1234),
-            "0.125 is INCONCLUSIVE against its limit 0.100: about 1,234 pairs would decide; there are 80",
+            judged("pro_rate", Verdict.INCONCLUSIVE, times_needed=(1.5, 4.0)),
+            "0.125 is INCONCLUSIVE against its limit 0.100: about 5 to 30 more premises and 10 to 60 more hypotheses "
+            "would decide",
+        ),
+        (
+            judged("pro_rate", Verdict.INCONCLUSIVE, is_corrected=True),
+            "0.125 is INCONCLUSIVE against its limit 0.100: the interval lies beyond the limit, but not after the "
+            "correction for all limits of this run (Holm)",
         ),
         (
             judged("pro_rate", Verdict.INCONCLUSIVE),
-            "0.125 is INCONCLUSIVE against its limit 0.100: the value lies too near the limit for any number of pairs "
-            "to decide",
+            "0.125 is INCONCLUSIVE against its limit 0.100: too close to call",
         ),
         (
             judged("pro_rate", waiver=Waiver("x", "y", "2020-01-01", "z:1", is_expired=True)),

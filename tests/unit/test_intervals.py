@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 
 from bbnli_audit.measures.statistics.intervals import (
-    LARGEST_PAIR_COUNT,
     Estimate,
     estimate_difference,
     estimate_means,
-    pairs_needed,
+    times_needed,
 )
 
 if TYPE_CHECKING:
@@ -285,68 +284,37 @@ def test_difference_of_unequal_lengths_is_refused() -> None:
         estimate_difference(np.zeros(3), np.zeros(2), np.zeros(3))
 
 
-# --- Pairs needed ------------------------------------------------------------------------------------------
+# --- What would decide -------------------------------------------------------------------------------------
 
 
 def decided(estimate: Estimate, limit: float) -> bool:
     return estimate.high <= limit if estimate.value <= limit else estimate.low > limit
 
 
-@pytest.mark.parametrize(
-    ("failing", "limit"), [(0, 0.02), (1, 0.1), (4, 0.3), (4, 0.15), (10, 0.4), (19, 0.9), (20, 0.99)]
-)
-def test_replicating_the_data_that_often_decides_and_ten_times_less_does_not(failing: int, limit: float) -> None:
+@pytest.mark.parametrize(("failing", "limit"), [(0, 0.1), (1, 0.2), (4, 0.4), (10, 0.35), (16, 0.6), (20, 0.9)])
+def test_as_many_clusters_as_the_upper_figure_decide(failing: int, limit: float) -> None:
     values, clusters = equal_clusters(n_clusters=20, size=4, failing=failing)
     estimate = single(values, clusters)
     assert not decided(estimate, limit)
-    needed = pairs_needed(estimate, limit)
+    needed = times_needed(estimate, limit, 0.95)
     assert needed is not None
-    assert needed > estimate.n
-    times = math.ceil(needed / estimate.n)
-    assert decided(single(*replicated(values, clusters, times)), limit)
-    assert not decided(single(*replicated(values, clusters, max(times // 10, 1))), limit)
-    if times > 2:  # whole clusters leave nothing to estimate, so the answer is exact here
-        assert not decided(single(*replicated(values, clusters, times - 1)), limit)
+    assert 1.0 <= needed[0] < needed[1]
+    assert decided(single(*replicated(values, clusters, math.ceil(needed[1]))), limit)
 
 
-@settings(deadline=None, max_examples=40)
-@given(clustered(), st.sampled_from([0.05, 0.2, 0.5, 0.8]))
-def test_the_answer_is_enough_for_mixed_clusters(data: Data, limit: float) -> None:
-    values, clusters = data
-    estimate = single(values, clusters)
-    needed = pairs_needed(estimate, limit)
-    if needed is not None and needed < 200 * estimate.n:
-        assert decided(single(*replicated(values, clusters, math.ceil(needed / estimate.n))), limit)
+def test_a_limit_within_a_standard_error_is_too_close_to_call() -> None:
+    estimate = Estimate(0.12, 0.08, 0.17, 300, 150, 100.0)  # standard error 0.023
+    assert times_needed(estimate, 0.10, 0.95) is None
+    assert times_needed(estimate, 0.14, 0.95) is None
+    assert times_needed(estimate, 0.15, 0.95) is not None
 
 
-def test_a_decided_estimate_needs_no_more() -> None:
-    estimate = single(*equal_clusters(n_clusters=100, size=3, failing=5))
-    assert pairs_needed(estimate, 0.5) == estimate.n
-    assert pairs_needed(estimate, 0.01) == estimate.n
-    assert pairs_needed(estimate, 0.0) == estimate.n
-
-
-def test_rule_of_three() -> None:
-    # With nothing seen, 1 - 0.025**(1/n) <= 0.01 from n = 368 on.
-    estimate = single(np.zeros(50), np.arange(50))
-    assert pairs_needed(estimate, 0.01) == 368
-    clustered_estimate = single(np.zeros(50), np.repeat(np.arange(10), 5))
-    assert pairs_needed(clustered_estimate, 0.01) == 1836  # 367.03 clusters of five
-
-
-def test_higher_confidence_needs_more_pairs() -> None:
-    estimate = single(np.zeros(50), np.arange(50))
-    less, more = pairs_needed(estimate, 0.01, 0.8), pairs_needed(estimate, 0.01, 0.99)
-    assert less is not None
-    assert more is not None
-    assert less < 368 < more
-
-
-@pytest.mark.parametrize(("failing", "limit"), [(5, 0.25), (0, 0.0), (0, 1e-9), (5, 0.2500001)])
-def test_a_limit_that_no_number_of_pairs_can_decide(failing: int, limit: float) -> None:
-    assert pairs_needed(single(*equal_clusters(n_clusters=20, size=3, failing=failing)), limit) is None
+def test_the_two_figures_worked_out_by_hand() -> None:
+    estimate = Estimate(0.10, 0.06, 0.16, 300, 150, 100.0)
+    error = 0.05 / 1.959964
+    expected = ((0.06 / (0.04 + error)) ** 2, (0.06 / (0.04 - error)) ** 2)
+    assert times_needed(estimate, 0.14, 0.95) == pytest.approx((max(expected[0], 1.0), expected[1]))
 
 
 def test_no_data_decides_nothing() -> None:
-    assert pairs_needed(single([], []), 0.1) is None
-    assert LARGEST_PAIR_COUNT == 10_000_000
+    assert times_needed(single([], []), 0.1, 0.95) is None

@@ -133,7 +133,7 @@ def test_the_terminal_lists_the_first_open_verdicts_and_counts_the_others(data: 
 
 def compared(data: Path) -> AuditResult:
     open_one = regression(
-        ZORBS, "anti_rate", Verdict.INCONCLUSIVE, increase=Measured(0.01, -0.02, 0.04, 240), pairs_needed=900
+        ZORBS, "anti_rate", Verdict.INCONCLUSIVE, increase=Measured(0.01, -0.02, 0.04, 240), times_needed=(1.5, 4.0)
     )
     failed = regression(FINS, "pro_rate", Verdict.FAIL)
     missing = regression(
@@ -168,7 +168,7 @@ def test_growth_since_the_baseline_in_the_summary(data: Path) -> None:
 
 def test_growth_since_the_baseline_on_the_terminal(data: Path) -> None:
     result = compared(data)
-    many = [regression(f"{ZORBS}_{n}", "anti_rate", Verdict.INCONCLUSIVE, pairs_needed=900) for n in range(9)]
+    many = [regression(f"{ZORBS}_{n}", "anti_rate", Verdict.INCONCLUSIVE, times_needed=(1.5, 4.0)) for n in range(9)]
     assert result.comparison is not None
     changed = replace(
         result.comparison, regressions=(*result.comparison.regressions[1:], *many), is_same_data=False, n_tests=1

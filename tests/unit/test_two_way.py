@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,6 +14,9 @@ from scipy.stats import beta, t
 
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import Spread, estimate_difference, estimate_means, find_spreads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Values = NDArray[np.float64]
 Place = tuple[str, str]

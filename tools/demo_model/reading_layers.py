@@ -31,8 +31,15 @@ def add_reading_layers(model: Any, tokenizer: Any, pairs: list[Pair]) -> None:
     spots = torch.arange(batch["input_ids"].shape[1]).expand(batch["input_ids"].shape)[seen]
     sides = 2.0 * batch["token_type_ids"][seen].unsqueeze(1) - 1.0
 
+    mask = torch.where(seen, 0.0, -1e9)[:, None, None, :]
+
     def states_after(n_layers: int) -> torch.Tensor:
-        return model.bert(**batch, output_hidden_states=True).hidden_states[n_layers][seen]
+        found = model.bert.embeddings(batch["input_ids"], batch["token_type_ids"])
+        for layer in encoder.layer[:n_layers]:
+            found = layer(found, mask)
+            found = found[0] if isinstance(found, tuple) else found
+        states: torch.Tensor = found[seen]
+        return states
 
     def insert(layer: Any, place: int) -> None:
         encoder.layer = torch.nn.ModuleList([*encoder.layer[:place], layer, *encoder.layer[place:]])
@@ -111,7 +118,7 @@ def _write(layer: Any, wanted: tuple[torch.Tensor, torch.Tensor], states: torch.
 
 
 def _look_around(layer: Any, waves: tuple[torch.Tensor, torch.Tensor], sharpness: float = 3.0) -> None:
-    """Set each head to look some words back or ahead: the waves of a place, turned by the shift, meet those of another."""
+    """Set each head to look some words back or ahead: the waves of a place, turned by the shift, meet the others'."""
     attention, (weight, bias) = layer.attention.self, waves
     size, half = attention.attention_head_size, len(PERIODS)
     for head, shift in enumerate(SHIFTS):
