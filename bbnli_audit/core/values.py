@@ -74,7 +74,7 @@ class TextPair(NamedTuple):
 class Pair:
     """Two samples that differ only in the group. Both are neutral: neither follows from its premise."""
 
-    cluster: str
+    cluster: str  # the templates it was made from: "p03/h05" are two crossed factors, a name without a slash is one
     pro: TextPair
     anti: TextPair
     direction: Direction = Direction.NONE  # of the premise; NONE if the two sides have different ones

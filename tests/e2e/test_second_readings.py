@@ -81,7 +81,7 @@ def answer(prompt: str) -> str:
     """Right on the controls. What is said of singing depends on the question, and is not always readable."""
     is_strict = "entailed by the paragraph" in prompt
     number = int("0" + "".join(filter(str.isdigit, prompt)))
-    if "A workshop is open." in prompt:
+    if "A workshop is open" in prompt:
         return "Yes."
     if "Fins sing badly" in prompt and is_strict:
         return "I am not sure."
