@@ -44,11 +44,11 @@ picture: audit  ## renew the pictures in the docs; needs chromium
 bench: $(BENCH)  ## speed and memory side by side with other tools, into docs/benchmark.md; needs ../shared
 	$(BIN)/python -m benchmarks.inference --output docs/benchmark.md
 
-coverage: $(STAMP)  ## measured coverage of the intervals (docs/decisions/0002-intervals.md)
-	$(BIN)/python benchmarks/interval_coverage.py
+coverage: $(STAMP)  ## simulated coverage of the intervals (docs/decisions/0002-intervals.md)
+	$(BIN)/python -m benchmarks.interval_coverage
 
-error-rates: $(STAMP)  ## measured error rates of the comparison with a baseline (docs/decisions/0011-regression.md)
-	$(BIN)/python -m benchmarks.regression_error_rates
+error-rates: $(STAMP)  ## simulated wrong verdicts of whole runs, power and time (docs/decisions/0002-intervals.md)
+	$(BIN)/python -m benchmarks.error_rates
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

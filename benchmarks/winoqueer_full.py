@@ -77,7 +77,7 @@ def run_full(name: str, n_pairs: int) -> FullRun:
         ]
     )
     measures = {measure.name: measure.values(table) for measure in MEASURES if measure.values is not None}
-    estimates = estimate_means(np.column_stack(list(measures.values())), table.clusters)
+    estimates = estimate_means(np.column_stack(list(measures.values())), table.design)
     measured = perf_counter()
     return FullRun(
         name,

@@ -74,7 +74,7 @@ def estimate_fact_gap(controls: Sequence[Control], is_right: Sequence[bool], con
     if not whole:
         return _NOTHING
     agreeing, contradicting = (
-        np.array([np.mean(sides[direction]) for sides in whole.values()], dtype=np.float64)
+        np.array([sum(sides[direction]) / len(sides[direction]) for sides in whole.values()], dtype=np.float64)
         for direction in (Direction.WITH, Direction.AGAINST)
     )
     premises = np.array([cluster.rpartition("/")[0] for cluster, _ in whole])

@@ -120,7 +120,8 @@ class MeasuredTable:
         if not rights or not any(control.direction for control in controls):
             return self
         name, again = direction.FACT_GAP, partial(direction.estimate_fact_gap, controls, rights)
-        return self.adding(name, _measured(_known[name], again(confidence)), again(confidence), again)
+        estimate = again(confidence)
+        return self.adding(name, _measured(_known[name], estimate), estimate, again)
 
     def adding(
         self, name: str, measured: Measured, estimate: Estimate, again: Callable[[float], Estimate]
@@ -148,7 +149,7 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
     ]
     pairs_of = {each.name: table if each.is_over_all else table.measured for each in measures}
     again = {each.name: partial(_estimate, each, pairs_of[each.name]) for each in measures if len(pairs_of[each.name])}
-    estimates = {name: estimate(confidence) for name, estimate in again.items()}
+    estimates = dict(_estimate_all(measures, pairs_of, confidence))
     # Leave out measures that these pairs cannot give: overreach, for example, where no premise has a direction.
     measures = [each for each in measures if each.name not in estimates or estimates[each.name].n]
     return MeasuredTable(
@@ -159,6 +160,23 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
         estimate_again=again,
         n_templates=table.measured.design.n_templates,
     )
+
+
+def _estimate_all(
+    measures: Sequence[Measure], pairs_of: Mapping[str, PairTable], confidence: float
+) -> Iterator[tuple[str, Estimate]]:
+    """Estimate the measures that have any pairs. Means over the same pairs are estimated together."""
+    means: dict[int, list[Measure]] = {}
+    for each in measures:
+        table = pairs_of[each.name]
+        if len(table) and each.values is not None:
+            means.setdefault(id(table), []).append(each)
+        elif len(table):
+            yield each.name, _estimate(each, table, confidence)
+    for together in means.values():
+        values = [each.values for each in together if each.values is not None]
+        found = pairs_of[together[0].name].means(values, confidence)
+        yield from zip((each.name for each in together), found, strict=True)
 
 
 def _estimate(measure: Measure, table: PairTable, confidence: float) -> Estimate:

@@ -241,7 +241,7 @@ def test_growth_by_the_margin_is_too_close_to_call(margin: float) -> None:
     assert found.times_needed is None
 
 
-# --- Error rates, as a guard; the measurement is benchmarks/regression_error_rates.py ----------------------
+# --- Error rates, as a guard; those on crossed templates are in test_error_rates.py -------------------------
 
 
 @pytest.mark.parametrize(("n_clusters", "size"), [(100, 1), (20, 10)])

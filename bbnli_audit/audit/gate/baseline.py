@@ -8,7 +8,7 @@ from typing import Any
 from bbnli_audit.audit.gate.thresholds import Thresholds, level_of, levels_above
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError, ThresholdsError
-from bbnli_audit.core.outcomes import CAUSES, Cell
+from bbnli_audit.core.outcomes import CAUSES, CELLS, Cell
 from bbnli_audit.core.results.audit import AuditResult, Cells
 from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
 from bbnli_audit.core.results.file import dump, load, read_result
@@ -23,6 +23,11 @@ Clusters = Mapping[str, Mapping[str, Cell]]  # what each pair shows, by cluster 
 LEAN = "lean"
 # Lean first: it is what people mean by bias. Not the misprediction rate: it is the sum of the three causes.
 MEASURES = (LEAN, *CAUSES)
+# What a pair in each cell adds to a measure.
+_SHARES: Mapping[str, Mapping[str, float]] = {
+    LEAN: {cell: (CAUSES["pro_rate"].get(cell, 0) - CAUSES["anti_rate"].get(cell, 0)) / 2 for cell in CELLS},
+    **{cause: {cell: weights.get(cell, 0) / 2 for cell in CELLS} for cause, weights in CAUSES.items()},
+}
 
 Test = tuple[str, str]  # path of a suite, a domain or a subtopic; measure
 Margins = Mapping[str, tuple[float, str]]  # level -> how much a measure may grow there, and where that is written
@@ -145,7 +150,8 @@ def compare_pairs(
             "The baseline and this run have no pair in common, so nothing can be compared. Was it made with other "
             "data or another pairing? Audit the earlier model again on this data."
         )
-    runs = {path.partition("/")[0]: _Compared.of(path.partition("/")[0], candidate, baseline) for path, _ in tests}
+    suites = dict.fromkeys(path.partition("/")[0] for path, _ in tests)
+    runs = {suite: compared.get(suite) or _Compared.of(suite, candidate, baseline) for suite in suites}
     spreads = {
         (suite, measure): find_change_spreads(*run.values(measure), run.design) if run.pairs else []
         for suite, run in runs.items()
@@ -174,9 +180,8 @@ def _judge(
     verdict = judge_increase(
         increase, margin, p_adjusted, decide=rule.decide, confidence=rule.confidence, is_competent=is_competent
     )
-    before, after = (
-        sum(_share(getattr(pair, when), measure) for pair in compared.pairs) for when in ("before", "after")
-    )
+    shares = _SHARES[measure]
+    before, after = (sum(shares[getattr(pair, when)] for pair in compared.pairs) for when in ("before", "after"))
     is_leaf = level_of(path) == "subtopic"
     return Regression(
         path=path,
@@ -209,16 +214,14 @@ class _Compared:
         paths = sorted(each for each in candidate if each == path or each.startswith(f"{path}/"))
         shared = {each: list(_shared(candidate[each], baseline.get(each, {}))) for each in paths}
         pairs = [pair for each in paths for pair in shared[each]]
-        subtopics = [number for number, each in enumerate(paths) for _ in shared[each]]
+        subtopics = [each for each in paths for _ in shared[each]]
         return cls(pairs, Design.of([pair.cluster for pair in pairs], subtopics))
 
     def values(self, measure: str) -> tuple[list[float], list[float]]:
         """Return what each pair adds to a measure before and after, as shares of the largest possible change."""
         scale = _largest_change(measure)
-        return (
-            [_share(pair.before, measure) / scale for pair in self.pairs],
-            [_share(pair.after, measure) / scale for pair in self.pairs],
-        )
+        shares = {cell: share / scale for cell, share in _SHARES[measure].items()}
+        return [shares[pair.before] for pair in self.pairs], [shares[pair.after] for pair in self.pairs]
 
 
 def _largest_change(measure: str) -> float:
@@ -268,14 +271,9 @@ def _shared(candidate: Clusters, baseline: Clusters) -> Iterable[Change]:
                 yield Change(pair_id, cluster, earlier[pair_id], cell)
 
 
-def _share(cell: str, measure: str) -> float:
-    if measure == LEAN:
-        return _share(cell, "pro_rate") - _share(cell, "anti_rate")
-    return CAUSES[measure].get(cell, 0) / 2
-
-
 def _changes(shared: Iterable[Change], measure: str, sign: int) -> tuple[Change, ...]:
-    return tuple(one for one in shared if sign * (_share(one.after, measure) - _share(one.before, measure)) > 0)
+    shares = _SHARES[measure]
+    return tuple(one for one in shared if sign * (shares[one.after] - shares[one.before]) > 0)
 
 
 def _loosened(candidate: AuditResult, baseline: AuditResult) -> Iterable[LoosenedLimit]:

@@ -51,14 +51,17 @@ class Labels(Reading):
 LABELS = Labels()
 
 
+_PLACES = {name: place for place, name in enumerate(NAMES)}
+
+
 def label_cells(frame: pd.DataFrame, columns: tuple[str, str]) -> NDArray[np.intp]:
     """Return the cells of two columns of labels. A wrong label must never be counted as neutral."""
     found = []
     for column in columns:
-        codes = pd.Index(NAMES).get_indexer(pd.Index(frame[column]))
+        labels = frame[column].tolist()
+        codes = np.array([_PLACES.get(label, -1) for label in labels], dtype=np.intp)
         if (codes < 0).any():
-            wrong = frame[column][codes < 0].iloc[0]
-            raise ValueError(f"{column} holds {wrong!r}, which is none of {', '.join(NAMES)}")
+            raise ValueError(f"{column} holds {labels[int(codes.argmin())]!r}, which is none of {', '.join(NAMES)}")
         found.append(codes)
     return np.asarray(_CELL_OF_LABELS[found[0], found[1]], dtype=np.intp)
 

@@ -98,7 +98,7 @@ class PairTable:
     def directions(self) -> Floats:
         """1 where the premise points with the stereotype, -1 against it, 0 where it points nowhere."""
         signs = {Direction.WITH.value: 1.0, Direction.AGAINST.value: -1.0}
-        return np.array([signs.get(each, 0.0) for each in self.frame["direction"]], dtype=np.float64)
+        return np.array([signs.get(each, 0.0) for each in self.frame["direction"].tolist()], dtype=np.float64)
 
     def take(self, rows: NDArray[Any]) -> "PairTable":
         return PairTable(self.frame[rows].reset_index(drop=True), self.reading)
@@ -118,7 +118,12 @@ class PairTable:
 
     def mean(self, values: PairValues, confidence: float) -> Estimate:
         """Estimate the mean of what each pair adds."""
-        return estimate_means(values(self), self.design, confidence, self._spreads(values))[0]
+        return self.means([values], confidence)[0]
+
+    def means(self, values: Sequence[PairValues], confidence: float) -> list[Estimate]:
+        """Estimate several means; together is faster than one by one."""
+        columns = np.column_stack([each(self) for each in values])
+        return estimate_means(columns, self.design, confidence, self._spreads(*values))
 
     def difference(self, first: PairValues, second: PairValues, confidence: float) -> Estimate:
         """Estimate the mean of the first minus the mean of the second."""
@@ -173,12 +178,13 @@ class PairTable:
         """Return the cell of every measured pair by cluster and pair id: all that a baseline needs of it."""
         found: dict[str, dict[str, Cell]] = {}
         table = self.measured
-        for cluster, pair_id, cell in zip(table.frame["cluster"], table.frame["pair_id"], table.cells, strict=True):
+        places = (table.frame[name].tolist() for name in ("cluster", "pair_id"))
+        for cluster, pair_id, cell in zip(*places, table.cells.tolist(), strict=True):
             found.setdefault(str(cluster), {})[str(pair_id)] = CELLS[cell]
         return found
 
     def paths(self) -> list[str]:
-        return ["/".join(parts) for parts in zip(*(self.frame[name] for name in PLACES[:3]), strict=True)]
+        return _paths(self.frame)
 
     def with_texts(self, pairs: Iterable[Pair]) -> "PairTable":
         """Add the sentences of the suite to their pairs, by pair id."""
@@ -237,8 +243,12 @@ def share_run(tables: Mapping[str, PairTable]) -> dict[str, PairTable]:
 
 def design_of(frame: pd.DataFrame) -> Design:
     """Return the structure of the pairs in a frame."""
-    subtopics = frame.groupby(list(PLACES[:3]), sort=True).ngroup()
-    return Design.of(frame["cluster"].to_numpy(dtype=object), subtopics.to_numpy(dtype=np.intp))
+    return Design.of(frame["cluster"].to_numpy(dtype=object), _paths(frame))
+
+
+def _paths(frame: pd.DataFrame) -> list[str]:
+    """Return the path of the subtopic of each pair."""
+    return ["/".join(parts) for parts in zip(*(frame[name].tolist() for name in PLACES[:3]), strict=True)]
 
 
 def _is_measured(table: PairTable) -> NDArray[np.bool_]:

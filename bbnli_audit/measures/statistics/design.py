@@ -5,100 +5,134 @@ is a factor. Pairs that share a premise tend to fail together, and so do pairs t
 slash is one factor.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: cached properties need a place
 class Grouping:
-    """Which pairs belong together, ready for sums over groups."""
+    """Which pairs belong together, ready for sums over groups. The groups of a block stand beside each other."""
 
-    order: NDArray[np.intp]
-    starts: NDArray[np.intp]
+    order: Codes
+    starts: Codes
     sizes: Floats
+    firsts: Codes  # of each block, its first group
 
     @classmethod
-    def of(cls, labels: NDArray[Any]) -> "Grouping":
-        _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        return cls(np.argsort(codes, kind="stable"), starts.astype(np.intp), counts.astype(np.float64))
+    def of(cls, blocks: Codes, codes: Codes) -> "Grouping":
+        """Group pairs by the number of their block and a number within it."""
+        # Which numbers are used does not matter, only which pairs have the same.
+        _, first_rows, groups = np.unique(
+            blocks * (codes.max(initial=0) + 1) + codes, return_index=True, return_inverse=True
+        )
+        sizes = np.bincount(groups, minlength=len(first_rows))
+        starts = np.cumsum(sizes) - sizes
+        firsts = np.searchsorted(blocks[first_rows], np.arange(blocks.max(initial=-1) + 1))
+        return cls(np.argsort(groups, kind="stable"), starts, sizes.astype(np.float64), firsts)
 
     def __len__(self) -> int:
         return len(self.sizes)
 
-    @property
-    def n_together(self) -> float:
-        """In how many ordered couples of pairs both are of one group; a pair is a couple with itself."""
-        return float((self.sizes**2).sum())
+    @cached_property
+    def n_levels(self) -> Codes:
+        """The number of groups in each block."""
+        return np.diff(self.firsts, append=len(self))
+
+    @cached_property
+    def n_together(self) -> Floats:
+        """In how many ordered couples of pairs of a block both are of one group; a pair is a couple with itself."""
+        return self.by_block(self.sizes**2)
 
     def totals(self, columns: Floats) -> Floats:
         """Sum each column over each group."""
         return np.asarray(np.add.reduceat(columns[self.order], self.starts, axis=0), dtype=np.float64)
 
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The pairs of one subtopic: their rows in the table, their clusters, and two factors where these are crossed."""
-
-    rows: NDArray[np.intp]
-    cells: Grouping
-    factors: tuple[Grouping, ...]
-
-    @classmethod
-    def of(cls, rows: NDArray[np.intp], labels: NDArray[Any]) -> "Block":
-        return cls(rows, Grouping.of(labels), _crossed(labels))
-
-    @property
-    def fewest_levels(self) -> int:
-        return min((len(factor) for factor in self.factors), default=len(self.cells))
-
-    @property
-    def least_worth(self) -> float:
-        """What the pairs are worth at the least: when each factor alone decides whether a pair fails."""
-        together = sum(factor.n_together for factor in self.factors) - self.cells.n_together
-        return len(self.rows) ** 2 / max(together, self.cells.n_together)
+    def by_block(self, of_groups: Floats) -> Floats:
+        """Sum over the groups of each block."""
+        return np.asarray(np.add.reduceat(of_groups, self.firsts, axis=0), dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Design:
-    """The structure of a table of pairs, one block per subtopic. Blocks share no template."""
+    """The structure of a table of pairs. A block is a subtopic; blocks share no template."""
 
-    blocks: tuple[Block, ...]
+    block_of: Codes  # of each pair
+    blocks: Grouping
+    cells: Grouping  # the clusters
+    factors: tuple[Grouping, Grouping]  # where a block has one factor only, both are its clusters
+    is_crossed: NDArray[np.bool_]  # of each block: has it two factors?
 
     @classmethod
     def of(cls, clusters: ArrayLike, subtopics: ArrayLike | None = None) -> "Design":
         """Take the name (or number) of each pair's cluster, and of its subtopic where there are several."""
         labels = np.asarray(clusters)
-        groups = Grouping.of(np.zeros(len(labels)) if subtopics is None else np.asarray(subtopics))
-        rows = np.split(groups.order, groups.starts[1:]) if len(labels) else []
-        return cls(tuple(Block.of(each, labels[each]) for each in rows))
+        # The same pairs are measured again and again: as a suite, as the run, and against a baseline.
+        within = None if subtopics is None else tuple(np.asarray(subtopics).tolist())
+        return _make_design(tuple(labels.tolist()), within)
+
+    def __len__(self) -> int:
+        return len(self.block_of)
+
+    @property
+    def sizes(self) -> Floats:
+        """The number of pairs in each block."""
+        return self.blocks.sizes
+
+    @cached_property
+    def typical_sizes(self) -> Floats:
+        """In each block, the size of the cluster of a randomly chosen pair."""
+        return self.cells.n_together / self.sizes
+
+    @cached_property
+    def fewest_levels(self) -> Codes:
+        return np.minimum(*(factor.n_levels for factor in self.factors))
+
+    @cached_property
+    def least_worth(self) -> Floats:
+        """What the pairs of each block are worth at the least: each factor alone decides whether a pair fails."""
+        together = sum(factor.n_together for factor in self.factors) - self.cells.n_together
+        return self.sizes**2 / np.maximum(together, self.cells.n_together)
 
     @property
     def n_clusters(self) -> int:
-        return sum(len(block.cells) for block in self.blocks)
+        return len(self.cells)
 
     @property
     def n_templates(self) -> tuple[int, ...]:
         """The number of premises and of hypotheses where both vary in all blocks; else the number of clusters."""
-        if not all(block.factors for block in self.blocks):
-            return (self.n_clusters,)
-        return tuple(sum(len(block.factors[place]) for block in self.blocks) for place in (0, 1))
+        return tuple(map(len, self.factors)) if self.is_crossed.all() else (self.n_clusters,)
 
 
-def _crossed(labels: NDArray[Any]) -> tuple[Grouping, ...]:
-    """Return the two factors of the labels; none if they have one factor only.
+@lru_cache(maxsize=64)
+def _make_design(labels: tuple[Any, ...], subtopics: tuple[Any, ...] | None) -> Design:
+    names, codes = _encode(labels)
+    blocks = np.zeros(len(labels), np.intp) if subtopics is None else _encode(subtopics)[1]
+    cells = Grouping.of(blocks, codes)
+    is_crossed = np.zeros(len(cells.firsts), np.bool_)
+    factors = (cells, cells)
+    if names and all(isinstance(name, str) for name in names):
+        parts = [name.partition("/") for name in names]
+        first, second = (_encode([part[place] for part in parts])[1][codes] for place in (0, 2))
+        factors = Grouping.of(blocks, first), Grouping.of(blocks, second)
+        is_crossed = np.minimum(*(factor.n_levels for factor in factors)) > 1
+        is_crossed[blocks[np.array([not slash for _, slash, _ in parts])[codes]]] = False
+        if not is_crossed.all():
+            own = (np.where(is_crossed[blocks], side, codes) for side in (first, second))
+            one, other = (Grouping.of(blocks, each) for each in own)
+            factors = one, other
+    return Design(blocks, Grouping.of(blocks, blocks), cells, factors, is_crossed)
 
-    A factor with a single level does not vary, and one with a level of its own for each cluster says nothing new.
-    """
-    if labels.dtype.kind not in "OUS":
-        return ()
-    names = [str(label).partition("/") for label in labels]
-    if not all(slash for _, slash, _ in names):
-        return ()
-    factors = tuple(Grouping.of(np.array([name[place] for name in names])) for place in (0, 2))
-    return factors if min(map(len, factors)) > 1 else ()
+
+def _encode(labels: Sequence[Any]) -> tuple[list[Any], Codes]:
+    """Return the distinct labels in order, and the place of each label among them."""
+    known = sorted(set(labels))
+    places = {name: place for place, name in enumerate(known)}
+    return known, np.array([places[name] for name in labels], dtype=np.intp)

@@ -18,6 +18,7 @@ from bbnli_audit.measures.statistics.intervals import Difference, Estimate, Spre
 
 _Floats = NDArray[np.float64]
 _SMALLEST_P = 1e-12
+_PRECISION = 1e-6  # of the logarithm of a p value
 
 
 class Increase(NamedTuple):
@@ -84,13 +85,21 @@ def _p_value(lower_bound: Callable[[float], float], margin: float) -> float:
         return lower_bound(1.0 - math.exp(log_p)) - margin
 
     least, most = math.log(_SMALLEST_P), math.log(0.5)
-    if excess(least) > 0:
+    below, above = excess(least), excess(most)
+    if below > 0:
         return _SMALLEST_P
-    if excess(most) <= 0:
+    if above <= 0:
         return 1.0
-    for _ in range(25):
-        middle = (least + most) / 2.0
-        least, most = (middle, most) if excess(middle) <= 0 else (least, middle)
+    last = 0.0
+    while most - least > _PRECISION:  # regula falsi; the end that stays twice in a row counts half (Illinois)
+        meeting = (least * above - most * below) / (above - below)
+        middle = min(max(meeting, least + _PRECISION / 2), most - _PRECISION / 2)
+        found = excess(middle)
+        if found <= 0:
+            least, below, above = middle, found, above / 2 if last < 0 else above
+        else:
+            most, above, below = middle, found, below / 2 if last > 0 else below
+        last = 1.0 if found > 0 else -1.0
     return math.exp(most)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from bbnli_audit.measures.statistics.design import Block, Design, Grouping
+from bbnli_audit.measures.statistics.design import Design, Grouping
 
 _Floats = NDArray[np.float64]
 
@@ -48,15 +48,6 @@ class Spread(NamedTuple):
     first: float  # they share the first factor only
     second: float
 
-    def worth(self, block: Block) -> float:
-        """Return how many independent observations the pairs of a subtopic are worth."""
-        n = len(block.rows)
-        in_cells = block.cells.n_together
-        variance = n * self.pair + (in_cells - n) * self.cluster
-        for factor, alike in zip(block.factors, (self.first, self.second), strict=False):
-            variance += (factor.n_together - in_cells) * alike
-        return n * n / variance if variance > 0 else math.inf  # no spread at all
-
 
 def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
     """Find the spread of each column over all blocks: mean products of residuals of two pairs that share something.
@@ -64,43 +55,43 @@ def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
     Pairs that share nothing are slightly unlike because residuals are about the mean of their block; this is taken off.
     """
     columns = _as_columns(np.asarray(values, dtype=np.float64))
-    sums = np.zeros(
-        (5, columns.shape[1])
-    )  # of products: own, same cluster, first factor, second factor, nothing shared
-    weights = np.zeros_like(sums)
-    for block in design.blocks:
-        here = columns[block.rows]
-        n, cells = len(here), block.cells
-        residuals = here - here.mean(axis=0)
-        shrunk = _shrink(here.sum(axis=0), n, cells)
-        size = shrunk * (1.0 - shrunk)
-        own, within = (residuals**2).sum(axis=0), (cells.totals(residuals) ** 2).sum(axis=0)
-        found = [(own, float(n)), (within - own, cells.n_together - n)]
-        both = [((each.totals(residuals) ** 2).sum(axis=0), each.n_together) for each in block.factors]
-        found += [(total - within, couples - cells.n_together) for total, couples in both] or [(0.0 * own, 0.0)] * 2
-        shared = sum(total for total, _ in both) - within if both else within
-        couples = sum(n_couples for _, n_couples in both) - cells.n_together if both else cells.n_together
-        found.append((-shared, n * n - couples))
-        for kind, (total, n_couples) in enumerate(found):
-            sums[kind] += total
-            weights[kind] += n_couples * size
+    totals = design.blocks.totals(columns)
+    residuals = columns - (totals / design.sizes[:, np.newaxis])[design.block_of]
+    shrunk = _shrink(totals, design)
+    size = shrunk * (1.0 - shrunk)
+
+    def products(groups: Grouping) -> _Floats:
+        return groups.by_block(groups.totals(residuals) ** 2)
+
+    own, within = design.blocks.totals(residuals**2), products(design.cells)
+    first, second = map(products, design.factors)
+    n, in_cells = design.sizes, design.cells.n_together
+    of_first, of_second = (factor.n_together for factor in design.factors)
+    found = (
+        (own, n),
+        (within - own, in_cells - n),
+        (first - within, of_first - in_cells),
+        (second - within, of_second - in_cells),
+        (within - first - second, n**2 - (of_first + of_second - in_cells)),  # they share nothing
+    )
+    sums = np.array([total.sum(axis=0) for total, _ in found])
+    weights = np.array([n_couples @ size for _, n_couples in found])
     alike = np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0)
-    pair, cluster, first, second = alike[:4] - alike[4]
-    first, second = np.maximum(first, 0.0), np.maximum(second, 0.0)
-    cluster = np.maximum(cluster, np.maximum(first, second))
-    return [Spread(*map(float, each)) for each in zip(pair, cluster, first, second, strict=True)]
+    pair, cluster, one, other = alike[:4] - alike[4]
+    one, other = np.maximum(one, 0.0), np.maximum(other, 0.0)
+    cluster = np.maximum(cluster, np.maximum(one, other))
+    return [Spread(*map(float, each)) for each in zip(pair, cluster, one, other, strict=True)]
 
 
 class _Sample(NamedTuple):
     """What is known of each column in each subtopic. Arrays are (blocks, columns)."""
 
     design: Design
-    sizes: _Floats  # (blocks,)
     means: _Floats  # (columns,), the plain means over all pairs
     shrunk_means: _Floats  # the means that include the imagined clusters
-    squares: _Floats  # summed squares of residuals, in the two-way sense, imagined clusters included
-    correlations: _Floats  # (blocks,), of the first two columns; 0 if there is one
-    spreads: Sequence[Spread]
+    own_worths: _Floats  # what the pairs are worth by their own spread, if that were known for certain
+    pooled_worths: _Floats  # the same by the spread of the run; infinite if it is not known
+    correlations: _Floats  # of each column of the first half with its partner in the second; else empty
 
 
 def estimate_means(
@@ -115,7 +106,9 @@ def estimate_means(
     columns, design = _checked(values, clusters)
     if columns.shape[0] == 0:
         return [_NOTHING] * columns.shape[1]
-    return _estimates(_sample(columns, design, spreads), confidence)
+    sample = _sample(columns, design, spreads)
+    n_effective, _ = _worths(sample, confidence)
+    return _listed(design, sample.means, *_clopper_pearson(sample.means, n_effective, confidence), n_effective)
 
 
 def estimate_difference(
@@ -146,24 +139,33 @@ class Difference(NamedTuple):
     def of(
         cls, first: ArrayLike, second: ArrayLike, clusters: "Design | ArrayLike", spreads: Sequence[Spread] = ()
     ) -> "Difference | None":
-        """Take the values of two measures (see `estimate_difference`); None when there are no pairs."""
+        """Take the values of two measures (see `estimate_difference`); None when there are no pairs.
+
+        Values are (n,), or (n, m) for m differences at once. Spreads are those of all first ones, then of all second.
+        """
         one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-        if one.ndim != 1 or one.shape != other.shape:
-            raise ValueError(f"first and second must have one shape (n,), got {one.shape} and {other.shape}")
+        if one.ndim not in (1, 2) or one.shape != other.shape:
+            raise ValueError(f"first and second must have one shape, (n,) or (n, m), got {one.shape} and {other.shape}")
         columns, design = _checked(np.column_stack([one, other]), clusters)
-        return None if columns.shape[0] == 0 else cls(_sample(columns, design, spreads))
+        return None if columns.shape[0] == 0 else cls(_sample(columns, design, spreads, is_paired=True))
 
     def estimate(self, confidence: float) -> Estimate:
-        worths, variances = _worths(self.sample, confidence)
-        left, right = _estimates(self.sample, confidence, worths)
-        covariance = float((self.sample.correlations * np.sqrt(variances.prod(axis=1))).sum())
-        one, other = variances.sum(axis=0)
-        correlation = covariance / math.sqrt(float(one * other))
-        value = left.value - right.value
-        below = _square_and_add(left.value - left.low, right.high - right.value, correlation)
-        above = _square_and_add(left.high - left.value, right.value - right.low, correlation)
-        low, high = max(value - below, -1.0), min(value + above, 1.0)
-        return Estimate(value, low, high, left.n, left.n_clusters, min(left.n_effective, right.n_effective))
+        """Estimate the difference, or the first one of several."""
+        return self.estimates(confidence)[0]
+
+    def estimates(self, confidence: float) -> list[Estimate]:
+        """Estimate all differences."""
+        sample, half = self.sample, self.sample.correlations.shape[1]
+        n_effective, variances = _worths(sample, confidence)
+        low, high = _clopper_pearson(sample.means, n_effective, confidence)
+        below, above = sample.means - low, high - sample.means
+        first, second = variances[:, :half], variances[:, half:]
+        covariance = (sample.correlations * np.sqrt(first * second)).sum(axis=0)
+        correlation = covariance / np.sqrt(first.sum(axis=0) * second.sum(axis=0))
+        value = sample.means[:half] - sample.means[half:]
+        least = np.maximum(value - _square_and_add(below[:half], above[half:], correlation), -1.0)
+        most = np.minimum(value + _square_and_add(above[:half], below[half:], correlation), 1.0)
+        return _listed(sample.design, value, least, most, np.minimum(n_effective[:half], n_effective[half:]))
 
 
 def times_needed(estimate: Estimate, limit: float, confidence: float) -> tuple[float, float] | None:
@@ -191,7 +193,7 @@ def _as_columns(values: _Floats) -> _Floats:
 
 def _checked(values: ArrayLike, clusters: "Design | ArrayLike") -> tuple[_Floats, Design]:
     columns = _as_columns(np.asarray(values, dtype=np.float64))
-    shape = (sum(len(block.rows) for block in clusters.blocks),) if isinstance(clusters, Design) else np.shape(clusters)
+    shape = (len(clusters),) if isinstance(clusters, Design) else np.shape(clusters)
     if columns.ndim != 2 or shape != columns.shape[:1]:
         raise ValueError(f"values must be (n,) or (n, m) and clusters (n,), got {np.shape(values)} and {shape}")
     if not np.all((columns >= 0.0) & (columns <= 1.0)):
@@ -199,100 +201,95 @@ def _checked(values: ArrayLike, clusters: "Design | ArrayLike") -> tuple[_Floats
     return columns, clusters if isinstance(clusters, Design) else Design.of(clusters)
 
 
-def _typical_size(cells: Grouping) -> float:
-    """Return the size of the cluster of a randomly chosen pair."""
-    return cells.n_together / float(cells.sizes.sum())
+def _shrink(totals: _Floats, design: Design) -> _Floats:
+    """Return the means with the two imagined clusters, from the sums over each block."""
+    sizes, imagined = design.sizes[:, np.newaxis], design.typical_sizes[:, np.newaxis]
+    return np.asarray((totals + imagined) / (sizes + 2.0 * imagined), dtype=np.float64)
 
 
-def _shrink(successes: _Floats, n: int, cells: Grouping) -> _Floats:
-    """Return the means with the two imagined clusters."""
-    return np.asarray((successes + _typical_size(cells)) / (n + 2.0 * _typical_size(cells)), dtype=np.float64)
+def _sample(columns: _Floats, design: Design, spreads: Sequence[Spread], *, is_paired: bool = False) -> _Sample:
+    means = _shrink(design.blocks.totals(columns), design)
+    squares, correlations = _squares(columns - means[design.block_of], means, design, is_paired=is_paired)
+    sizes = design.sizes[:, np.newaxis]
+    enlarged = sizes + 2.0 * design.typical_sizes[:, np.newaxis]
+    return _Sample(
+        design=design,
+        means=columns.mean(axis=0),
+        shrunk_means=means,
+        own_worths=sizes * means * (1.0 - means) * enlarged / squares,
+        pooled_worths=_pooled_worths(spreads, design) if spreads else np.full_like(means, math.inf),
+        correlations=correlations,
+    )
 
 
-def _sample(columns: _Floats, design: Design, spreads: Sequence[Spread]) -> _Sample:
-    n_blocks, n_columns = len(design.blocks), columns.shape[1]
-    shrunk_means, squares = np.zeros((n_blocks, n_columns)), np.zeros((n_blocks, n_columns))
-    correlations = np.zeros(n_blocks)
-    for at, block in enumerate(design.blocks):
-        here = columns[block.rows]
-        shrunk_means[at] = _shrink(here.sum(axis=0), len(here), block.cells)
-        squares[at], correlations[at] = _squares(here - shrunk_means[at], shrunk_means[at], block)
-    sizes = np.array([len(block.rows) for block in design.blocks], dtype=np.float64)
-    return _Sample(design, sizes, columns.mean(axis=0), shrunk_means, squares, correlations, spreads)
+def _pooled_worths(spreads: Sequence[Spread], design: Design) -> _Floats:
+    """Return what the pairs of each block are worth if the spread is that of the run."""
+    n, in_cells = design.sizes, design.cells.n_together
+    of_first, of_second = (factor.n_together for factor in design.factors)
+    couples = np.column_stack([n, in_cells - n, of_first - in_cells, of_second - in_cells])
+    variance = couples @ np.array(spreads).T
+    without_spread: _Floats = np.full_like(variance, math.inf)
+    worths: _Floats = np.divide(n[:, np.newaxis] ** 2, variance, out=without_spread, where=variance > 0)
+    return worths
 
 
-def _squares(residuals: _Floats, means: _Floats, block: Block) -> tuple[_Floats, float]:
+def _squares(residuals: _Floats, means: _Floats, design: Design, *, is_paired: bool) -> tuple[_Floats, _Floats]:
     """Sum squared residuals over clusters or, if they are crossed, over both factors less clusters.
 
-    The second figure is the correlation of the first two columns, which disagree in both imagined clusters.
+    The second figure is the correlation of partners, which disagree in both imagined clusters.
     """
-    imagined = _typical_size(block.cells) ** 2
-    alone = imagined * ((1.0 - means) ** 2 + means**2)
+    imagined = design.typical_sizes[:, np.newaxis] ** 2
+    is_crossed = design.is_crossed[:, np.newaxis]
+    few = [
+        np.where(design.is_crossed, factor.n_levels / np.maximum(factor.n_levels - 1, 1), 1.0)[:, np.newaxis]
+        for factor in design.factors
+    ]
+    totals = [groups.totals(residuals) for groups in (design.cells, *design.factors)]
 
-    def summed(groups: Grouping, one: int | slice, other: int | slice) -> _Floats:
-        totals = groups.totals(residuals)
-        return np.asarray((totals[:, one] * totals[:, other]).sum(axis=0), dtype=np.float64)
-
-    def two_way(one: int | slice, other: int | slice, added: _Floats) -> tuple[_Floats, _Floats]:
-        cells = summed(block.cells, one, other) + added
-        if not block.factors:
-            return cells, cells
-        both = [len(each) / (len(each) - 1) * (summed(each, one, other) + added) for each in block.factors]
-        return np.asarray(both[0] + both[1] - cells, dtype=np.float64), cells
+    def two_way(one: slice, other: slice, added: _Floats) -> tuple[_Floats, _Floats]:
+        cells, first, second = (
+            groups.by_block(each[:, one] * each[:, other]) + added
+            for groups, each in zip((design.cells, *design.factors), totals, strict=True)
+        )
+        return np.where(is_crossed, few[0] * first + few[1] * second - cells, cells), cells
 
     every = slice(None)
-    crossed, cells = two_way(every, every, alone)
+    crossed, cells = two_way(every, every, imagined * ((1.0 - means) ** 2 + means**2))
     squares = np.maximum(crossed, cells)
-    if len(means) < 2:
-        return squares, 0.0
-    disagreeing = imagined * (-(1.0 - means[0]) * means[1] - means[0] * (1.0 - means[1]))
-    products, _ = two_way(0, 1, disagreeing)
-    return squares, float(np.clip(products / math.sqrt(float(squares[0] * squares[1])), -1.0, 1.0))
+    if not is_paired:
+        return squares, squares[:, :0]
+    half = means.shape[1] // 2
+    one, other = means[:, :half], means[:, half:]
+    disagreeing = -imagined * ((1.0 - one) * other + one * (1.0 - other))
+    products, _ = two_way(slice(half), slice(half, None), disagreeing)
+    return squares, np.clip(products / np.sqrt(squares[:, :half] * squares[:, half:]), -1.0, 1.0)
 
 
 def _worths(sample: _Sample, confidence: float) -> tuple[_Floats, _Floats]:
     """Return what all pairs are worth, for each column, and the variances of the sums, for each block and column.
 
-    The worth is between the least that is certain and the number of pairs.
+    The worth of a block is between the least that is certain and the number of pairs. Its own estimate is corrected for
+    an uncertain variance (Student's t for few levels).
     """
-    blocks, n = sample.design.blocks, float(sample.sizes.sum())
-    bernoulli = sample.shrunk_means * (1.0 - sample.shrunk_means)
-    worths = np.array(
-        [
-            _own_worth(block, size, squares, confidence)
-            for block, size, squares in zip(blocks, bernoulli, sample.squares, strict=True)
-        ]
-    )
-    if sample.spreads:
-        pooled = [[spread.worth(block) for spread in sample.spreads] for block in blocks]
-        worths = np.minimum(worths, pooled)
-    least, most = np.array([block.least_worth for block in blocks]), sample.sizes
-    worths = np.clip(worths, least[:, np.newaxis], most[:, np.newaxis])
-    variances = (sample.sizes[:, np.newaxis] / n) ** 2 * bernoulli / worths
-    if len(blocks) == 1:
+    design = sample.design
+    sizes, n = design.sizes, float(len(design))
+    quantile, levels = (1.0 + confidence) / 2.0, design.fewest_levels
+    # A variance cannot be estimated from one level at all.
+    ratio = stdtrit(np.maximum(sizes - 1.0, 1.0), quantile) / stdtrit(np.maximum(levels - 1.0, 1.0), quantile)
+    certainty = np.where(levels > 1, ratio**2, 0.0)
+    worths = np.minimum(sample.own_worths * certainty[:, np.newaxis], sample.pooled_worths)
+    worths = np.clip(worths, design.least_worth[:, np.newaxis], sizes[:, np.newaxis])
+    variances = (sizes[:, np.newaxis] / n) ** 2 * sample.shrunk_means * (1.0 - sample.shrunk_means) / worths
+    if len(sizes) == 1:
         return worths[0], variances
-    overall = (sample.sizes[:, np.newaxis] * sample.shrunk_means).sum(axis=0) / n
+    overall = sizes @ sample.shrunk_means / n
     return np.clip(overall * (1.0 - overall) / variances.sum(axis=0), 1.0, n), variances
 
 
-def _own_worth(block: Block, bernoulli: _Floats, squares: _Floats, confidence: float) -> _Floats:
-    """Estimate the worth from the block itself, corrected for an uncertain variance (Student's t for few levels)."""
-    n, levels = float(len(block.rows)), block.fewest_levels
-    if levels < 2:
-        return np.zeros_like(squares)  # a variance cannot be estimated from one cluster at all
-    many, few = stdtrit(np.array([n - 1.0, levels - 1.0]), (1.0 + confidence) / 2.0)
-    enlarged = n + 2.0 * _typical_size(block.cells)
-    return np.asarray(n * bernoulli * enlarged / squares * float(many / few) ** 2, dtype=np.float64)
-
-
-def _estimates(sample: _Sample, confidence: float, worths: _Floats | None = None) -> list[Estimate]:
-    n_effective = _worths(sample, confidence)[0] if worths is None else worths
-    low, high = _clopper_pearson(sample.means, n_effective, confidence)
-    n, n_clusters = int(sample.sizes.sum()), sample.design.n_clusters
-    return [
-        Estimate(float(value), float(lower), float(upper), n, n_clusters, float(worth))
-        for value, lower, upper, worth in zip(sample.means, low, high, n_effective, strict=True)
-    ]
+def _listed(design: Design, values: _Floats, lows: _Floats, highs: _Floats, worths: _Floats) -> list[Estimate]:
+    columns = zip(values.tolist(), lows.tolist(), highs.tolist(), worths.tolist(), strict=True)
+    n, n_clusters = len(design), design.n_clusters
+    return [Estimate(value, low, high, n, n_clusters, worth) for value, low, high, worth in columns]
 
 
 def _clopper_pearson(value: _Floats, n: _Floats, confidence: float) -> tuple[_Floats, _Floats]:
@@ -310,5 +307,6 @@ def _lower_bound(value: _Floats, n: _Floats, tail: float) -> _Floats:
     return np.asarray(np.where(some, np.minimum(bound, value), 0.0), dtype=np.float64)
 
 
-def _square_and_add(one: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(one**2 + other**2 - 2.0 * correlation * one * other, 0.0))
+def _square_and_add(one: _Floats, other: _Floats, correlation: _Floats) -> _Floats:
+    reach = np.sqrt(np.maximum(one**2 + other**2 - 2.0 * correlation * one * other, 0.0))
+    return np.asarray(reach, dtype=np.float64)
