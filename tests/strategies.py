@@ -101,6 +101,7 @@ judgements = st.builds(
     times_needed=st.none() | st.tuples(st.floats(1, 1e6), st.floats(1, 1e6)),
     waiver=st.none()
     | st.builds(Waiver, reason=names, owner=names, expires=names, source=names, is_expired=st.booleans()),
+    is_corrected=st.booleans(),
 )
 subtopic_results = st.builds(
     SubtopicResult.of,
@@ -155,6 +156,7 @@ settings = st.builds(
     versions=st.dictionaries(names, st.none() | names, max_size=2),
     agreement=st.none() | st.builds(FastPathCheck, n_checked=st.just(9), n_different=st.just(0), limit=shares),
     not_audited=st.lists(names, max_size=2).map(tuple),
+    n_limits=st.integers(0, 100),
 )
 audit_results = st.builds(
     AuditResult,
@@ -165,6 +167,7 @@ audit_results = st.builds(
     settings=settings,
     subtopics=st.lists(subtopic_results, max_size=3).map(tuple),
     domains=st.lists(subtopic_results, max_size=2).map(tuple),
+    suite_rows=st.lists(subtopic_results, max_size=2).map(tuple),
     total=subtopic_results,
     pairs=st.dictionaries(
         names,

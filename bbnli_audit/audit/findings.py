@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from platform import python_version
 from typing import Any
 
-from bbnli_audit.audit.gate.thresholds import Thresholds, level_of, levels_above
+from bbnli_audit.audit.gate.thresholds import Thresholds
 from bbnli_audit.audit.gate.verdict import competence_judgement
 from bbnli_audit.audit.model_reader import Items, ModelReader
 from bbnli_audit.core.results.audit import AuditResult, Settings
@@ -19,7 +19,7 @@ from bbnli_audit.core.results.rows import (
     SuiteInfo,
     Verdict,
 )
-from bbnli_audit.core.values import Subtopic
+from bbnli_audit.core.values import Subtopic, level_of, levels_above
 from bbnli_audit.core.versions import installed_version
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable, join_tables

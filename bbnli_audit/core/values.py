@@ -145,3 +145,14 @@ class SubtopicItems:
     @cached_property
     def n_duplicates(self) -> int:
         return len(self.pairs) - self.n_identical - len(self.usable)
+
+
+def level_of(path: str) -> str:
+    """Say what a path names: a suite, a domain or a subtopic."""
+    return ("suite", "domain", "subtopic")[min(path.count("/"), 2)]
+
+
+def levels_above(path: str) -> tuple[str, str]:
+    """Return the paths of the suite and the domain of a subtopic."""
+    suite, domain, *_ = path.split("/")
+    return suite, f"{suite}/{domain}"

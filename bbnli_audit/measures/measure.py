@@ -41,6 +41,11 @@ class Measure:
         """Whether more is better, so that its limit is a smallest value."""
         return self.limit is not None and self.limit.startswith("min_")
 
+    @property
+    def can_be_pooled(self) -> bool:
+        """Whether it is measured for several subtopics together."""
+        return self.source != "prompts"
+
     def excess(self, value: float, limit: float) -> float:
         """Return how far a value is beyond a limit, on the worse side; negative if it is within the limit."""
         if self.is_two_sided:

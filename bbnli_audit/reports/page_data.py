@@ -175,7 +175,7 @@ def chart_rows(result: AuditResult) -> list[Row]:
 
 
 def increase_rows(result: AuditResult) -> list[Row]:
-    """Return the growth of each measure, one row per subtopic, in the order of the comparison's worst verdicts."""
+    """Return the growth of each measure, one row per place, in the order of the comparison's worst verdicts."""
     by_path: dict[str, list[Regression]] = {}
     for regression in ordered_regressions(result):
         by_path.setdefault(regression.path, []).append(regression)

@@ -20,7 +20,7 @@ from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.models.protocol import Predictions
 from bbnli_audit.suites.bbnli import Bbnli
-from tests.invented import limits, write_large_suite
+from tests.invented import LEVELS, limits, write_large_suite
 
 ZORBS, FINS = "bbnli/planets/zorbs_are_to_juggling", "bbnli/oceans/fins_are_to_singing"
 # Each would set `pwned` or change the page, were it ever read as anything but text.
@@ -85,7 +85,7 @@ def audit(
     folder: Path, n_premises: int = 40, model: type[MixedPredictor] = MixedPredictor
 ) -> tuple[AuditResult, PairTable]:
     data = write_large_suite(folder, n_premises)
-    made = Audit(AuditOptions(model=model(Bbnli(data)), thresholds=limits(), data=data))
+    made = Audit(AuditOptions(model=model(Bbnli(data)), thresholds=limits(LEVELS), data=data))
     try:
         return made.run(), made.pairs()
     finally:
