@@ -20,6 +20,7 @@ from bbnli_audit.reports.page_data import (
     payload,
     sections,
     to_inert_json,
+    wordings,
 )
 from bbnli_audit.reports.shown import NOT_REQUIRED, WAIVED, cause_names, leading_measures, measure_name
 from bbnli_audit.reports.templates import counted, read_asset, render
@@ -37,16 +38,17 @@ _SAID = {
 
 def render_page(result: AuditResult, pairs: PairTable) -> str:
     """Return the page a reviewer reads. The pairs have their sentences; the same input gives the same bytes."""
-    shown, words = sections(result, pairs), outcome_words(pairs.reading)
+    shown, words, explained = sections(result, pairs), outcome_words(pairs.reading), wordings(result, pairs)
     return _render(
         "page.html.jinja",
         result,
         script=read_asset("page.js"),
-        data=to_inert_json(payload(result, pairs, shown)),
+        data=to_inert_json(payload(result, pairs, shown, explained)),
         verdict=_verdict_line(result),
         n_pairs=len(pairs),
         suites=[(s.name, f"version {s.version}, pairing {s.pairing}, sha256 {s.sha256[:12]}") for s in result.suites],
         sections=shown,
+        wordings=explained,
         measures=list(dict.fromkeys(name for section in shown for name in section.measures)),
         letters=[letter for letter in LETTERS if any(letter in cell for cell in words)],
         words=words,

@@ -30,7 +30,7 @@ def write_summary(result: AuditResult, write: Write) -> None:
     """
     _write_table(result, write)
     still_open = _open(notes.left_open(result), "for want of pairs (verdicts in result.json)")
-    for note in (notes.audited(result), *notes.competence(result), *still_open):
+    for note in (notes.audited(result), *notes.competence(result), *notes.reliability(result), *still_open):
         write(note)
     if result.comparison is not None:
         _write_comparison(result.comparison, write)

@@ -90,7 +90,17 @@ class Design:
         return tuple(sum(len(block.factors[place]) for block in self.blocks) for place in (0, 1))
 
 
+def hypotheses_of(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the hypothesis of each pair of one subtopic; its cluster where there is one factor only."""
+    crossed = _crossed_names(labels)
+    return crossed[1] if crossed else labels
+
+
 def _crossed(labels: NDArray[Any]) -> tuple[Grouping, ...]:
+    return tuple(map(Grouping.of, _crossed_names(labels)))
+
+
+def _crossed_names(labels: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     """Return the two factors of the labels; none if they have one factor only.
 
     A factor with a single level does not vary, and one with a level of its own for each cluster says nothing new.
@@ -100,5 +110,5 @@ def _crossed(labels: NDArray[Any]) -> tuple[Grouping, ...]:
     names = [str(label).partition("/") for label in labels]
     if not all(slash for _, slash, _ in names):
         return ()
-    factors = tuple(Grouping.of(np.array([name[place] for name in names])) for place in (0, 2))
-    return factors if min(map(len, factors)) > 1 else ()
+    factors = tuple(np.array([name[place] for name in names]) for place in (0, 2))
+    return factors if min(len(np.unique(factor)) for factor in factors) > 1 else ()

@@ -287,7 +287,7 @@ def _own_worth(block: Block, bernoulli: _Floats, squares: _Floats, confidence: f
 
 def _estimates(sample: _Sample, confidence: float, worths: _Floats | None = None) -> list[Estimate]:
     n_effective = _worths(sample, confidence)[0] if worths is None else worths
-    low, high = _clopper_pearson(sample.means, n_effective, confidence)
+    low, high = clopper_pearson(sample.means, n_effective, confidence)
     n, n_clusters = int(sample.sizes.sum()), sample.design.n_clusters
     return [
         Estimate(float(value), float(lower), float(upper), n, n_clusters, float(worth))
@@ -295,7 +295,7 @@ def _estimates(sample: _Sample, confidence: float, worths: _Floats | None = None
     ]
 
 
-def _clopper_pearson(value: _Floats, n: _Floats, confidence: float) -> tuple[_Floats, _Floats]:
+def clopper_pearson(value: _Floats, n: _Floats, confidence: float) -> tuple[_Floats, _Floats]:
     """Bound a proportion from `value * n` successes in `n` trials, neither of them necessarily whole."""
     tail = (1.0 - confidence) / 2.0
     low = _lower_bound(value, n, tail)
