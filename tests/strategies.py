@@ -16,6 +16,7 @@ from bbnli_audit.core.results.rows import (
     Judgement,
     Measured,
     ModelInfo,
+    Reliability,
     Skill,
     SubtopicResult,
     SuiteInfo,
@@ -174,6 +175,17 @@ audit_results = st.builds(
         st.dictionaries(names, st.dictionaries(names, st.sampled_from(CELLS), max_size=3), max_size=2),
         max_size=2,
     ),
+    reliability=st.lists(
+        st.builds(
+            Reliability,
+            suite=names,
+            measure=names,
+            n_subtopics=st.integers(4, 99),
+            halves=st.floats(-1, 1),
+            value=st.floats(-1, 1),
+        ),
+        max_size=2,
+    ).map(tuple),
     required=st.frozensets(st.tuples(names, names), max_size=4).map(lambda found: tuple(sorted(found))),
     comparison=st.none()
     | st.builds(

@@ -24,6 +24,7 @@ from bbnli_audit.core.versions import installed_version
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable, join_tables
 from bbnli_audit.measures.registry import MeasuredTable, measure_table
+from bbnli_audit.measures.reliability import measure_reliability
 
 _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
@@ -124,6 +125,12 @@ def assemble(
         total=total,
         required=tuple(sorted(limits if required is None else required)),
         pairs={finding.subtopic.path: finding.table.cells_by_cluster() for finding in found},
+        reliability=tuple(
+            each
+            for path, members in find_levels(found).items()
+            if level_of(path) == "suite"
+            for each in measure_reliability(path, join_tables([member.table for member in members]))
+        ),
     )
 
 

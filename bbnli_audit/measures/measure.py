@@ -19,6 +19,7 @@ class Measure:
     limit: str | None = None  # the key of its limit: `max_...` is a largest value, `min_...` a smallest
     values: PairValues | None = None  # what each pair adds, in [0, 1]; the measure is the mean over pairs
     estimate: Callable[[PairTable, float], Estimate] | None = None  # used instead of `values` if it is not a mean
+    signed: PairValues | None = None  # with `estimate`: what each pair adds, in [-1, 1], nan if nothing; None: untold
     unit: Literal["samples", "pairs"] = "pairs"  # what its denominator counts
     readings: tuple[str, ...] = ("labels", "answers")  # the readings of a model that have it, by name
     family: str | None = None  # only suites that name this family in `families` have it; None for all suites
@@ -35,6 +36,11 @@ class Measure:
         if self.limit is None:
             return self.name.removesuffix("_rate")
         return self.limit.removeprefix("max_").removeprefix("min_")
+
+    @property
+    def pair_values(self) -> PairValues | None:
+        """What each pair adds, so that the measure is the mean; None if it cannot be told pair by pair."""
+        return self.values or self.signed
 
     @property
     def is_minimum(self) -> bool:

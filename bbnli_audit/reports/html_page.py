@@ -21,6 +21,7 @@ from bbnli_audit.reports.page_data import (
     payload,
     sections,
     to_inert_json,
+    wordings,
 )
 from bbnli_audit.reports.shown import (
     NOT_REQUIRED,
@@ -48,17 +49,19 @@ _SAID = {
 
 def render_page(result: AuditResult, pairs: PairTable) -> str:
     """Return the page a reviewer reads. The pairs have their sentences; the same input gives the same bytes."""
-    shown, words, above = sections(result, pairs), outcome_words(pairs.reading), levels(result)
+    shown, words, explained = sections(result, pairs), outcome_words(pairs.reading), wordings(result, pairs)
+    above = levels(result)
     judged = [judgement.measure for row in above for judgement in result.required_of(row)]
     return _render(
         "page.html.jinja",
         result,
         script=read_asset("page.js"),
-        data=to_inert_json(payload(result, pairs, shown)),
+        data=to_inert_json(payload(result, pairs, shown, explained)),
         verdict=_verdict_line(result),
         n_pairs=len(pairs),
         suites=[(s.name, f"version {s.version}, pairing {s.pairing}, sha256 {s.sha256[:12]}") for s in result.suites],
         sections=shown,
+        wordings=explained,
         measures=list(dict.fromkeys(name for section in shown for name in section.measures)),
         letters=[letter for letter in LETTERS if any(letter in cell for cell in words)],
         words=words,

@@ -16,6 +16,7 @@ from bbnli_audit.reports.shown import (
     WAIVED,
     WORST_FIRST,
     judged_levels,
+    measure_name,
     measure_verdict,
     row_verdict,
     worst_first,
@@ -26,6 +27,10 @@ Quote = Callable[[str], str]
 NO_TASK = (
     "This model is read by its likelihoods, and a likelihood is neither right nor wrong, so competence cannot be "
     "measured."
+)
+RELIABILITY = (
+    "Near 1, another set of templates would tell the same subtopics apart; near 0, subtopics differ by their wordings "
+    "alone."
 )
 NO_CONTROLS = "the suites have no controls, so nothing can PASS."
 _MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "open", "PASS": "pass"}
@@ -94,6 +99,18 @@ def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
         yield f"Recall: {', '.join(f'{label} {share:.3f}' for label, share in skill.recalls.items())}."
     if not result.is_competent:
         yield "A model that cannot do the task cannot PASS any limit."
+
+
+def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
+    """Say for each suite whether other wordings would say the same; nothing for fewer than four subtopics."""
+    suites = dict.fromkeys(each.suite for each in result.reliability)
+    for place, suite in enumerate(suites):
+        found = [each for each in result.reliability if each.suite == suite]
+        values = ", ".join(f"{quote(measure_name(each.measure))} {each.value:.2f}" for each in found)
+        what = (
+            f"Split-half reliability over the templates of {quote(suite)}, {found[0].n_subtopics} subtopics: {values}."
+        )
+        yield what if place < len(suites) - 1 else f"{what} {RELIABILITY}"
 
 
 def left_open(result: AuditResult, quote: Quote = str) -> list[str]:

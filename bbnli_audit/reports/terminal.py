@@ -31,8 +31,9 @@ def write_summary(result: AuditResult, write: Write) -> None:
     `write` writes one line; colours are its keyword arguments.
     """
     _write_table(result, write)
+    told = (*notes.corrected(result, "open*"), *notes.competence(result), *notes.reliability(result))
     still_open = _open(notes.left_open(result), "(verdicts in result.json)")
-    for note in (notes.audited(result), *notes.corrected(result, "open*"), *notes.competence(result), *still_open):
+    for note in (notes.audited(result), *told, *still_open):
         write(note)
     if result.comparison is not None:
         _write_comparison(result.comparison, write)

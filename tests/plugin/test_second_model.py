@@ -58,14 +58,16 @@ def test_agreement_is_measured_and_told(project: Project, mode: list[str]) -> No
     assert row["kappa"] == pytest.approx(0.5)
     assert (row["first"]["value"], row["second"]["value"]) == (0.5, 0.75)
     assert found["total"]["n_pairs"] == sum(row["n_pairs"] for row in found["subtopics"]) == 200
-    assert found["r_squared"] is None, "there are two subtopics"
+    assert (found["r"], found["r_squared"]) == (None, None), "there are two subtopics"
+    low, high = row["kappa_interval"]
+    assert 0.1 < low < 0.5 < high < 0.9
     done.stdout.fnmatch_lines(
         [
             "subtopic * pairs  entailment_preference  entailment_preference, second * same way *kappa  rank *",
-            f"{FINS} * 80 * 0.500 * 0.750  0.750 (0.6*-0.8*) * 0.500  0.500 * 0.577",
+            f"{FINS} * 80 * 0.500 * 0.750  0.750 (0.6*-0.8*) * 0.500  0.500 (0.* to 0.*)  0.577 (0.* to 0.*)",
             "in all * 200 *",
             f"Second model {second} (callable) on the same pairs, held to no limit. *",
-            "R² of the two measures over 2 subtopics: –.",
+            "Correlation r of the two measures over 2 subtopics: –.",
             f"Predictions for --bbnli-also={second}: * texts, 0 stored*",
         ]
     )

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import dump, load
-from bbnli_audit.core.results.rows import NO_DATA, FastPathCheck, SubtopicResult, Verdict, Waiver
+from bbnli_audit.core.results.rows import NO_DATA, FastPathCheck, Reliability, SubtopicResult, Verdict, Waiver
 from bbnli_audit.measures.readings.table import TEXTS, PairTable
 from bbnli_audit.reports.charts import NARROW, WIDE, Interval, Row, draw_causes, draw_increases
 from bbnli_audit.reports.html_page import render_comparison, render_page
-from bbnli_audit.reports.page_data import to_inert_json
+from bbnli_audit.reports.page_data import to_inert_json, wordings
 from tests.browser.pages import (
     FINS,
     HOSTILE,
@@ -265,27 +265,92 @@ def test_templates_and_words_that_drive_a_measure_are_counted(page: str) -> None
     assert re.search(r'data-measure="pro">\d, hidden like the sentences', page)
 
 
+def with_verdicts(result: AuditResult, path: str, **verdicts: Verdict) -> AuditResult:
+    """Let these verdicts of one subtopic be all that was required; none crosses a limit elsewhere."""
+    rows = tuple(
+        replace(
+            row,
+            verdicts=tuple(replace(each, verdict=verdicts.get(each.measure, Verdict.PASS)) for each in row.verdicts),
+        )
+        for row in result.subtopics
+    )
+    return replace(result, subtopics=rows, required=tuple(sorted((path, measure) for measure in verdicts)))
+
+
 def test_wording_names_templates_and_hides_words(audited: Audited) -> None:
     result, pairs = audited
     is_nimble = pairs.frame["pro_hypothesis"].str.contains("nimble")
-    planted = with_columns(pairs, pro_entailment=[0.8 if each else 0.2 for each in is_nimble], anti_entailment=0.2)
-    made = render_page(result, planted)
+    # Sentences that differ by one word are of the same templates: h04 to h07 and h08 to h11.
+    clusters = [
+        re.sub(r"h(08|09|10|11)", lambda found: f"h{int(found[1]) - 4:02d}", each) for each in pairs.frame["cluster"]
+    ]
+    planted = with_columns(
+        pairs, cluster=clusters, pro_entailment=[0.8 if each else 0.2 for each in is_nimble], anti_entailment=0.2
+    )
+    made = render_page(with_verdicts(result, ZORBS, pro_rate=Verdict.PASS), planted)
     data = Reader(made).scripts[0]
     text = " ".join(Reader(made).text.split())
     assert "look at the template before the model" in text
+    assert "log p(entailment) of the pro side less that of the anti side" in text
     # A word that decides: all that differs between pairs of the same templates. Half of its template's pairs have it.
-    assert "word within the same templates, 80 pairs 1.000" in text
-    assert "planets/zorbs_are_to_juggling h01 +0.693 (80 pairs)" in text
+    assert "word within the same templates, 320 pairs 1.000" in text
+    assert re.search(r"planets/zorbs_are_to_juggling h0[4-7] \+\d.\d{3} \(80 pairs\)", text)
     assert "2, hidden like the sentences" in text
-    assert json.loads(data)["wording"] == {"0": ["nimble +1.386 (40 pairs)", "quick −1.386 (40 pairs)"]}
+    assert json.loads(data)["wording"] == {"0": ["nimble +1.386 (160 pairs)", "quick −1.386 (160 pairs)"]}
     assert "nimble" not in made.replace(data, "")
+
+
+def test_wording_explains_the_measures_that_crossed_a_limit(audited: Audited) -> None:
+    result, pairs = audited
+    is_brittle = pairs.frame["cluster"].str.endswith("h03") & pairs.frame["subtopic"].eq("fins_are_to_singing")
+    labels = ["entailment" if each else "neutral" for each in is_brittle]
+    planted = with_columns(pairs, pro_label=labels, anti_label=labels, pro_entailment=0.2, anti_entailment=0.2)
+    failed = with_verdicts(result, FINS, brittleness_rate=Verdict.FAIL, anti_rate=Verdict.FAIL, pro_rate=Verdict.PASS)
+    reader = Reader(render_page(failed, planted))
+    text = " ".join(reader.text.split())
+    # In the order of the tables; what crossed no limit is not explained.
+    headings = re.findall(r"Explained is (\w+), which crossed a limit", text)
+    assert headings == ["anti", "brittleness"]
+    assert "less that of the anti side" not in text
+    assert "oceans/fins_are_to_singing h03 +1.000 (40 pairs)" in text
+    assert "hypothesis template within a subtopic, 320 pairs 1.000" in text, "those of one subtopic, out of 800"
+    assert "These pairs cannot tell" in text, "no pair is anti"
+    assert json.loads(reader.scripts[0])["wording"] == {"0": [], "1": []}
+
+
+def test_a_limit_of_a_suite_is_about_all_its_subtopics(audited: Audited) -> None:
+    result, pairs = audited
+    judgement = replace(result.subtopics[0].verdicts[0], measure="lean", verdict=Verdict.FAIL)
+    row = replace(result.total, path="bbnli", verdicts=(judgement,))
+    (found,) = wordings(replace(result, suite_rows=(row,), required=(("bbnli", "lean"),)), pairs)
+    assert found.measure == "lean"
+    assert {factor.name: factor.n_pairs for factor in found.factors}["premise template"] == len(pairs)
+
+
+def test_wording_falls_back_where_pairs_do_not_add_up_to_what_failed(audited: Audited) -> None:
+    result, pairs = audited
+    judgement = replace(result.subtopics[0].verdicts[0], measure="fact_gap", verdict=Verdict.FAIL)
+    row = replace(result.total, path="bbnli", verdicts=(judgement,))
+    (found,) = wordings(replace(result, suite_rows=(row,), required=(("bbnli", "fact_gap"),)), pairs)
+    assert found.measure is None
 
 
 def test_wording_says_where_it_cannot_tell(audited: Audited) -> None:
     result, pairs = audited
     alike = with_columns(pairs, pro_entailment=0.2, anti_entailment=0.2)
-    assert "These pairs cannot tell" in Reader(render_page(result, alike)).text
+    assert "These pairs cannot tell" in Reader(render_page(replace(result, required=()), alike)).text
     assert "There are no pairs." in Reader(render_page(result, many_pairs(0))).text
+
+
+def test_the_page_says_whether_other_wordings_would_say_the_same(audited: Audited) -> None:
+    result, pairs = audited
+    assert result.reliability == (), "there are two subtopics"
+    assert "Split-half" not in render_page(result, pairs)
+    given = (Reliability("bbnli", "lean", 24, 0.5, 2 / 3), Reliability("bbnli", HOSTILE[0], 24, -0.5, -2 / 3))
+    made = render_page(replace(result, reliability=given), pairs)
+    text = " ".join(Reader(made).text.split())
+    assert f"Split-half reliability over the templates of bbnli, 24 subtopics: lean 0.67, {HOSTILE[0]} -0.67." in text
+    assert "Near 1, another set of templates would tell the same subtopics apart" in text
 
 
 def test_the_page_of_an_answering_model_speaks_of_answers(tmp_path: Path) -> None:
@@ -297,7 +362,8 @@ def test_the_page_of_an_answering_model_speaks_of_answers(tmp_path: Path) -> Non
         assert word not in reader.scripts[0]
         assert word not in str(reader.elements)
     assert "The right answer to every sample is no." in text
-    assert "log p(yes) of the pro side" in text
+    made = Reader(render_page(replace(result, required=()), pairs))
+    assert "log p(yes) of the pro side" in " ".join(made.text.split())
     assert data["answers"] == ["yes", "no", "not read"]
     assert data["filters"] == ["pro", "anti", "brittle", "correct", "not read"]
     # A pair that could not be read is in the tables without a cell, and in no figure.

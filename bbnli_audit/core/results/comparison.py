@@ -98,6 +98,8 @@ class AgreementRow:
     by_chance: Annotated[Share | None, Told("The agreement that chance would give with these margins.")]
     kappa: Annotated[Signed | None, Told("Cohen's kappa.")]
     rank_correlation: Annotated[Signed | None, Told("Spearman's, of how strongly the two lean on each pair.")]
+    kappa_interval: Annotated[tuple[Signed, Signed] | None, Told("Its confidence interval, from and to.")] = None
+    rank_interval: Annotated[tuple[Signed, Signed] | None, Told("That of the rank correlation.")] = None
 
 
 @result
@@ -110,9 +112,10 @@ class SecondModel:
     measures: Annotated[tuple[str, str], Told("Names of what first and second are in the rows.")]
     n_only_first: Annotated[Count, Told("Pairs that only the audited model could be measured on.")]
     n_only_second: Count
-    r_squared: Annotated[Share | None, Told("Of the two columns of measures, over subtopics.")]
+    r_squared: Annotated[Share | None, Told("The square of r; results of earlier versions have it alone.")]
     subtopics: tuple[AgreementRow, ...]
     total: AgreementRow
+    r: Annotated[Signed | None, Told("Pearson's correlation of the two columns of measures, over subtopics.")] = None
 
 
 @result
