@@ -64,12 +64,14 @@ def tell_needed(times: tuple[float, float] | None, n_templates: Sequence[int]) -
         return f"{_span(times[0], times[1], '.1f')} times as many templates would decide"
     more = [[math.ceil(n * (each - 1)) for each in times] for n in n_templates]
     told = " and ".join(f"{_span(low, high, ',')} more {name}" for (low, high), name in zip(more, names, strict=True))
-    return f"about {told} would decide"
+    return f"{told} would decide"
 
 
 def _span(low: float, high: float, form: str) -> str:
     first, last = f"{low:{form}}", f"{high:{form}}"
-    return first if first == last else f"{first} to {last}"
+    if first == last:
+        return first
+    return f"{first} to {last}" if low else f"up to {last}"
 
 
 def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) -> Iterator[str]:

@@ -79,7 +79,7 @@ def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidenc
     return min(math.tanh(z - reach), rho), max(math.tanh(z + reach), rho)
 
 
-def _summed_squares(influences: _Floats, design: Design, confidence: float, imagined: ArrayLike = 0.0) -> float:
+def _summed_squares(influences: _Floats, design: Design, confidence: float, imagined: _Floats | float = 0.0) -> float:
     """Sum the squares of influences over templates: over n² it is the variance of their mean.
 
     Subtopics add up. Each is widened for its number of templates, so that a quantile of the normal distribution can be
