@@ -10,8 +10,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
-from bbnli_audit.core.results.rows import Judgement, Measured, ModelInfo, SubtopicResult, Verdict
+from bbnli_audit.core.results.comparison import Change, Comparison, Growth, LoosenedLimit, Regression
+from bbnli_audit.core.results.rows import Judgement, ModelInfo, SubtopicResult, Verdict
 from tests.strategies import audit_results, measures
 
 # Names that would be a link, an image, a mention, a formula, mark-up, a cell, a line or a document of their own.
@@ -82,7 +82,7 @@ def regression(path: str, measure: str, verdict: Verdict, **changes: Any) -> Reg
         "source": "thresholds.yaml:9",
         "baseline": 0.08,
         "candidate": 0.20,
-        "increase": Measured(0.12, 0.07, 0.17, 160),
+        "increase": Growth(0.12, 0.07, 0.17, 160),
         "p_value": 0.00005,
         "p_mcnemar": 0.00001,
         "p_adjusted": 0.0003,

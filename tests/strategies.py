@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bbnli_audit.core.outcomes import CELLS, CellCounts
 from bbnli_audit.core.results.audit import AuditResult, Settings
-from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.results.comparison import Change, Comparison, Growth, LoosenedLimit, Regression
 from bbnli_audit.core.results.rows import (
     NO_DATA,
     FastPathCheck,
@@ -93,6 +93,7 @@ def _measured(values: st.SearchStrategy[float]) -> st.SearchStrategy[Measured]:
 
 measures = st.just(NO_DATA) | _measured(shares)
 differences = _measured(st.floats(-1, 1))
+growths = _measured(st.floats(-2, 2)).map(lambda found: Growth(found.value, found.low, found.high, found.n))
 judgements = st.builds(
     Judgement,
     measure=names,
@@ -131,7 +132,7 @@ regressions = st.builds(
     verdict=st.sampled_from(Verdict),
     baseline=st.none() | shares,
     candidate=st.none() | shares,
-    increase=differences,
+    increase=growths,
     p_value=shares,
     p_mcnemar=shares,
     p_adjusted=shares,

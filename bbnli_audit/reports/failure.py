@@ -61,17 +61,18 @@ def tell_needed(times: tuple[float, float] | None, n_templates: Sequence[int]) -
         return "too close to call"
     names = ("premises", "hypotheses") if len(n_templates) == 2 else ("clusters",)
     if not n_templates:
-        return f"{_span(times[0], times[1], '.1f')} times as many templates would decide"
+        return f"{_span(times[0], times[1], '.1f', least=1)} times as many templates would decide"
     more = [[math.ceil(n * (each - 1)) for each in times] for n in n_templates]
     told = " and ".join(f"{_span(low, high, ',')} more {name}" for (low, high), name in zip(more, names, strict=True))
-    return f"{told} would decide"
+    return f"{'' if told.startswith('up to') else 'about '}{told} would decide"
 
 
-def _span(low: float, high: float, form: str) -> str:
+def _span(low: float, high: float, form: str, least: float = 0) -> str:
+    """Show a range; one that begins with what there is already (`least`) has an upper end only."""
     first, last = f"{low:{form}}", f"{high:{form}}"
     if first == last:
         return first
-    return f"{first} to {last}" if low else f"up to {last}"
+    return f"up to {last}" if low <= least else f"{first} to {last}"
 
 
 def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) -> Iterator[str]:
@@ -133,9 +134,9 @@ def regression_headline(regression: Regression) -> str:
         return f"{grew}, within {margin}"
     if regression.times_needed is None:
         return f"{grew}: too close to {margin} to call"
-    if regression.times_needed[0] <= 1:
+    if regression.times_needed[0] <= 1 and regression.increase.value > regression.margin:
         return f"{grew}, not shown to be within {margin} nor, corrected for the tests of this run, beyond it"
-    needed = _span(*regression.times_needed, ".1f")
+    needed = _span(*regression.times_needed, ".1f", least=1)
     return f"{grew}, not shown to be within {margin} nor beyond it: {needed} times as many templates would decide"
 
 

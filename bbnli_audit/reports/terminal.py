@@ -62,7 +62,7 @@ def _write_table(result: AuditResult, write: Write) -> None:
         write(line, **_COLORS.get(verdict, {}))
     for row in result.suite_rows:
         if "lean" in row.measures and not result.required_of(row):
-            write(f"All of {row.path} together, held to no limit: lean {figures(row.measures['lean'])}.")
+            write(f"All audited pairs of {row.path} together, held to no limit: lean {figures(row.measures['lean'])}.")
 
 
 def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:

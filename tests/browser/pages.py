@@ -12,8 +12,8 @@ import pandas as pd
 from bbnli_audit.audit.audit import Audit
 from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
-from bbnli_audit.core.results.rows import Measured, ModelInfo, Verdict
+from bbnli_audit.core.results.comparison import Change, Comparison, Growth, LoosenedLimit, Regression
+from bbnli_audit.core.results.rows import ModelInfo, Verdict
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable
@@ -82,7 +82,7 @@ class LikelihoodPredictor(MixedPredictor):
 
 
 def audit(
-    folder: Path, n_premises: int = 40, model: type[MixedPredictor] = MixedPredictor
+    folder: Path, n_premises: int = 10, model: type[MixedPredictor] = MixedPredictor
 ) -> tuple[AuditResult, PairTable]:
     data = write_large_suite(folder, n_premises)
     made = Audit(AuditOptions(model=model(Bbnli(data)), thresholds=limits(LEVELS), data=data))
@@ -107,7 +107,7 @@ def with_comparison(result: AuditResult) -> AuditResult:
             verdict=verdict,
             baseline=0.10,
             candidate=0.10 + increase,
-            increase=Measured(increase, increase - 0.03, increase + 0.03, 160),
+            increase=Growth(increase, increase - 0.03, increase + 0.03, 160),
             p_value=0.0001,
             p_mcnemar=0.0001,
             p_adjusted=0.0004,

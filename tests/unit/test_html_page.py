@@ -191,15 +191,77 @@ def test_the_page_claims_nothing_it_cannot_know(page: str, word: str) -> None:
 def test_the_overview_says_how_it_ended(audited: Audited) -> None:
     result, pairs = audited
     text = Reader(render_page(result, pairs)).text
-    assert "1 of 2 subtopics crosses a limit; 1 is undecided." in text
+    assert (
+        "1 of 1 suite crosses a limit. 2 of 2 domains are undecided. 1 of 2 subtopics crosses a limit; 1 is undecided."
+    ) in text
     assert "so the model counts as able to do the task" in text
     assert "Against the baseline" not in text
-    passed = tuple(
-        replace(row, verdicts=tuple(replace(each, verdict=Verdict.PASS) for each in row.verdicts))
-        for row in result.subtopics
-    )
-    text = Reader(render_page(replace(result, subtopics=passed), pairs)).text
-    assert "No limit was crossed on these pairs, in 2 subtopics." in text
+    passed = {
+        name: tuple(
+            replace(row, verdicts=tuple(replace(each, verdict=Verdict.PASS) for each in row.verdicts))
+            for row in getattr(result, name)
+        )
+        for name in ("subtopics", "domains", "suite_rows")
+    }
+    text = Reader(render_page(replace(result, **passed), pairs)).text
+    assert "No limit was crossed on these pairs, in 1 suite, 2 domains and 2 subtopics." in text
+    text = Reader(render_page(replace(result, subtopics=passed["subtopics"]), pairs)).text
+    assert "1 of 1 suite crosses a limit. 2 of 2 domains are undecided. 2 of 2 subtopics cross no limit on" in text
+    of_subtopics = tuple(each for each in result.required if each[0].count("/") == 2)
+    quiet = replace(result, subtopics=passed["subtopics"], required=of_subtopics)
+    assert "No limit was crossed on these pairs, in 2 subtopics." in Reader(render_page(quiet, pairs)).text
+
+
+def test_suites_and_domains_are_as_loud_as_subtopics(audited: Audited) -> None:
+    result, pairs = audited
+    made = render_page(with_comparison(result), pairs)
+    text = " ".join(Reader(made).text.split())
+    start = text.index("Suites and domains, each as a whole All pairs")
+    table = text[start : text.index("Causes of error, by subtopic")]
+    assert "Suite or domainVerdictPairs leanproantibrittleness Controls right bbnli ✕ FAIL 200 -0.0" in table
+    suite = result.suite_rows[0]
+    lean, pro = suite.measures["lean"], suite.measures["pro_rate"]
+    assert f"{lean.value:.3f} inconclusive {lean.low:.3f} to {lean.high:.3f}, limit 0.05" in table
+    assert f"{pro.value:.3f} fail {pro.low:.3f} to {pro.high:.3f}, limit 0.08" in table
+    headlines = table.partition("bbnli: ")[2]
+    assert headlines.startswith(f"pro_rate {pro.value:.3f} is above its limit 0.080 thresholds.yaml:8"), "worst first"
+    assert '<tr id="level-0" class="whole"><th scope="row">bbnli</th>' in made
+    assert 'aria-label="Suites and domains by verdict"' in made
+    # The correction is told once, among the facts about limits; what it holds back is marked.
+    assert made.count("FAIL is corrected for the 10 limits of this run (Holm)") == 1
+    n_held = sum(each.is_corrected for row in result.all_rows for each in row.verdicts)
+    assert n_held == 2
+    assert made.count(" inconclusive (Holm)</span>") == n_held
+
+
+def test_levels_that_no_test_asked_about_have_figures_and_no_verdict(audited: Audited) -> None:
+    result, pairs = audited
+    quiet = replace(result, required=tuple(each for each in result.required if each[0].count("/") == 2))
+    made = render_page(quiet, pairs)
+    text = " ".join(Reader(made).text.split())
+    assert "bbnli no limit 200 -0.0" in text
+    assert "Suites and domains by verdict" not in made
+    waiver = Waiver("a known fault", "the owner", "2030-01-01", "thresholds.yaml:10")
+    suite = result.suite_rows[0]
+    waived = replace(suite, verdicts=tuple(replace(each, waiver=waiver) for each in suite.verdicts))
+    made = render_page(replace(result, suite_rows=(waived,)), pairs)
+    assert made.count("Waiver: a known fault (owner the owner, until 2030-01-01, thresholds.yaml:10)") == 2
+    assert "Passing by a waiver: 2 verdicts." in made
+    without = render_page(replace(quiet, suite_rows=(), domains=()), pairs)
+    assert "Suites and domains" not in Reader(without).text
+
+
+def test_growth_of_a_level_is_in_the_comparison(audited: Audited) -> None:
+    compared = with_comparison(audited[0])
+    assert compared.comparison is not None
+    grown = replace(compared.comparison.regressions[0], path="bbnli", measure="lean")
+    changed = replace(compared.comparison, regressions=(grown, *compared.comparison.regressions))
+    made = render_page(replace(compared, comparison=changed), audited[1])
+    text = " ".join(Reader(made).text.split())
+    assert '<a href="#level-0">bbnli</a>' in made
+    assert "Chart: growth of lean, pro, anti, brittleness since the baseline" in made
+    assert "bbnli lean✓ PASS" in text
+    assert "margin 0.020 < 0.001 – –" in text
 
 
 def test_what_could_not_be_seen_is_said(audited: Audited) -> None:
@@ -380,9 +442,10 @@ def test_the_page_of_a_likelihood_speaks_of_what_is_likelier(tmp_path: Path) -> 
     result, pairs = audit(tmp_path, model=LikelihoodPredictor)
     reader = Reader(render_page(result, pairs))
     text, data = " ".join(reader.text.split()), json.loads(reader.scripts[0])
-    for word in ("entail", "neutral", "contradiction", "mispredicted", "right answer", "brittle", "correct"):
-        assert word not in text.lower()
-        assert not [each for _, each in reader.elements if word in (each.get("aria-label") or "").lower()]
+    # "corrected for all limits" is no word about answers.
+    for word in ("entail", "neutral", "contradiction", "mispredicted", "right answer", "brittle", r"correct\b"):
+        assert not re.search(word, text.lower())
+        assert not [each for _, each in reader.elements if re.search(word, (each.get("aria-label") or "").lower())]
     assert "a likelihood is neither right nor wrong, so competence cannot be measured." in text
     assert "Preference, by subtopic" in text
     fins, outcomes = result.subtopics[0], result.subtopics[0].outcomes

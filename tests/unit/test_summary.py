@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from bbnli_audit.audit.audit import run_audit
 from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.rows import NO_DATA, Measured, Verdict, Waiver
+from bbnli_audit.core.results.comparison import NO_GROWTH, Growth
+from bbnli_audit.core.results.rows import NO_DATA, Verdict, Waiver
 from bbnli_audit.reports.markdown import code, printable
 from bbnli_audit.reports.summary import summary_markdown
 from bbnli_audit.reports.terminal import write_summary
@@ -133,12 +135,12 @@ def test_the_terminal_lists_the_first_open_verdicts_and_counts_the_others(data: 
 
 def compared(data: Path) -> AuditResult:
     open_one = regression(
-        ZORBS, "anti_rate", Verdict.INCONCLUSIVE, increase=Measured(0.01, -0.02, 0.04, 240), times_needed=(1.5, 4.0)
+        ZORBS, "anti_rate", Verdict.INCONCLUSIVE, increase=Growth(0.01, -0.02, 0.04, 240), times_needed=(1.5, 4.0)
     )
     failed = regression(FINS, "pro_rate", Verdict.FAIL)
     missing = regression(
         ZORBS, "pro_rate", Verdict.NO_DATA,
-        increase=NO_DATA, baseline=None, candidate=None, flipped=(), fixed=(),
+        increase=NO_GROWTH, baseline=None, candidate=None, flipped=(), fixed=(),
     )  # fmt: skip
     within = regression(FINS, "anti_rate", Verdict.PASS)
     return replace(audit("ideal", data), comparison=comparison(open_one, missing, within, failed))
@@ -240,7 +242,7 @@ def test_the_correction_is_told_once_and_what_it_holds_back_is_marked(data: Path
     result = audit("ideal", data, LEVELS)
     text = summary_markdown(result)
     assert text.count("FAIL is corrected for the 10 limits of this run (Holm).") == text.count("Holm") == 1
-    held = {"verdict": Verdict.INCONCLUSIVE, "is_corrected": True}
+    held: dict[str, Any] = {"verdict": Verdict.INCONCLUSIVE, "is_corrected": True}
     held_back = with_verdict(with_verdict(result, 0, "lean", "suite_rows", **held), 1, "pro_rate", **held)
     text = summary_markdown(held_back)
     assert text.count("10 limits of this run (Holm); 2 verdicts are open because of it, marked open (Holm): bey") == 1
@@ -273,7 +275,7 @@ def test_the_terminal_shows_levels_with_limits_first_and_lean_before_all(data: P
     ]
     quiet = on_terminal(audit("ideal", data))
     assert quiet[0].split()[1] == "subtopic"
-    assert quiet[3].startswith("All of bbnli together, held to no limit: lean 0.000 (-0.0")
+    assert quiet[3].startswith("All audited pairs of bbnli together, held to no limit: lean 0.000 (-0.0")
 
 
 def test_growth_of_a_level_names_no_pairs_of_its_own(data: Path) -> None:

@@ -10,9 +10,9 @@ from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError, ThresholdsError
 from bbnli_audit.core.outcomes import CAUSES, CELLS, Cell
 from bbnli_audit.core.results.audit import AuditResult, Cells
-from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.results.comparison import NO_GROWTH, Change, Comparison, Growth, LoosenedLimit, Regression
 from bbnli_audit.core.results.file import dump, load, read_result
-from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo
+from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import level_of, levels_above
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.registry import find_measure
@@ -189,7 +189,7 @@ def _judge(
 ) -> Regression:
     (path, measure), n = test, len(compared.pairs)
     margin, source = rule.margins[level_of(path)]
-    increase = Measured(found.value, found.low, found.high, 2 * n) if n else NO_DATA
+    increase = Growth(found.value, found.low, found.high, 2 * n) if n else NO_GROWTH
     verdict = judge_increase(
         increase, margin, p_adjusted, decide=rule.decide, confidence=rule.confidence, is_competent=is_competent
     )
