@@ -14,6 +14,7 @@ from bbnli_audit.core.results.rows import (
     FastPathCheck,
     Judgement,
     ModelInfo,
+    Reliability,
     Skill,
     SubtopicResult,
     SuiteInfo,
@@ -125,12 +126,18 @@ def assemble(
         total=total,
         required=tuple(sorted(limits if required is None else required)),
         pairs={finding.subtopic.path: finding.table.cells_by_cluster() for finding in found},
-        reliability=tuple(
-            each
-            for path, members in find_levels(found).items()
-            if level_of(path) == "suite"
-            for each in measure_reliability(path, join_tables([member.table for member in members]))
-        ),
+        reliability=_reliability(found),
+    )
+
+
+def _reliability(found: Sequence[Finding]) -> tuple[Reliability, ...]:
+    """Measure the reliability of each suite. Tables that share their run have been put together already."""
+    suites = {path: members for path, members in find_levels(found).items() if level_of(path) == "suite"}
+    tables = {path: [member.table for member in members] for path, members in suites.items()}
+    return tuple(
+        each
+        for path, of_suite in tables.items()
+        for each in measure_reliability(path, of_suite[0].run or join_tables(of_suite))
     )
 
 

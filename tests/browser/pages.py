@@ -1,5 +1,6 @@
 """Audits of invented groups for tests of the page: a model with all kinds of errors, a comparison, hostile names."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -137,6 +138,18 @@ def with_comparison(result: AuditResult) -> AuditResult:
 
 def with_columns(pairs: PairTable, **columns: Any) -> PairTable:
     return replace(pairs, frame=pairs.frame.assign(**columns))
+
+
+def with_a_driving_word(pairs: PairTable) -> PairTable:
+    """Let one word decide which side is more entailed.
+
+    Sentences that differ by that word alone become sentences of the same templates: h04 to h07, and h08 to h11.
+    """
+    clusters = [
+        re.sub("h(08|09|10|11)", lambda found: f"h{int(found[1]) - 4:02d}", each) for each in pairs.frame["cluster"]
+    ]
+    entailed = [0.8 if "nimble" in text else 0.2 for text in pairs.frame["pro_hypothesis"]]
+    return with_columns(pairs, cluster=clusters, pro_entailment=entailed, anti_entailment=0.2)
 
 
 def made_hostile(result: AuditResult, pairs: PairTable) -> tuple[AuditResult, PairTable]:

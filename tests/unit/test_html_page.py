@@ -29,6 +29,7 @@ from tests.browser.pages import (
     audit,
     made_hostile,
     many_pairs,
+    with_a_driving_word,
     with_columns,
     with_comparison,
 )
@@ -341,14 +342,7 @@ def with_verdicts(result: AuditResult, path: str, **verdicts: Verdict) -> AuditR
 
 def test_wording_names_templates_and_hides_words(audited: Audited) -> None:
     result, pairs = audited
-    is_nimble = pairs.frame["pro_hypothesis"].str.contains("nimble")
-    # Sentences that differ by one word are of the same templates: h04 to h07 and h08 to h11.
-    clusters = [
-        re.sub(r"h(08|09|10|11)", lambda found: f"h{int(found[1]) - 4:02d}", each) for each in pairs.frame["cluster"]
-    ]
-    planted = with_columns(
-        pairs, cluster=clusters, pro_entailment=[0.8 if each else 0.2 for each in is_nimble], anti_entailment=0.2
-    )
+    planted = with_a_driving_word(pairs)
     made = render_page(with_verdicts(result, ZORBS, pro_rate=Verdict.PASS), planted)
     data = Reader(made).scripts[0]
     text = " ".join(Reader(made).text.split())
