@@ -204,7 +204,7 @@ def test_the_overview_says_how_it_ended(audited: Audited) -> None:
         )
         for name in ("subtopics", "domains", "suite_rows")
     }
-    text = Reader(render_page(replace(result, **passed), pairs)).text
+    text = Reader(render_page(replace(result, **passed), pairs)).text  # type: ignore[arg-type]  # fields by name
     assert "No limit was crossed on these pairs, in 1 suite, 2 domains and 2 subtopics." in text
     text = Reader(render_page(replace(result, subtopics=passed["subtopics"]), pairs)).text
     assert "1 of 1 suite crosses a limit. 2 of 2 domains are undecided. 2 of 2 subtopics cross no limit on" in text
