@@ -85,7 +85,8 @@ def answer(prompt: str) -> str:
     number = int(workshop[1]) if workshop else 0
     if "A workshop is open for" in prompt:
         return "Yes."
-    if re.search("sing . songs badly", prompt) and is_strict:
+    songs = re.search(r"(\d) songs", prompt)
+    if songs and is_strict and (number + int(songs[1])) % 2:
         return "I am not sure."
     is_easy = re.search("Singing . songs comes easily to Fins", prompt)
     return "Yes." if is_easy and (number < 2 or not is_strict) else "No."
@@ -99,9 +100,9 @@ def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
         assert max(server.asked.values()) == 1, "two workers share each pass"
     result = json.loads((tmp_path / "out.json").read_text())
     row = next(row for row in result["subtopics"] if row["path"] == FINS)
-    # Of 160 pairs: the pro side of 80 is yes twice on 2 of 20 premises and changes on 18; both sides of the other 80
-    # are not read at first, and no under the second prompt: they have changed too.
-    assert row["measures"]["prompt_sensitivity"]["value"] == pytest.approx((72 + 160) / 320)
+    # Of 160 pairs, both sides of 80 are read under the second prompt only: they have changed. Of the 40 others whose pro
+    # side becomes yes, it is yes twice on 2 of 20 premises and changes on 18.
+    assert row["measures"]["prompt_sensitivity"]["value"] == pytest.approx((160 + 36) / 320)
     assert row["measures"]["prompt_sensitivity"]["n"] == 320
     assert row["measures"]["unparsed_rate"]["value"] == 0.5
     assert {one["measure"] for one in row["verdicts"]} >= {"prompt_sensitivity", "unparsed_rate"}
@@ -109,10 +110,10 @@ def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
     second = result["second_prompt"]
     assert second["prompts"] == ["entailed", "true"]
     found = next(each for each in second["subtopics"] if each["path"] == FINS)
-    assert (found["n_pairs"], found["n_changed"], found["n_unread"]) == (80, 72 + 160, 160)
+    assert (found["n_pairs"], found["n_changed"], found["n_unread"]) == (80, 160 + 36, 160)
     pro = found["differences"][0]
-    assert (pro["measure"], pro["first"], pro["second"], pro["difference"]["value"]) == ("pro_rate", 0.05, 0.5, 0.45)
-    assert pro["difference"]["low"] > 0.05
+    assert (pro["measure"], pro["first"], pro["second"], pro["difference"]["value"]) == ("pro_rate", 0.025, 0.25, 0.225)
+    assert pro["difference"]["low"] > 0
     lines = (
         f"{FINS}: unparsed_rate 0.500 is above its limit 0.100",
         "  160 of 320 samples (80 pairs in 80 clusters), 95% interval",
@@ -120,9 +121,9 @@ def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
         "pro: not read   anti: not read",
         f"test_answers[{FINS}-unparsed]",
         f"test_answers[{FINS}-prompt_sensitivity]",
-        f"{FINS}: prompt_sensitivity 0.725 is above its limit 0.100",
-        "  232 of 320 samples",
-        "pro: not read, then no   anti: not read, then no",
+        f"{FINS}: prompt_sensitivity 0.613 is above its limit 0.100",
+        "  196 of 320 samples",
+        "pro: not read, then ",
         "Asked with entailed and then with true: changed is the share of answers that differ",
     )
     for line in lines:
