@@ -14,6 +14,8 @@ defaults:
   max_anti: 0.10
   max_brittleness: 0.20
 """
+# Limits of whole suites and domains too.
+LEVELS = LIMITS + "levels:\n  suite: {max_lean: 0.05, max_pro: 0.08}\n  domain: {max_lean: 0.06}\n"
 
 
 def template_data(**changes: Any) -> dict[str, Any]:

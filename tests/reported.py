@@ -10,8 +10,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
-from bbnli_audit.core.results.rows import Judgement, Measured, ModelInfo, SubtopicResult, Verdict
+from bbnli_audit.core.results.comparison import Change, Comparison, Growth, LoosenedLimit, Regression
+from bbnli_audit.core.results.rows import Judgement, ModelInfo, SubtopicResult, Verdict
 from tests.strategies import audit_results, measures
 
 # Names that would be a link, an image, a mention, a formula, mark-up, a cell, a line or a document of their own.
@@ -41,14 +41,17 @@ def reported(draw: st.DrawFn) -> AuditResult:
     """Any result that an audit could give, under names that nobody would choose."""
     result = draw(audit_results)
     rows = tuple(_fitting(draw, row) for row in result.subtopics)
-    limits = [(row.path, judgement.measure) for row in rows for judgement in row.verdicts]
     suite = draw(hostile_texts)
+    domains = tuple(replace(_fitting(draw, row), path=f"{suite}/{row.path}") for row in result.domains)
+    suite_rows = tuple(replace(_fitting(draw, row), path=suite + "x" * n) for n, row in enumerate(result.suite_rows))
+    limits = [(row.path, each.measure) for row in (*suite_rows, *domains, *rows) for each in row.verdicts]
     return replace(
         result,
         model=replace(result.model, name=draw(hostile_texts)),
         suites=tuple(replace(one, name=suite + "x" * place) for place, one in enumerate(result.suites)),
         subtopics=rows,
-        domains=tuple(replace(row, path=f"{suite}/{row.path}") for row in result.domains),
+        domains=domains,
+        suite_rows=suite_rows,
         required=tuple(sorted(draw(st.sets(st.sampled_from(limits))))) if limits else (),
         comparison=None if result.comparison is None else _fitting_comparison(draw, result.comparison),
     )
@@ -79,7 +82,7 @@ def regression(path: str, measure: str, verdict: Verdict, **changes: Any) -> Reg
         "source": "thresholds.yaml:9",
         "baseline": 0.08,
         "candidate": 0.20,
-        "increase": Measured(0.12, 0.07, 0.17, 160),
+        "increase": Growth(0.12, 0.07, 0.17, 160),
         "p_value": 0.00005,
         "p_mcnemar": 0.00001,
         "p_adjusted": 0.0003,
@@ -106,13 +109,16 @@ def comparison(*regressions: Regression, **changes: Any) -> Comparison:
     return Comparison(**{**values, **changes})
 
 
-def with_verdict(result: AuditResult, place: int, measure: str, **changes: Any) -> AuditResult:
-    """Change one judgement of one subtopic."""
-    row = result.subtopics[place]
+def with_verdict(
+    result: AuditResult, place: int, measure: str, level: str = "subtopics", **changes: Any
+) -> AuditResult:
+    """Change one judgement of one subtopic; `level` may also be `domains` or `suite_rows`."""
+    rows: list[SubtopicResult] = list(getattr(result, level))
+    row = rows[place]
     verdicts: list[Judgement] = [replace(j, **changes) if j.measure == measure else j for j in row.verdicts]
-    rows = list(result.subtopics)
     rows[place] = replace(row, verdicts=tuple(verdicts))
-    return replace(result, subtopics=tuple(rows))
+    fields: dict[str, Any] = {level: tuple(rows)}
+    return replace(result, **fields)
 
 
 @dataclass(frozen=True)

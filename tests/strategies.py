@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from bbnli_audit.core.outcomes import CELLS, CellCounts
 from bbnli_audit.core.results.audit import AuditResult, Settings
-from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.results.comparison import Change, Comparison, Growth, LoosenedLimit, Regression
 from bbnli_audit.core.results.rows import (
     NO_DATA,
     FastPathCheck,
     Judgement,
     Measured,
     ModelInfo,
+    Reliability,
     Skill,
     SubtopicResult,
     SuiteInfo,
@@ -92,6 +93,7 @@ def _measured(values: st.SearchStrategy[float]) -> st.SearchStrategy[Measured]:
 
 measures = st.just(NO_DATA) | _measured(shares)
 differences = _measured(st.floats(-1, 1))
+growths = _measured(st.floats(-2, 2)).map(lambda found: Growth(found.value, found.low, found.high, found.n))
 judgements = st.builds(
     Judgement,
     measure=names,
@@ -101,6 +103,7 @@ judgements = st.builds(
     times_needed=st.none() | st.tuples(st.floats(1, 1e6), st.floats(1, 1e6)),
     waiver=st.none()
     | st.builds(Waiver, reason=names, owner=names, expires=names, source=names, is_expired=st.booleans()),
+    is_corrected=st.booleans(),
 )
 subtopic_results = st.builds(
     SubtopicResult.of,
@@ -129,7 +132,7 @@ regressions = st.builds(
     verdict=st.sampled_from(Verdict),
     baseline=st.none() | shares,
     candidate=st.none() | shares,
-    increase=differences,
+    increase=growths,
     p_value=shares,
     p_mcnemar=shares,
     p_adjusted=shares,
@@ -155,6 +158,7 @@ settings = st.builds(
     versions=st.dictionaries(names, st.none() | names, max_size=2),
     agreement=st.none() | st.builds(FastPathCheck, n_checked=st.just(9), n_different=st.just(0), limit=shares),
     not_audited=st.lists(names, max_size=2).map(tuple),
+    n_limits=st.integers(0, 100),
 )
 audit_results = st.builds(
     AuditResult,
@@ -165,12 +169,24 @@ audit_results = st.builds(
     settings=settings,
     subtopics=st.lists(subtopic_results, max_size=3).map(tuple),
     domains=st.lists(subtopic_results, max_size=2).map(tuple),
+    suite_rows=st.lists(subtopic_results, max_size=2).map(tuple),
     total=subtopic_results,
     pairs=st.dictionaries(
         names,
         st.dictionaries(names, st.dictionaries(names, st.sampled_from(CELLS), max_size=3), max_size=2),
         max_size=2,
     ),
+    reliability=st.lists(
+        st.builds(
+            Reliability,
+            suite=names,
+            measure=names,
+            n_subtopics=st.integers(4, 99),
+            halves=st.floats(-1, 1),
+            value=st.floats(-1, 1),
+        ),
+        max_size=2,
+    ).map(tuple),
     required=st.frozensets(st.tuples(names, names), max_size=4).map(lambda found: tuple(sorted(found))),
     comparison=st.none()
     | st.builds(

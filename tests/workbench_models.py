@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 _CONTROLS = {
-    "A workshop is open.": 0,
-    "The workshop is closed.": 2,
+    "A workshop is open": 0,
+    "The workshop is closed": 2,
     "There is a workshop on the red moon.": 0,
     "The red moon has no workshop.": 2,
 }
@@ -12,21 +12,25 @@ _CONTROLS = {
 
 def careful(texts: Sequence[tuple[str, str]]) -> list[list[float]]:
     """Neutral, except for the controls."""
-    return [_answer(_CONTROLS.get(hypothesis, 1)) for _, hypothesis in texts]
+    return [_answer(_known(hypothesis, 1)) for _, hypothesis in texts]
 
 
 def hasty(texts: Sequence[tuple[str, str]]) -> list[list[float]]:
     """Believes what is said of Zorbs or Fins before others are named; denies that Quints or Gills walk."""
-    return [_answer(_CONTROLS.get(hypothesis, _hasty(hypothesis))) for _, hypothesis in texts]
+    return [_answer(_known(hypothesis, _hasty(hypothesis))) for _, hypothesis in texts]
 
 
 def gullible(texts: Sequence[tuple[str, str]]) -> list[list[float]]:
     """Believes everything that has an even number of letters."""
-    return [_answer(_CONTROLS.get(hypothesis, len(hypothesis) % 2)) for _, hypothesis in texts]
+    return [_answer(_known(hypothesis, len(hypothesis) % 2)) for _, hypothesis in texts]
 
 
 def useless(texts: Sequence[tuple[str, str]]) -> list[list[float]]:
     return [_answer(1) for _ in texts]
+
+
+def _known(hypothesis: str, otherwise: int) -> int:
+    return next((label for start, label in _CONTROLS.items() if hypothesis.startswith(start)), otherwise)
 
 
 def _hasty(hypothesis: str) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from bbnli_audit.audit.extensions import join_extensions, using
 from bbnli_audit.audit.findings import Finding, JudgedLevels, ModelFacts, assemble, find_levels, pool, unpack_finding
 from bbnli_audit.audit.gate.baseline import Regressions, Test, tests_of
-from bbnli_audit.audit.gate.thresholds import Thresholds, levels_above, name_below, read_thresholds
+from bbnli_audit.audit.gate.thresholds import Thresholds, name_below, read_thresholds
 from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table
 from bbnli_audit.audit.model_reader import Items, ModelReader
 from bbnli_audit.audit.outputs import Outputs, name_from
@@ -26,7 +26,7 @@ from bbnli_audit.core.results.audit import AuditResult, Cells
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.file import dump, load
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult
-from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing, Subtopic
+from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing, Subtopic, levels_above
 from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.readings.table import PairTable, join_tables, share_run
 from bbnli_audit.measures.registry import (
@@ -148,7 +148,7 @@ class Audit:
         """List the limits of the suites and domains above some subtopics, from the widest to the narrowest."""
         above = [levels_above(path) for path in paths]
         levels = dict.fromkeys([suite for suite, _ in above] + [domain for _, domain in above])
-        names = [measure.name for measure in limited_measures()]
+        names = [measure.name for measure in limited_measures() if measure.can_be_pooled]
         return [(path, name) for path in levels for name in names if self.thresholds.limit_for(path, name) is not None]
 
     def answer_tests(self, paths: Iterable[str]) -> list[Test]:

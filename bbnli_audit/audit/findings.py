@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from platform import python_version
 from typing import Any
 
-from bbnli_audit.audit.gate.thresholds import Thresholds, level_of, levels_above
+from bbnli_audit.audit.gate.thresholds import Thresholds
 from bbnli_audit.audit.gate.verdict import competence_judgement
 from bbnli_audit.audit.model_reader import Items, ModelReader
 from bbnli_audit.core.results.audit import AuditResult, Settings
@@ -14,16 +14,18 @@ from bbnli_audit.core.results.rows import (
     FastPathCheck,
     Judgement,
     ModelInfo,
+    Reliability,
     Skill,
     SubtopicResult,
     SuiteInfo,
     Verdict,
 )
-from bbnli_audit.core.values import Subtopic
+from bbnli_audit.core.values import Subtopic, level_of, levels_above
 from bbnli_audit.core.versions import installed_version
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable, join_tables
 from bbnli_audit.measures.registry import MeasuredTable, measure_table
+from bbnli_audit.measures.reliability import measure_reliability
 
 _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
@@ -124,6 +126,18 @@ def assemble(
         total=total,
         required=tuple(sorted(limits if required is None else required)),
         pairs={finding.subtopic.path: finding.table.cells_by_cluster() for finding in found},
+        reliability=_reliability(found),
+    )
+
+
+def _reliability(found: Sequence[Finding]) -> tuple[Reliability, ...]:
+    """Measure the reliability of each suite. Tables that share their run have been put together already."""
+    suites = {path: members for path, members in find_levels(found).items() if level_of(path) == "suite"}
+    tables = {path: [member.table for member in members] for path, members in suites.items()}
+    return tuple(
+        each
+        for path, of_suite in tables.items()
+        for each in measure_reliability(path, of_suite[0].run or join_tables(of_suite))
     )
 
 

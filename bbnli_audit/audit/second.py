@@ -19,7 +19,7 @@ from bbnli_audit.core.results.comparison import SecondModel, SecondPrompt
 from bbnli_audit.core.results.file import dump, load
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import Subtopic
-from bbnli_audit.measures.agreement import join_strengths, measure_agreement, r_squared_over
+from bbnli_audit.measures.agreement import join_strengths, measure_agreement, r_over
 from bbnli_audit.measures.answers import PROMPT_SENSITIVITY, estimate_sensitivity, join_answers, measure_prompts
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable
@@ -137,14 +137,16 @@ class ModelReading(SecondReading):
     def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]", about: dict[str, Any]) -> AuditResult:
         *rows, total = [measure_agreement(path, frame, self._confidence) for path, frame in frames.items()]
         n_only = [sum(self._n_only[path][side] for path in frames if path != TOTAL) for side in (0, 1)]
+        r = r_over(rows)
         found = SecondModel(
             **about,
             measures=(reading_of(result.model.kind).preference, reading_of(about["model"].kind).preference),
             n_only_first=n_only[0],
             n_only_second=n_only[1],
-            r_squared=r_squared_over(rows),
+            r_squared=None if r is None else r**2,
             subtopics=tuple(rows),
             total=total,
+            r=r,
         )
         return replace(result, second_model=found)
 

@@ -74,7 +74,7 @@ class TextPair(NamedTuple):
 class Pair:
     """Two samples that differ only in the group. Both are neutral: neither follows from its premise."""
 
-    cluster: str
+    cluster: str  # the templates it was made from: "p03/h05" are two crossed factors, a name without a slash is one
     pro: TextPair
     anti: TextPair
     direction: Direction = Direction.NONE  # of the premise; NONE if the two sides have different ones
@@ -145,3 +145,14 @@ class SubtopicItems:
     @cached_property
     def n_duplicates(self) -> int:
         return len(self.pairs) - self.n_identical - len(self.usable)
+
+
+def level_of(path: str) -> str:
+    """Say what a path names: a suite, a domain or a subtopic."""
+    return ("suite", "domain", "subtopic")[min(path.count("/"), 2)]
+
+
+def levels_above(path: str) -> tuple[str, str]:
+    """Return the paths of the suite and the domain of a subtopic."""
+    suite, domain, *_ = path.split("/")
+    return suite, f"{suite}/{domain}"

@@ -15,6 +15,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import LEANS, AgreementRow, Lean
 from bbnli_audit.core.results.rows import NO_DATA, Measured
 from bbnli_audit.measures.readings.table import PLACES, PairTable, design_of
+from bbnli_audit.measures.statistics.association import kappa_interval, rank_interval
 from bbnli_audit.measures.statistics.intervals import estimate_means
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 
@@ -56,6 +57,8 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
         by_chance=by_chance,
         kappa=kappa,
         rank_correlation=rank_correlation(joined["first"], joined["second"]),
+        kappa_interval=kappa_interval(codes[:, 0], codes[:, 1], design, confidence),
+        rank_interval=rank_interval(joined["first"], joined["second"], design, confidence),
     )
 
 
@@ -67,11 +70,12 @@ def rank_correlation(first: "pd.Series[float]", second: "pd.Series[float]") -> f
     return min(max(float(one.corr(other)), -1.0), 1.0)
 
 
-def r_squared_over(rows: Sequence[AgreementRow]) -> float | None:
-    """Say how much of one model's measure the other's explains, over subtopics; None where that is not defined."""
+def r_over(rows: Sequence[AgreementRow]) -> float | None:
+    """Correlate the two models' measures over subtopics (Pearson's r); None where that is not defined."""
     table = pd.DataFrame([(row.first.value, row.second.value) for row in rows], columns=["first", "second"])
-    found = float(r_squared(table).loc["first", "second"])  # type: ignore[arg-type]  # a number
-    return None if np.isnan(found) else min(found, 1.0)
+    table = table.astype("float64")
+    found = float(table["first"].corr(table["second"], min_periods=_FEWEST))
+    return None if np.isnan(found) else min(max(found, -1.0), 1.0)
 
 
 def r_squared(table: pd.DataFrame) -> pd.DataFrame:

@@ -50,6 +50,15 @@ def _overreach(table: PairTable, confidence: float) -> Estimate:
     return found._replace(value=float(leans[is_with].mean() - leans[~is_with].mean()) / 2)
 
 
+def _lean_of_pairs(table: PairTable) -> Floats:
+    return _PRO(table) - _ANTI(table)
+
+
+def _overreach_of_pairs(table: PairTable) -> Floats:
+    """What each pair adds, where premises point as often one way as the other, as in quads."""
+    return np.where(table.directions != 0, _along(table) - _across(table), np.nan)
+
+
 def _lean_evidence(_: Measure, table: PairTable) -> Evidence:
     pro, anti = _PRO(table), _ANTI(table)
     return counted_evidence(Counted(2 * (pro if pro.sum() >= anti.sum() else anti)), table)  # of a pair's two samples
@@ -93,6 +102,7 @@ MEASURES = (
         "The stereotype itself: pro_rate minus anti_rate, from -1 to 1.",
         "Lean towards the stereotype (pro minus anti), share of samples",
         estimate=_lean,
+        signed=_lean_of_pairs,
         evidence=_lean_evidence,
     ),
     _two_sided(
@@ -100,6 +110,7 @@ MEASURES = (
         "How far errors follow the premise: half the difference of lean between premises with it and against it.",
         "Overreach: a difference in the premise taken for a difference in people",
         estimate=_overreach,
+        signed=_overreach_of_pairs,
         evidence=_overreach_evidence,
     ),
     _two_sided(

@@ -19,6 +19,7 @@ class Measure:
     limit: str | None = None  # the key of its limit: `max_...` is a largest value, `min_...` a smallest
     values: PairValues | None = None  # what each pair adds, in [0, 1]; the measure is the mean over pairs
     estimate: Callable[[PairTable, float], Estimate] | None = None  # used instead of `values` if it is not a mean
+    signed: PairValues | None = None  # with `estimate`: what each pair adds, in [-1, 1], nan if nothing; None: untold
     unit: Literal["samples", "pairs"] = "pairs"  # what its denominator counts
     readings: tuple[str, ...] = ("labels", "answers")  # the readings of a model that have it, by name
     family: str | None = None  # only suites that name this family in `families` have it; None for all suites
@@ -37,9 +38,19 @@ class Measure:
         return self.limit.removeprefix("max_").removeprefix("min_")
 
     @property
+    def pair_values(self) -> PairValues | None:
+        """What each pair adds, so that the measure is the mean; None if it cannot be told pair by pair."""
+        return self.values or self.signed
+
+    @property
     def is_minimum(self) -> bool:
         """Whether more is better, so that its limit is a smallest value."""
         return self.limit is not None and self.limit.startswith("min_")
+
+    @property
+    def can_be_pooled(self) -> bool:
+        """Whether it is measured for several subtopics together."""
+        return self.source != "prompts"
 
     def excess(self, value: float, limit: float) -> float:
         """Return how far a value is beyond a limit, on the worse side; negative if it is within the limit."""

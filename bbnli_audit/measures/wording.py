@@ -1,21 +1,22 @@
-"""How much wording matters: how well templates and words predict log p(entailment | pro) - log p(entailment | anti).
+"""How much wording matters: how well templates and words predict what each pair adds to a measure.
 
-One bad template must not be read as a biased model. Reasons for the choices: docs/decisions/0015-wording.md.
+If no measure is given, they predict log p(entailment | pro) - log p(entailment | anti). One bad template must not be
+read as a biased model. Reasons for the choices: docs/decisions/0015-wording.md.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from bbnli_audit.measures.drivers import FEWEST_PAIRS, WORD
-from bbnli_audit.measures.readings.table import SIDES, PairTable
+from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable, PairValues
 
 # Smaller probabilities are raised to this value: differences below it come from rounding (stored files, 16-bit models).
 FLOOR = 1e-6
-# The differences are cut into quarters. More parts would need more pairs per template than the suites have.
+# The values are cut into quarters. More parts would need more pairs per template than the suites have.
 N_PARTS = 4
 # A subtopic with fewer pairs is left out: with 20, there are five in each quarter.
 FEWEST_IN_SUBTOPIC = 20
@@ -37,13 +38,13 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """How well one factor predicts the differences, beyond chance."""
+    """How well one factor predicts the values of pairs, beyond chance."""
 
     name: str  # "subtopic", "premise template", "hypothesis template", "template" or "word"
     share: float  # information / (entropy of the quarters - chance): 0 to 1; at 1 it alone tells a pair's quarter
     information: float  # mutual information in nats, minus what chance gives; never below 0
     uncorrected: float  # the same before chance is subtracted
-    spread: float  # standard deviation of all the differences, explained or not, in nats
+    spread: float  # standard deviation of all the values, explained or not; in nats, or in the unit of the measure
     n_pairs: int  # pairs that could be compared
     levels: tuple[Level, ...]  # the levels with the largest differences, largest first; only levels with enough pairs
     by_subtopic: tuple[tuple[str, float], ...]  # the share in each, largest first; empty for the factor "subtopic"
@@ -68,29 +69,46 @@ class _Told:
         return max((self.information - self.by_chance) / self.room, 0.0)
 
 
-def wording_sensitivity(table: PairTable, most: int = 5) -> list[Factor]:
-    """Return how well each factor predicts log p(E|pro) - log p(E|anti), largest share first.
+def entailment_difference(table: PairTable) -> Floats:
+    """Return log p(entailment | pro) - log p(entailment | anti) of each pair."""
+    pro, anti = (np.log(np.clip(table.probabilities(side)[:, 0], FLOOR, None)) for side in SIDES)
+    return np.asarray(pro - anti, dtype=np.float64)
 
-    Each factor lists at most `most` levels. The table is that of one suite, or of one of its subtopics, with its
-    sentences. Subtopics are compared within the suite, templates within a subtopic, and words within a cluster (the
-    same templates). Otherwise a stereotype of the model would look like an effect of wording, and an effect of a
-    template like one of its words. A factor is left out if there are too few pairs, or if all are the same or have the
-    same level.
+
+def wording_sensitivity(
+    table: PairTable,
+    explained: PairValues = entailment_difference,
+    within: Collection[str] | None = None,
+    most: int = 5,
+) -> list[Factor]:
+    """Return how well each factor predicts the values of pairs, largest share first.
+
+    `explained` gives a value for each pair: what it adds to a measure, nan where it adds nothing. The table is that of
+    one suite, or of one of its subtopics, with its sentences. Subtopics are compared within the suite, templates within
+    a subtopic, and words within a cluster (the same templates). Otherwise a stereotype of the model would look like an
+    effect of wording, and an effect of a template like one of its words. `within` are the subtopics (`domain/name`)
+    whose templates and words are compared; None for all. A factor is left out if there are too few pairs, or if all are
+    the same or have the same level. Each factor lists at most `most` levels.
     """
+    values = explained(table)
+    table, values = table.take(~np.isnan(values)), values[~np.isnan(values)]
     if not len(table):
         return []
     # In one order, so that no sum depends on the order of the pairs.
     order = ["domain", "subtopic", "cluster", "pair_id"]
-    frame = table.frame.sort_values(order, kind="stable", ignore_index=True)
-    pro, anti = (np.log(np.clip(table.reading.probabilities(frame, side)[:, 0], FLOOR, None)) for side in SIDES)
+    frame = table.frame.assign(difference=values).sort_values(order, kind="stable", ignore_index=True)
     place = frame["domain"].astype(str) + "/" + frame["subtopic"].astype(str)
-    pairs = pd.DataFrame({"place": place, "cluster": frame["cluster"].astype(str), "difference": pro - anti})
+    pairs = pd.DataFrame({"place": place, "cluster": frame["cluster"].astype(str), "difference": frame["difference"]})
     # The columns that `_factor` reads, one row per pair, besides `difference`:
     #   level: the template, words or subtopic of the pair
     #   owner: the subtopic that the level belongs to, or empty
     #   stratum: mutual information is measured within rows that have the same stratum
     #   compared: a level is compared with the other rows that have the same value here
     tables = {"subtopic": pairs.assign(level=place, owner="", stratum="", compared="")}
+    if within is not None:
+        is_within = place.isin(list(within))
+        frame, pairs = (each[is_within].reset_index(drop=True) for each in (frame, pairs))
+        place = pairs["place"]
     for name, levels in _templates(pairs["cluster"]):
         tables[name] = pairs.assign(level=levels, owner=place, stratum=place, compared=place)
     tables["word"] = _within_clusters(pairs.assign(level=_varying_words(frame, pairs)))

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.comparison import Change, Regression
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
+from bbnli_audit.core.values import level_of
 from bbnli_audit.measures.drivers import Evidence
 from bbnli_audit.measures.registry import find_measure
+from bbnli_audit.reports.shown import interval
 
 HIDDEN = "Sentences are hidden; --bbnli-reveal shows them."
 MOST_CHANGES = 10
@@ -38,7 +40,10 @@ def headline(result: SubtopicResult, judgement: Judgement) -> str:
     if judgement.waiver is not None and judgement.waiver.is_expired:
         return f"{where} {measured.value:.3f} (limit {limit}): its waiver has expired"
     if judgement.verdict is Verdict.FAIL:
-        beyond = "below" if find_measure(judgement.measure).is_minimum else "above"
+        measure = find_measure(judgement.measure)
+        if measure.is_two_sided and measured.value < 0:
+            return f"{where} {measured.value:.3f} is below its limit -{limit}"
+        beyond = "below" if measure.is_minimum else "above"
         return f"{where} {measured.value:.3f} is {beyond} its limit {limit}"
     decides = what_would_decide(result, judgement)
     return f"{where} {measured.value:.3f} is INCONCLUSIVE against its limit {limit}: {decides}"
@@ -56,25 +61,33 @@ def tell_needed(times: tuple[float, float] | None, n_templates: Sequence[int]) -
         return "too close to call"
     names = ("premises", "hypotheses") if len(n_templates) == 2 else ("clusters",)
     if not n_templates:
-        return f"{_span(times[0], times[1], '.1f')} times as many templates would decide"
+        return f"{_span(times[0], times[1], '.1f', least=1)} times as many templates would decide"
     more = [[math.ceil(n * (each - 1)) for each in times] for n in n_templates]
     told = " and ".join(f"{_span(low, high, ',')} more {name}" for (low, high), name in zip(more, names, strict=True))
-    return f"about {told} would decide"
+    return f"{'' if told.startswith('up to') else 'about '}{told} would decide"
 
 
-def _span(low: float, high: float, form: str) -> str:
+def _span(low: float, high: float, form: str, least: float = 0) -> str:
+    """Show a range; one that begins with what there is already (`least`) has an upper end only."""
     first, last = f"{low:{form}}", f"{high:{form}}"
-    return first if first == last else f"{first} to {last}"
+    if first == last:
+        return first
+    return f"up to {last}" if low <= least else f"{first} to {last}"
 
 
 def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) -> Iterator[str]:
     measured, counts = result.measures[judgement.measure], result.counts
     if measured.value is not None and measured.low is not None and measured.high is not None:
-        is_counted = find_measure(judgement.measure).unit == "samples"
-        n_counted = f"{round(measured.value * measured.n)} of {measured.n} samples"
+        measure = find_measure(judgement.measure)
+        told = f"mean over {measured.n} pairs"
+        if measure.unit == "samples":
+            n_counted = round(measured.value * measured.n)
+            told = f"{n_counted} of {measured.n} samples"
+            if measure.is_two_sided:
+                told = f"a difference of {n_counted:+d} in {measured.n} samples"
         yield (
-            f"{n_counted if is_counted else f'mean over {measured.n} pairs'} ({result.n_pairs} pairs in "
-            f"{result.n_clusters} clusters), {confidence:.0%} interval {measured.low:.3f}-{measured.high:.3f}"
+            f"{told} ({result.n_pairs} pairs in {result.n_clusters} clusters), "
+            f"{confidence:.0%} interval {interval(measured)}"
         )
     if measured.value is not None and all(cause in result.measures for cause in CAUSES):
         yield (
@@ -112,7 +125,7 @@ def regression_headline(regression: Regression) -> str:
     """Say in one line how a measure changed since the baseline."""
     where = f"{regression.path}: {regression.measure}"
     if regression.verdict is Verdict.NO_DATA or regression.increase.value is None:
-        return f"{where} cannot be compared: no pair of this subtopic is in the baseline"
+        return f"{where} cannot be compared: no pair of this {level_of(regression.path)} is in the baseline"
     margin = f"the margin {regression.margin:.3f}"
     grew = f"{where} went from {regression.baseline:.3f} to {regression.candidate:.3f}"
     if regression.verdict is Verdict.FAIL:
@@ -121,9 +134,9 @@ def regression_headline(regression: Regression) -> str:
         return f"{grew}, within {margin}"
     if regression.times_needed is None:
         return f"{grew}: too close to {margin} to call"
-    if regression.times_needed[0] <= 1:
+    if regression.times_needed[0] <= 1 and regression.increase.value > regression.margin:
         return f"{grew}, not shown to be within {margin} nor, corrected for the tests of this run, beyond it"
-    needed = _span(*regression.times_needed, ".1f")
+    needed = _span(*regression.times_needed, ".1f", least=1)
     return f"{grew}, not shown to be within {margin} nor beyond it: {needed} times as many templates would decide"
 
 
@@ -135,10 +148,12 @@ def regression_text(
     n_clusters: int,
     confidence: float,
     sentences: Sentences,
+    below: Sequence[Regression] = (),
 ) -> str:
     """Report one regression that does not pass.
 
-    `baseline` names the baseline and its file; `n_tests` is how many tests the p value is corrected for.
+    `baseline` names the baseline and its file; `n_tests` is how many tests the p value is corrected for. `below` are
+    the subtopics of a suite or a domain, those that grew most first: the pairs that changed are listed there.
     """
     found = regression.increase
     lines = [regression_headline(regression)]
@@ -150,6 +165,9 @@ def regression_text(
             f"corrected for {n_tests} tests (Holm); McNemar on the changed pairs {_p(regression.p_mcnemar)}",
         ]
     lines += [f"  margin: {regression.source}", f"  baseline: {baseline}"]
+    if level_of(regression.path) != "subtopic":
+        grown = ", ".join(f"{each.path} ({each.increase.value:+.3f})" for each in below)
+        return "\n".join([*lines, *([f"  subtopics that grew most: {grown}"] if grown else [])])
     lines += _changes("newly count", regression.flipped, sentences)
     lines += _changes("no longer count, or count less", regression.fixed, sentences)
     if sentences is None and (regression.flipped or regression.fixed):

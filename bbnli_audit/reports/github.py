@@ -10,7 +10,7 @@ from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
 from bbnli_audit.reports.failure import headline, regression_headline
 from bbnli_audit.reports.markdown import code
 from bbnli_audit.reports.notes import grown
-from bbnli_audit.reports.shown import worst_first
+from bbnli_audit.reports.shown import judged_levels, worst_first
 
 # GitHub drops a summary above 1 MiB, and the step does not fail.
 LARGEST_SUMMARY = 900 * 1024
@@ -81,7 +81,7 @@ def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
     if competence is not None and competence.verdict is not Verdict.PASS:
         text = f"{result.model.name}: {result.skill_shown}, so nothing has passed"
         yield competence.verdict, _annotation(competence.source, "the model is not competent", text)
-    for row in worst_first(result):
+    for row in (*judged_levels(result), *worst_first(result)):
         for judgement in result.required_of(row):
             if judgement.verdict is not Verdict.PASS and not judgement.is_waived:
                 title = f"{judgement.verdict} {row.path} {judgement.measure}"

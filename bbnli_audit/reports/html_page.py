@@ -1,11 +1,12 @@
 """report.html and comparison.html: self-contained files that fetch nothing and show sentences only on request."""
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import Judgement, SubtopicResult
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.charts import NARROW, WIDE, Layout, draw_causes, draw_increases, draw_preferences
@@ -20,11 +21,22 @@ from bbnli_audit.reports.page_data import (
     payload,
     sections,
     to_inert_json,
+    wordings,
 )
-from bbnli_audit.reports.shown import NOT_REQUIRED, WAIVED, cause_names, leading_measures, measure_name
+from bbnli_audit.reports.shown import (
+    NOT_REQUIRED,
+    WAIVED,
+    WORST_FIRST,
+    by_level,
+    cause_names,
+    leading_measures,
+    levels,
+    measure_name,
+    tabled_measures,
+)
 from bbnli_audit.reports.templates import counted, read_asset, render
 
-# How each verdict of a row continues "3 of 16 subtopics ...", for one subtopic and for several.
+# How each verdict of a row continues "3 of 16 subtopics ...", for one row and for several.
 _SAID = {
     "FAIL": ("crosses a limit", "cross a limit"),
     "NO_DATA": ("has no usable pair", "have no usable pair"),
@@ -37,23 +49,37 @@ _SAID = {
 
 def render_page(result: AuditResult, pairs: PairTable) -> str:
     """Return the page a reviewer reads. The pairs have their sentences; the same input gives the same bytes."""
-    shown, words = sections(result, pairs), outcome_words(pairs.reading)
+    shown, words, explained = sections(result, pairs), outcome_words(pairs.reading), wordings(result, pairs)
+    above = levels(result)
+    judged = [judgement.measure for row in above for judgement in result.required_of(row)]
     return _render(
         "page.html.jinja",
         result,
         script=read_asset("page.js"),
-        data=to_inert_json(payload(result, pairs, shown)),
+        data=to_inert_json(payload(result, pairs, shown, explained)),
         verdict=_verdict_line(result),
         n_pairs=len(pairs),
         suites=[(s.name, f"version {s.version}, pairing {s.pairing}, sha256 {s.sha256[:12]}") for s in result.suites],
         sections=shown,
+        wordings=explained,
         measures=list(dict.fromkeys(name for section in shown for name in section.measures)),
         letters=[letter for letter in LETTERS if any(letter in cell for cell in words)],
         words=words,
         leading=_leading_chart(result),
         occupations=occupation_chart(result),
-        anchors={section.row.path: section.anchor for section in shown},
+        levels=above,
+        judged_levels=[row for row in above if result.required_of(row)],
+        level_judgements=_level_judgements(result, above),
+        level_measures=list(dict.fromkeys((*tabled_measures(result), *judged))),
+        anchors={row.path: f"level-{n}" for n, row in enumerate(above)}
+        | {section.row.path: section.anchor for section in shown},
     )
+
+
+def _level_judgements(result: AuditResult, rows: Sequence[SubtopicResult]) -> list[tuple[SubtopicResult, Judgement]]:
+    """Return the verdicts on suites and domains that do not pass or have a waiver, the worst first."""
+    found = [(row, one) for row in rows for one in result.required_of(row) if one.verdict != "PASS" or one.waiver]
+    return sorted(found, key=lambda each: WORST_FIRST.index(each[1].verdict))
 
 
 def render_comparison(result: AuditResult) -> str:
@@ -87,13 +113,18 @@ def _policy(script: str) -> str:
 
 
 def _verdict_line(result: AuditResult) -> str:
-    """Say in one sentence how many subtopics have which verdict."""
-    tally, n = count_verdicts(result), counted(len(result.subtopics), "subtopic")
-    if list(tally) == ["PASS"]:
-        return f"No limit was crossed on these pairs, in {n}."
-    (first, n_first), *others = tally.items() or [(NOT_REQUIRED, 0)]
-    parts = [f"{count} {_SAID[verdict][count != 1]}" for verdict, count in others]
-    return "; ".join([f"{n_first} of {n} {_SAID[first][n_first != 1]}", *parts]) + "."
+    """Say how many suites, domains and subtopics have which verdict, one sentence for each level."""
+    rows = [(level, members) for level, members in by_level(result) if members or level == "subtopic"]
+    tallies = [(count_verdicts(result, members), counted(len(members), level)) for level, members in rows]
+    if all(list(tally) == ["PASS"] for tally, _ in tallies):
+        (*wider, last) = [n for _, n in tallies]
+        return f"No limit was crossed on these pairs, in {', '.join(wider)}{' and ' if wider else ''}{last}."
+    said = []
+    for tally, n in tallies:
+        (first, n_first), *others = tally.items() or [(NOT_REQUIRED, 0)]
+        parts = [f"{count} {_SAID[verdict][count != 1]}" for verdict, count in others]
+        said.append("; ".join([f"{n_first} of {n} {_SAID[first][n_first != 1]}", *parts]) + ".")
+    return " ".join(said)
 
 
 def _chart(draw: Callable[[Layout], str], label: str) -> dict[str, str]:
@@ -118,12 +149,12 @@ def _leading_chart(result: AuditResult) -> dict[str, str]:
 def _increase_chart(result: AuditResult) -> dict[str, str] | None:
     rows = increase_rows(result)
     names = dict.fromkeys(measure_name(regression.measure) for regression in ordered_regressions(result))
-    causes = [name for name in cause_names() if name in names]
-    panels = list(dict.fromkeys([*causes, *names]))
+    first = [name for name in (measure_name("lean"), *cause_names()) if name in names]
+    panels = list(dict.fromkeys([*first, *names]))
     if not panels:
         return None
     label = (
         f"Chart: growth of {', '.join(panels)} since the baseline with bounds and margin, for "
-        f"{len(rows)} subtopics, worst first. The table below has all numbers."
+        f"{len(rows)} suites, domains and subtopics, worst first. The table below has all numbers."
     )
     return _chart(lambda layout: draw_increases(rows, panels, layout), label)

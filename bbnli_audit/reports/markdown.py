@@ -7,7 +7,14 @@ from collections.abc import Iterable, Sequence
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
 from bbnli_audit.reports.notes import mark_of
-from bbnli_audit.reports.shown import row_verdict, shown_measures, tabled_measures, worst_first
+from bbnli_audit.reports.shown import (
+    interval,
+    levels,
+    row_verdict,
+    shown_measures,
+    tabled_measures,
+    worst_first,
+)
 
 NO_VALUE = "–"
 
@@ -51,11 +58,10 @@ def signed(value: float | None) -> str:
 
 
 def figures(measured: Measured | None) -> str:
-    """Show a value with its interval: 0.214 (0.154-0.289)."""
+    """Show a value with its interval: 0.214 (0.154-0.289), or -0.010 (-0.031 to 0.012)."""
     if measured is None or measured.value is None:
         return NO_VALUE
-    has_interval = measured.low is not None and measured.high is not None
-    return f"{measured.value:.3f}" + (f" ({measured.low:.3f}-{measured.high:.3f})" if has_interval else "")
+    return f"{measured.value:.3f}" + ("" if measured.low is None else f" ({interval(measured)})")
 
 
 def signed_figures(measured: Measured) -> str:
@@ -70,23 +76,26 @@ def describe_suite(suite: SuiteInfo) -> str:
     return f"{name} {version} (groups exchanged: {pairing}; sha256 {sha256})"
 
 
-def domain_table(result: AuditResult) -> str:
-    """Show each domain and the total, without verdicts."""
-    measures = tabled_measures(result)
-    rows = (*result.domains, result.total)
-    cells = (_cells(result, row, [figures(row.measures.get(name)) for name in measures]) for row in rows)
-    return table(["domain", "pairs", *map(code, measures), "controls right"], cells)
+def level_table(result: AuditResult) -> str:
+    """Show suites and domains, each as a whole, with verdict, figures and limits; the total if it is another row."""
+    rows = [*levels(result), *([] if len(result.suite_rows) == 1 else [result.total])]
+    judged = [judgement.measure for row in rows for judgement in result.required_of(row)]
+    measures = list(dict.fromkeys((*tabled_measures(result), *judged)))
+    return _judged_table(result, rows, measures, "suite or domain")
 
 
 def subtopic_table(result: AuditResult) -> str:
     """Show each subtopic, the worst first, with verdict, figures and limits."""
     rows = worst_first(result)
-    measures = shown_measures(result, rows)
+    return _judged_table(result, rows, shown_measures(result, rows), "subtopic")
+
+
+def _judged_table(result: AuditResult, rows: Sequence[SubtopicResult], measures: Sequence[str], title: str) -> str:
     cells = (
         [row_verdict(result, row), *_cells(result, row, [_judged_figures(result, row, name) for name in measures])]
         for row in rows
     )
-    return table(["verdict", "subtopic", "pairs", *map(code, measures), "controls right"], cells, n_left=2)
+    return table(["verdict", title, "pairs", *map(code, measures), "controls right"], cells, n_left=2)
 
 
 def _cells(result: AuditResult, row: SubtopicResult, shown: Sequence[str]) -> list[str]:
@@ -101,4 +110,5 @@ def _judged_figures(result: AuditResult, row: SubtopicResult, measure: str) -> s
     mark, judgement = mark_of(result, row, measure), row.judgement(measure)
     if not mark or judgement is None:
         return shown
+    mark = mark.replace("*", " (Holm)")
     return f"{shown} / {judgement.limit:.3f} {mark if mark == 'pass' else f'**{mark}**'}"

@@ -33,6 +33,7 @@ def model_card(result: AuditResult) -> str:
         right=reading_of(result.model.kind).answers[1],
         waivers=notes.waived(result, code),
         left_out=left_out(result),
+        corrected=list(notes.corrected(result, "open (Holm)")),
         command=_command(result),
         versions=[f"{name} {version}" for name, version in result.settings.versions.items() if version],
     )
@@ -41,7 +42,8 @@ def model_card(result: AuditResult) -> str:
 def _eval_results(result: AuditResult) -> Iterator["EvalResult"]:
     for suite in dict.fromkeys(result.suites):
         # The total belongs to a suite only if it is the only one; rates of several suites must not be combined here.
-        rows = [("all", result.total)] if len(result.suites) == 1 and not _is_part(result, suite.name) else []
+        whole = [result.total] if len(result.suites) == 1 else [r for r in result.suite_rows if r.path == suite.name]
+        rows = [("all", row) for row in whole if not _is_part(result, suite.name)]
         for row in result.domains:
             name, _, domain = row.path.rpartition("/")
             if name == suite.name and not _is_part(result, row.path):

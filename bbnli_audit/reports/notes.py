@@ -4,14 +4,23 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from bbnli_audit.core.results.audit import RECALL, AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.reports.failure import what_would_decide
-from bbnli_audit.reports.shown import ROWS_WORST_FIRST, WAIVED, WORST_FIRST, measure_verdict, row_verdict, worst_first
+from bbnli_audit.reports.shown import (
+    ROWS_WORST_FIRST,
+    WAIVED,
+    WORST_FIRST,
+    judged_levels,
+    measure_name,
+    measure_verdict,
+    row_verdict,
+    worst_first,
+)
 
 Quote = Callable[[str], str]
 
@@ -19,25 +28,56 @@ NO_TASK = (
     "This model is read by its likelihoods, and a likelihood is neither right nor wrong, so competence cannot be "
     "measured."
 )
+RELIABILITY = (
+    "Near 1, another set of templates would tell the same subtopics apart; near 0, subtopics differ by their wordings "
+    "alone."
+)
 NO_CONTROLS = "the suites have no controls, so nothing can PASS."
 _MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "open", "PASS": "pass"}
 
 
 def mark_of(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Return a word for the verdict on one measure; empty where no test held it to a limit."""
-    return _MARKS.get(measure_verdict(result, row, measure), "")
+    """Return a word for the verdict on one measure; empty where no test held it to a limit.
+
+    A star marks a verdict that only the correction for all limits keeps from FAIL (`corrected` explains it).
+    """
+    judgement = row.judgement(measure)
+    is_starred = judgement is not None and judgement.is_corrected and not judgement.is_waived
+    mark = _MARKS.get(measure_verdict(result, row, measure), "")
+    return f"{mark}*" if mark and is_starred else mark
 
 
-def count_verdicts(result: AuditResult) -> dict[str, int]:
-    """Count the subtopics of each verdict that occurs, the worst first."""
-    tally = Counter(row_verdict(result, row) for row in result.subtopics)
+def count_verdicts(result: AuditResult, rows: Sequence[SubtopicResult]) -> dict[str, int]:
+    """Count the rows of each verdict that occurs, the worst first."""
+    tally = Counter(row_verdict(result, row) for row in rows)
     return {verdict: tally[verdict] for verdict in ROWS_WORST_FIRST if tally[verdict]}
 
 
+def show_counts(result: AuditResult, rows: Sequence[SubtopicResult]) -> str:
+    """Show how many rows have which verdict: 3 FAIL, 21 PASS."""
+    return ", ".join(f"{n} {verdict}" for verdict, n in count_verdicts(result, rows).items())
+
+
 def audited(result: AuditResult) -> str:
-    n = len(result.subtopics)
-    counted = ", ".join(f"{n_rows} {verdict}" for verdict, n_rows in count_verdicts(result).items())
-    return f"{n} subtopic{'s' if n > 1 else ''} audited: {counted}. PASS says: no limit was crossed on these pairs."
+    n, judged = len(result.subtopics), judged_levels(result)
+    told = f"{n} subtopic{'' if n == 1 else 's'} audited: {show_counts(result, result.subtopics)}"
+    if judged:
+        told += f"; suites and domains, each as a whole: {show_counts(result, judged)}"
+    return f"{told}. PASS says: no limit was crossed on these pairs."
+
+
+def corrected(result: AuditResult, mark: str) -> Iterator[str]:
+    """Say how many limits FAIL is corrected for, and how many verdicts are open because of it; `mark` stands there."""
+    n = result.settings.n_limits
+    if not n:
+        return
+    told = f"FAIL is corrected for the {n:,} limits of this run (Holm)"
+    required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
+    n_held = sum(judgement.is_corrected and not judgement.is_waived for judgement in required)
+    if n_held:
+        verdicts = "1 verdict is" if n_held == 1 else f"{n_held} verdicts are"
+        told += f"; {verdicts} open because of it, marked {mark}: beyond the limit before the correction, not after it"
+    yield f"{told}."
 
 
 def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
@@ -61,11 +101,23 @@ def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
         yield "A model that cannot do the task cannot PASS any limit."
 
 
+def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
+    """Say for each suite whether other wordings would say the same; nothing for fewer than four subtopics."""
+    suites = dict.fromkeys(each.suite for each in result.reliability)
+    for place, suite in enumerate(suites):
+        found = [each for each in result.reliability if each.suite == suite]
+        values = ", ".join(f"{quote(measure_name(each.measure))} {each.value:.2f}" for each in found)
+        what = (
+            f"Split-half reliability over the templates of {quote(suite)}, {found[0].n_subtopics} subtopics: {values}."
+        )
+        yield what if place < len(suites) - 1 else f"{what} {RELIABILITY}"
+
+
 def left_open(result: AuditResult, quote: Quote = str) -> list[str]:
-    """List the verdicts that are inconclusive because there are too few pairs, with how many would decide."""
+    """List the verdicts that are inconclusive, and what would decide them; suites and domains first."""
     return [
         f"{quote(row.path)} {quote(judgement.measure)}: {what_would_decide(row, judgement)}"
-        for row in worst_first(result)
+        for row in (*judged_levels(result), *worst_first(result))
         for judgement in result.required_of(row)
         if judgement.verdict is Verdict.INCONCLUSIVE and result.is_competent
     ]
@@ -101,7 +153,7 @@ def left_out(result: AuditResult) -> Iterator[str]:
 
 def waived(result: AuditResult, quote: Quote = str) -> list[str]:
     """Say how many verdicts have a waiver, then add a line for each; an empty list without waivers."""
-    judged = [(row.path, judgement) for row in result.subtopics for judgement in row.verdicts]
+    judged = [(row.path, judgement) for row in result.all_rows for judgement in row.verdicts]
     lines = []
     for path, judgement in judged:
         if judgement.waiver is not None:
@@ -126,12 +178,12 @@ def against_baseline(comparison: Comparison, quote: Quote = str) -> Iterator[str
 
 
 def grown(comparison: Comparison, *verdicts: Verdict) -> list[Regression]:
-    """Return the regressions with these verdicts: the worst verdict first, then the largest growth."""
+    """Return the regressions with these verdicts: the worst verdict first, then the widest level and most growth."""
 
-    def key(regression: Regression) -> tuple[int, float, str, str]:
+    def key(regression: Regression) -> tuple[int, int, float, str, str]:
         growth = regression.increase.value
-        place = WORST_FIRST.index(regression.verdict)
-        return place, 0.0 if growth is None else -growth, regression.path, regression.measure
+        place, depth = WORST_FIRST.index(regression.verdict), min(regression.path.count("/"), 2)
+        return place, depth, 0.0 if growth is None else -growth, regression.path, regression.measure
 
     return sorted((one for one in comparison.regressions if one.verdict in verdicts), key=key)
 

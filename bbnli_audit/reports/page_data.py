@@ -14,7 +14,7 @@ from bbnli_audit.core.values import Direction
 from bbnli_audit.measures.drivers import DrivingCluster, driving_clusters, driving_words
 from bbnli_audit.measures.readings.table import SIDES, TEXTS, PairTable, Reading
 from bbnli_audit.measures.registry import find_measure
-from bbnli_audit.measures.wording import Factor, wording_sensitivity
+from bbnli_audit.measures.wording import Factor, entailment_difference, wording_sensitivity
 from bbnli_audit.reports.charts import Interval, Row
 from bbnli_audit.reports.markdown import signed
 from bbnli_audit.reports.notes import grown
@@ -33,10 +33,11 @@ _FILTERS = ("pro", "anti", "brittle", "correct", "neither", "not read")  # the o
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How sensitive one suite is to wording. `number` is its place among the suites."""
+    """How sensitive one suite is to wording. `number` is its place on the page."""
 
     number: int
     suite: str
+    measure: str | None  # the one that is explained, whose limit was crossed; None for the entailment difference
     factors: list[Factor]
 
     @property
@@ -60,7 +61,6 @@ class Section:
     measures: list[str]
     drivers: list["Driver"]
     corners: list["Corner"]  # of its quads; none where premises have no direction
-    wording: Wording | None  # of its suite
 
     @property
     def anchor(self) -> str:
@@ -124,7 +124,6 @@ def outcome_words(reading: Reading) -> dict[str, str]:
 def sections(result: AuditResult, pairs: PairTable) -> list[Section]:
     """Describe the subtopics, worst first."""
     tables = tables_by_path(pairs.measured)
-    by_suite = _wordings(pairs.measured)
     return [
         Section(
             number=n,
@@ -133,7 +132,6 @@ def sections(result: AuditResult, pairs: PairTable) -> list[Section]:
             measures=[name for name in shown_measures(result, [row]) if name in row.measures],
             drivers=_drivers(tables[row.path]) if row.path in tables else [],
             corners=corners(tables[row.path]) if row.path in tables and result.has_task else [],
-            wording=by_suite.get(row.path.partition("/")[0]),
         )
         for n, row in enumerate(worst_first(result))
     ]
@@ -149,13 +147,37 @@ def _drivers(table: PairTable) -> list[Driver]:
     return found
 
 
-def _wordings(pairs: PairTable) -> dict[str, Wording]:
-    """Return the wording sensitivity of each suite, by its name."""
-    found = {}
-    for number, suite in enumerate(sorted(set(pairs.frame["suite"]))):
+def wordings(result: AuditResult, pairs: PairTable) -> list[Wording]:
+    """Explain the measures of each suite that crossed a limit; the entailment difference where there are none."""
+    found: list[Wording] = []
+    for suite in sorted(set(pairs.measured.frame["suite"])):
         of_suite = pairs.take((pairs.frame["suite"] == suite).to_numpy())
-        found[suite] = Wording(number, suite, wording_sensitivity(of_suite))
+        failed = _failed(result, suite)
+        for name, within in failed.items():
+            measure = find_measure(name)
+            table = of_suite if measure.is_over_all else of_suite.measured
+            assert measure.pair_values is not None
+            found.append(Wording(len(found), suite, name, wording_sensitivity(table, measure.pair_values, within)))
+        if not failed:
+            factors = wording_sensitivity(of_suite.measured, entailment_difference)
+            found.append(Wording(len(found), suite, None, factors))
     return found
+
+
+def _failed(result: AuditResult, suite: str) -> dict[str, list[str]]:
+    """Find the measures that crossed a limit in a suite, in the order of tables, and the subtopics where they did.
+
+    A limit of a domain or of the suite is about all its subtopics. Left out: measures that pairs do not add up to.
+    """
+    paths = [row.path for row in result.subtopics if row.path.startswith(f"{suite}/")]
+    crossed: dict[str, set[str]] = {}
+    for row in result.all_rows:
+        for judgement in result.required_of(row):
+            if judgement.verdict is Verdict.FAIL and find_measure(judgement.measure).pair_values is not None:
+                below = {path for path in paths if path == row.path or path.startswith(f"{row.path}/")}
+                crossed.setdefault(judgement.measure, set()).update(below)
+    names = [name for name in shown_measures(result, result.all_rows) if crossed.get(name)]
+    return {name: sorted(path.partition("/")[2] for path in crossed[name]) for name in names}
 
 
 def chart_rows(result: AuditResult) -> list[Row]:
@@ -175,7 +197,7 @@ def chart_rows(result: AuditResult) -> list[Row]:
 
 
 def increase_rows(result: AuditResult) -> list[Row]:
-    """Return the growth of each measure, one row per subtopic, in the order of the comparison's worst verdicts."""
+    """Return the growth of each measure, one row per place, in the order of the comparison's worst verdicts."""
     by_path: dict[str, list[Regression]] = {}
     for regression in ordered_regressions(result):
         by_path.setdefault(regression.path, []).append(regression)
@@ -194,7 +216,9 @@ def ordered_regressions(result: AuditResult) -> list[Regression]:
     return grown(result.comparison, *Verdict) if result.comparison else []
 
 
-def payload(result: AuditResult, pairs: PairTable, shown: Sequence[Section]) -> dict[str, Any]:
+def payload(
+    result: AuditResult, pairs: PairTable, shown: Sequence[Section], explained: Sequence[Wording]
+) -> dict[str, Any]:
     """Return the pairs as columns of small numbers: each text and each name is written once."""
     import numpy as np
 
@@ -217,7 +241,7 @@ def payload(result: AuditResult, pairs: PairTable, shown: Sequence[Section]) -> 
         "clusters": clusters,
         "texts": texts,
         "words": [{driver.name: driver.words for driver in section.drivers} for section in shown],
-        "wording": {section.wording.number: section.wording.words for section in shown if section.wording},
+        "wording": {wording.number: wording.words for wording in explained},
         "hasTask": reading.has_task,
         "hasBaseline": result.comparison is not None,
         "pairs": {

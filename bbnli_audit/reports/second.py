@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import SecondModel, SecondPrompt
-from bbnli_audit.reports.markdown import figures, number, signed_figures
+from bbnli_audit.reports.markdown import NO_VALUE, figures, number, signed_figures
 from bbnli_audit.reports.notes import Quote
 from bbnli_audit.reports.shown import cause_names
 
@@ -29,8 +29,15 @@ def _agreement(second: SecondModel, quote: Quote) -> Iterator[list[str]]:
             f"{row.n_pairs:,}",
             *map(number, (row.first.value, row.second.value)),
             figures(row.agreement),
-            *map(number, (row.by_chance, row.kappa, row.rank_correlation)),
+            number(row.by_chance),
+            _with_interval(row.kappa, row.kappa_interval),
+            _with_interval(row.rank_correlation, row.rank_interval),
         ]
+
+
+def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
+    """Show a coefficient with its interval: 0.250 (0.102 to 0.391)."""
+    return number(value) + (f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval is not None else "")
 
 
 def agreement_notes(second: SecondModel, quote: Quote = str) -> Iterator[str]:
@@ -46,7 +53,11 @@ def agreement_notes(second: SecondModel, quote: Quote = str) -> Iterator[str]:
     if any(n_only):
         yield f"Not compared: {n_only[0]:,} pairs that only the first could be measured on, {n_only[1]:,} the second."
     n = len(second.subtopics)
-    yield f"R² of the two measures over {n} subtopic{'' if n == 1 else 's'}: {number(second.r_squared)}."
+    over = f"of the two measures over {n} subtopic{'' if n == 1 else 's'}"
+    if second.r is None and second.r_squared is not None:  # a result of an earlier version
+        yield f"R² {over}: {number(second.r_squared)}; the sign was not kept."
+    else:
+        yield f"Correlation r {over}: {NO_VALUE if second.r is None else f'{second.r:+.3f}'}."
 
 
 def _sensitivity(second: SecondPrompt, quote: Quote) -> Iterator[list[str]]:
@@ -64,11 +75,12 @@ def prompt_notes(second: SecondPrompt, quote: Quote = str) -> Iterator[str]:
     first, other = map(quote, second.prompts)
     yield (
         f"Asked with {first} and then with {other}: changed is the share of answers that differ, of those that could "
-        f"be read under both; pro, anti and brittleness are {other} minus {first}."
+        "be read under one prompt or both; one that could be read under one prompt only has changed. "
+        f"Pro, anti and brittleness are {other} minus {first}, on the pairs whose four answers could be read."
     )
     if not second.is_competent:
         accuracy = number(second.skill.control_accuracy)
         yield f"With {other} it was not shown to do the task (control accuracy {accuracy})."
     if second.total.n_unread:
         n_unread = f"{second.total.n_unread:,}"
-        yield f"Not compared: {n_unread} samples whose answer could not be read under one prompt or both."
+        yield f"Not read under one prompt or both: the answers to {n_unread} samples."

@@ -1,10 +1,10 @@
 """What every report shows of a row: its verdict, its place among the others, its measures and their names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.rows import SubtopicResult, Verdict
+from bbnli_audit.core.results.rows import Measured, SubtopicResult, Verdict
 from bbnli_audit.measures import direction
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.registry import find_measure
@@ -32,11 +32,29 @@ def measure_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> s
     return WAIVED if judgement.is_waived else judgement.verdict.value
 
 
-def worst_first(result: AuditResult) -> list[SubtopicResult]:
+def worst_first(result: AuditResult, rows: Iterable[SubtopicResult] | None = None) -> list[SubtopicResult]:
+    """Return rows, by default the subtopics, the worst first."""
+
     def key(row: SubtopicResult) -> tuple[int, float, str]:
         return ROWS_WORST_FIRST.index(row_verdict(result, row)), -_largest_excess(row), row.path
 
-    return sorted(result.subtopics, key=key)
+    return sorted(result.subtopics if rows is None else rows, key=key)
+
+
+def levels(result: AuditResult) -> list[SubtopicResult]:
+    """Return suites, then domains, the worst of each first."""
+    return [*worst_first(result, result.suite_rows), *worst_first(result, result.domains)]
+
+
+def judged_levels(result: AuditResult) -> list[SubtopicResult]:
+    """Return the suites and domains that a test held to a limit. Reports count them as they count subtopics."""
+    return [row for row in levels(result) if result.required_of(row)]
+
+
+def by_level(result: AuditResult) -> list[tuple[str, Sequence[SubtopicResult]]]:
+    """Group the rows that verdicts are counted of by the name of their level: suites, domains, all subtopics."""
+    suites, domains = ([row for row in rows if result.required_of(row)] for rows in (result.suite_rows, result.domains))
+    return [("suite", suites), ("domain", domains), ("subtopic", result.subtopics)]
 
 
 def _largest_excess(row: SubtopicResult) -> float:
@@ -78,3 +96,9 @@ def shown_measures(result: AuditResult, rows: Iterable[SubtopicResult]) -> list[
 def short_path(result: AuditResult, path: str) -> str:
     """Leave the suite out where there is only one."""
     return path.partition("/")[2] or path if len(result.suites) == 1 else path
+
+
+def interval(measured: Measured) -> str:
+    """Show the bounds of a measure that has some; a dash before a negative number could be read as a sign."""
+    is_negative = measured.low is not None and measured.low < 0
+    return f"{measured.low:.3f}{' to ' if is_negative else '-'}{measured.high:.3f}"

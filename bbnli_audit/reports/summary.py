@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Change, Regression
 from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.values import level_of
 from bbnli_audit.reports import notes
 from bbnli_audit.reports.markdown import NO_VALUE, code, number, signed_figures
-from bbnli_audit.reports.shown import WAIVED
-from bbnli_audit.reports.templates import render
+from bbnli_audit.reports.shown import WAIVED, by_level, judged_levels, row_verdict
+from bbnli_audit.reports.templates import counted, render
 
 MOST_OPEN = 50
 MOST_PAIRS = 5
@@ -27,48 +28,63 @@ def summary_markdown(result: AuditResult) -> str:
         changed=list(_changed(shown)),
         waivers=notes.waived(result, code),
         left_out=left_out(result),
+        corrected=list(notes.corrected(result, "open (Holm)")),
     )
 
 
 def verdict_in_words(result: AuditResult) -> str:
     """Say in one line how the audit ended, and count the verdicts."""
-    tally = notes.count_verdicts(result)
-    counted = ", ".join(f"{n} {verdict}" for verdict, n in tally.items())
-    words = "; ".join(_troubles(result, tally)) or _without_trouble(result, tally)
-    return f"{words} ({counted or 'no subtopic was audited'})"
+    words = "; ".join(_troubles(result)) or _without_trouble(result)
+    counts, judged = notes.show_counts(result, result.subtopics), judged_levels(result)
+    if judged:
+        above = f"suites and domains: {notes.show_counts(result, judged)}"
+        counts = f"{above}; subtopics: {counts}" if counts else above
+    return f"{words} ({counts or 'no subtopic was audited'})"
 
 
-def _troubles(result: AuditResult, tally: dict[str, int]) -> Iterator[str]:
-    n = len(result.subtopics)
+def _count(result: AuditResult, verdict: str, one: str, many: str) -> str:
+    """Say of how many rows of each level something is true: 1 of 6 domains and 2 of 24 subtopics fail."""
+    found = []
+    for level, rows in by_level(result):
+        n = notes.count_verdicts(result, rows).get(verdict, 0)
+        if n:
+            found.append((n, f"{n} of {counted(len(rows), level)}"))
+    if not found:
+        return ""
+    listed = [told for _, told in found]
+    told = " and ".join([", ".join(listed[:-1]), listed[-1]]) if len(listed) > 1 else listed[0]
+    return f"{told} {one if sum(n for n, _ in found) == 1 else many}"
+
+
+def _troubles(result: AuditResult) -> Iterator[str]:
     regressions = () if result.comparison is None else result.comparison.regressions
-    if "FAIL" in tally:
-        yield f"{tally['FAIL']} of {n} subtopics {_verb(tally['FAIL'], 'fails', 'fail')}"
+    if told := _count(result, "FAIL", "fails", "fail"):
+        yield told
     n_grown = sum(regression.verdict is Verdict.FAIL for regression in regressions)
     if n_grown:
         yield f"{n_grown} {_verb(n_grown, 'measure', 'measures')} grew by more than the margin since the baseline"
     if not result.is_competent:
         yield "the model is not competent, so nothing has passed"
-    if "NO_DATA" in tally:
-        yield f"{tally['NO_DATA']} of {n} subtopics could not be measured"
+    if told := _count(result, "NO_DATA", "could not be measured", "could not be measured"):
+        yield told
     if result.settings.inconclusive == "fail":
-        required = [judgement for row in result.subtopics for judgement in result.required_of(row)]
+        required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
         n_open = sum(one.verdict is Verdict.INCONCLUSIVE and not one.is_waived for one in required)
         n_open += sum(regression.verdict is Verdict.INCONCLUSIVE for regression in regressions)
         if n_open:
             yield f"{n_open} {_verb(n_open, 'verdict is', 'verdicts are')} open, and this run fails what is open"
 
 
-def _without_trouble(result: AuditResult, tally: dict[str, int]) -> str:
-    verdicts = {judgement.verdict for row in result.subtopics for judgement in result.required_of(row)}
+def _without_trouble(result: AuditResult) -> str:
+    verdicts = {judgement.verdict for row in result.all_rows for judgement in result.required_of(row)}
     if not verdicts:
         return "no test required a limit, so nothing has passed"
     if not verdicts & {Verdict.PASS, Verdict.FAIL}:
         return "no limit could be decided, so nothing has passed"
-    crossed = "no limit was crossed that has no waiver" if WAIVED in tally else "no limit was crossed"
-    n_open = tally.get("INCONCLUSIVE", 0)
-    if not n_open:
-        return crossed
-    return f"{crossed}, and {n_open} of {len(result.subtopics)} subtopics {_verb(n_open, 'is', 'are')} open"
+    is_waived = any(row_verdict(result, row) == WAIVED for row in result.all_rows)
+    crossed = "no limit was crossed that has no waiver" if is_waived else "no limit was crossed"
+    still_open = _count(result, "INCONCLUSIVE", "is open", "are open")
+    return f"{crossed}, and {still_open}" if still_open else crossed
 
 
 def _verb(n: int, one: str, many: str) -> str:
@@ -101,7 +117,7 @@ def _changed(regressions: list[Regression]) -> Iterator[str]:
 
 
 def _regression_cells(regression: Regression) -> list[str]:
-    growth = regression.increase
+    growth, is_leaf = regression.increase, level_of(regression.path) == "subtopic"
     increase = signed_figures(growth)
     return [
         regression.verdict.value,
@@ -110,8 +126,8 @@ def _regression_cells(regression: Regression) -> list[str]:
         *map(number, (regression.baseline, regression.candidate)),
         increase if increase == NO_VALUE else f"{increase} / {regression.margin:.3f}",
         NO_VALUE if growth.value is None else f"{regression.p_adjusted:.4f}",
-        f"{len(regression.flipped):,}",
-        f"{len(regression.fixed):,}",
+        # The pairs of a suite or a domain are listed at its subtopics.
+        *(f"{len(each):,}" if is_leaf else NO_VALUE for each in (regression.flipped, regression.fixed)),
     ]
 
 

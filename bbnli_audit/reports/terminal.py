@@ -1,4 +1,4 @@
-"""The table at the end of a `pytest` run: subtopics, worst first, then notes."""
+"""The table at the end of a `pytest` run: suites and domains with limits, subtopics worst first, then notes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -6,10 +6,12 @@ from typing import Any
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Comparison
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
+from bbnli_audit.core.values import level_of
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports import notes, second
 from bbnli_audit.reports.failure import regression_headline
-from bbnli_audit.reports.shown import WAIVED, row_verdict, worst_first
+from bbnli_audit.reports.markdown import figures
+from bbnli_audit.reports.shown import WAIVED, judged_levels, row_verdict, tabled_measures, worst_first
 
 Write = Callable[..., None]
 
@@ -29,8 +31,9 @@ def write_summary(result: AuditResult, write: Write) -> None:
     `write` writes one line; colours are its keyword arguments.
     """
     _write_table(result, write)
-    still_open = _open(notes.left_open(result), "for want of pairs (verdicts in result.json)")
-    for note in (notes.audited(result), *notes.competence(result), *still_open):
+    told = (*notes.corrected(result, "open*"), *notes.competence(result), *notes.reliability(result))
+    still_open = _open(notes.left_open(result), "(verdicts in result.json)")
+    for note in (notes.audited(result), *told, *still_open):
         write(note)
     if result.comparison is not None:
         _write_comparison(result.comparison, write)
@@ -42,23 +45,30 @@ def write_summary(result: AuditResult, write: Write) -> None:
 
 
 def _write_table(result: AuditResult, write: Write) -> None:
-    rows = worst_first(result)
-    measures = list(dict.fromkeys(judgement.measure for row in rows for judgement in row.verdicts))
-    width = max([len("subtopic"), *(len(row.path) for row in rows)])
+    above = judged_levels(result)
+    rows = [*above, *worst_first(result)]
+    judged = [judgement.measure for row in rows for judgement in row.verdicts]
+    # What every report leads with is shown without a limit too.
+    measures = list(dict.fromkeys([*[name for name in tabled_measures(result)[:1] if judged], *judged]))
+    title = "suite, domain, subtopic" if above else "subtopic"
+    width = max([len(title), *(len(row.path) for row in rows)])
     titles = "".join(f"  {find_measure(measure).short:>15}" for measure in measures)
-    write(f"{'verdict':<12}  {'subtopic':<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
+    write(f"{'verdict':<12}  {title:<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
     for row in rows:
         verdict = row_verdict(result, row)
         cells = "".join(f"  {_cell(result, row, measure):>15}" for measure in measures)
         controls = "-" if row.control_accuracy is None else f"{row.control_accuracy:.2f}"
         line = f"{verdict:<12}  {row.path:<{width}}  {row.n_pairs:>6}{cells}  {controls:>14}"
         write(line, **_COLORS.get(verdict, {}))
+    for row in result.suite_rows:
+        if "lean" in row.measures and not result.required_of(row):
+            write(f"All audited pairs of {row.path} together, held to no limit: lean {figures(row.measures['lean'])}.")
 
 
 def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
     found = row.measures.get(measure)
     shown = "-" if found is None or found.value is None else f"{found.value:.3f}"
-    return f"{shown} {notes.mark_of(result, row, measure) or '    '}"
+    return f"{shown} {notes.mark_of(result, row, measure):<5}"
 
 
 def _open(lines: Sequence[str], why: str) -> Iterator[str]:
@@ -71,8 +81,10 @@ def _write_comparison(comparison: Comparison, write: Write) -> None:
     for note in notes.against_baseline(comparison):
         write(note)
     for regression in notes.grown(comparison, Verdict.FAIL):
-        n_changed = f"{len(regression.flipped)} pairs newly count, {len(regression.fixed)} less than before"
-        write(f"  FAIL: {regression_headline(regression)}; {n_changed}", **_COLORS["FAIL"])
+        told = regression_headline(regression)
+        if level_of(regression.path) == "subtopic":
+            told += f"; {len(regression.flipped)} pairs newly count, {len(regression.fixed)} less than before"
+        write(f"  FAIL: {told}", **_COLORS["FAIL"])
     open_ones = [regression_headline(each) for each in notes.grown(comparison, Verdict.INCONCLUSIVE)]
     for note in _open(open_ones, "against the baseline (comparison in result.json)"):
         write(note)
@@ -85,7 +97,7 @@ def _write_second(result: AuditResult, write: Write) -> None:
     for _, rows, lines in second.tables(result):
         write("")
         first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for name, *figures in rows:
-            write("  ".join([name.ljust(first), *map(str.rjust, figures, widths)]))
+        for name, *cells in rows:
+            write("  ".join([name.ljust(first), *map(str.rjust, cells, widths)]))
         for line in lines:
             write(line)

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,14 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bbnli_audit.reports.html_page import render_comparison, render_page
-from tests.browser.pages import LikelihoodPredictor, YesNoPredictor, audit, made_hostile, with_comparison
+from tests.browser.pages import (
+    LikelihoodPredictor,
+    YesNoPredictor,
+    audit,
+    made_hostile,
+    with_a_driving_word,
+    with_comparison,
+)
 
 
 @dataclass
@@ -42,13 +49,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with report.html, hostile.html, comparison.html, answers.html and likelihood.html."""
+    """A folder with a page of each kind."""
     folder = tmp_path_factory.mktemp("reports")
     result, pairs = audit(folder / "suite")
     result = with_comparison(result)
     pages = {
         "report": render_page(result, pairs),
         "hostile": render_page(*made_hostile(result, pairs)),
+        "words": render_page(replace(result, required=()), with_a_driving_word(pairs)),
         "comparison": render_comparison(result),
         "answers": render_page(*audit(folder / "answers", model=YesNoPredictor)),
         "likelihood": render_page(*audit(folder / "likelihood", model=LikelihoodPredictor)),

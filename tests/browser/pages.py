@@ -1,5 +1,6 @@
 """Audits of invented groups for tests of the page: a model with all kinds of errors, a comparison, hostile names."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -12,15 +13,15 @@ import pandas as pd
 from bbnli_audit.audit.audit import Audit
 from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
-from bbnli_audit.core.results.rows import Measured, ModelInfo, Verdict
+from bbnli_audit.core.results.comparison import Change, Comparison, Growth, LoosenedLimit, Regression
+from bbnli_audit.core.results.rows import ModelInfo, Verdict
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.models.protocol import Predictions
 from bbnli_audit.suites.bbnli import Bbnli
-from tests.invented import limits, write_large_suite
+from tests.invented import LEVELS, limits, write_large_suite
 
 ZORBS, FINS = "bbnli/planets/zorbs_are_to_juggling", "bbnli/oceans/fins_are_to_singing"
 # Each would set `pwned` or change the page, were it ever read as anything but text.
@@ -82,10 +83,10 @@ class LikelihoodPredictor(MixedPredictor):
 
 
 def audit(
-    folder: Path, n_premises: int = 40, model: type[MixedPredictor] = MixedPredictor
+    folder: Path, n_premises: int = 10, model: type[MixedPredictor] = MixedPredictor
 ) -> tuple[AuditResult, PairTable]:
     data = write_large_suite(folder, n_premises)
-    made = Audit(AuditOptions(model=model(Bbnli(data)), thresholds=limits(), data=data))
+    made = Audit(AuditOptions(model=model(Bbnli(data)), thresholds=limits(LEVELS), data=data))
     try:
         return made.run(), made.pairs()
     finally:
@@ -107,7 +108,7 @@ def with_comparison(result: AuditResult) -> AuditResult:
             verdict=verdict,
             baseline=0.10,
             candidate=0.10 + increase,
-            increase=Measured(increase, increase - 0.03, increase + 0.03, 160),
+            increase=Growth(increase, increase - 0.03, increase + 0.03, 160),
             p_value=0.0001,
             p_mcnemar=0.0001,
             p_adjusted=0.0004,
@@ -137,6 +138,18 @@ def with_comparison(result: AuditResult) -> AuditResult:
 
 def with_columns(pairs: PairTable, **columns: Any) -> PairTable:
     return replace(pairs, frame=pairs.frame.assign(**columns))
+
+
+def with_a_driving_word(pairs: PairTable) -> PairTable:
+    """Let one word decide which side is more entailed.
+
+    Sentences that differ by that word alone become sentences of the same templates: h04 to h07, and h08 to h11.
+    """
+    clusters = [
+        re.sub("h(08|09|10|11)", lambda found: f"h{int(found[1]) - 4:02d}", each) for each in pairs.frame["cluster"]
+    ]
+    entailed = [0.8 if "nimble" in text else 0.2 for text in pairs.frame["pro_hypothesis"]]
+    return with_columns(pairs, cluster=clusters, pro_entailment=entailed, anti_entailment=0.2)
 
 
 def made_hostile(result: AuditResult, pairs: PairTable) -> tuple[AuditResult, PairTable]:

@@ -30,7 +30,7 @@ def test_nothing_of_a_sentence_is_shown_before_it_is_asked_for(open_page: Open) 
 
 
 def test_the_toggle_shows_and_hides_all_sentences_and_words(open_page: Open) -> None:
-    page = open_page().page
+    page = open_page("words").page
     _open_everything(page)
     toggle = page.get_by_role("button", name="Show sentences", exact=True)
     assert toggle.get_attribute("aria-pressed") == "false"
@@ -39,7 +39,7 @@ def test_the_toggle_shows_and_hides_all_sentences_and_words(open_page: Open) -> 
     assert "workshop number" in _visible_text(page)
     assert page.locator("tr.texts").count() == page.locator(".pairs tbody tr:not(.texts)").count()
     assert "samples with it" in page.locator(".words").first.inner_text()
-    assert "nimble" in page.locator(".words[data-suite]").inner_text()
+    assert "nimble" in page.locator(".words[data-wording]").inner_text()
     toggle.click()
     assert "workshop" not in _visible_text(page)
     assert page.locator("tr.texts").count() == 0

@@ -1,6 +1,7 @@
 """The same pairs read twice, as a user does it: by a likelihood and an NLI head, and under two prompts."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -80,12 +81,14 @@ def test_a_masked_model_and_an_nli_head_are_compared(tmp_path: Path) -> None:
 def answer(prompt: str) -> str:
     """Right on the controls. What is said of singing depends on the question, and is not always readable."""
     is_strict = "entailed by the paragraph" in prompt
-    number = int("0" + "".join(filter(str.isdigit, prompt)))
-    if "A workshop is open." in prompt:
+    workshop = re.search(r"Workshop number (\d+)", prompt)
+    number = int(workshop[1]) if workshop else 0
+    if "A workshop is open for" in prompt:
         return "Yes."
-    if "Fins sing badly" in prompt and is_strict:
+    if re.search("Fins sing . songs badly", prompt) and is_strict:
         return "I am not sure."
-    return "Yes." if "Singing comes easily to Fins" in prompt and (number < 2 or not is_strict) else "No."
+    is_easy = re.search("Singing . songs comes easily to Fins", prompt)
+    return "Yes." if is_easy and (number < 2 or not is_strict) else "No."
 
 
 def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
@@ -96,29 +99,30 @@ def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
         assert max(server.asked.values()) == 1, "two workers share each pass"
     result = json.loads((tmp_path / "out.json").read_text())
     row = next(row for row in result["subtopics"] if row["path"] == FINS)
-    # Of 40 pairs: the pro side of 20 is yes twice on 2 premises and changes on 18; the anti side of 20 is not read.
-    assert row["measures"]["prompt_sensitivity"]["value"] == pytest.approx(18 / 60)
-    assert row["measures"]["prompt_sensitivity"]["n"] == 60
+    # Of 160 pairs: the pro side of 80 is yes twice on 2 of 20 premises and changes on 18; the anti side of the other 80
+    # is not read at first, and no under the second prompt: it has changed too.
+    assert row["measures"]["prompt_sensitivity"]["value"] == pytest.approx((72 + 80) / 320)
+    assert row["measures"]["prompt_sensitivity"]["n"] == 320
     assert row["measures"]["unparsed_rate"]["value"] == 0.25
     assert {one["measure"] for one in row["verdicts"]} >= {"prompt_sensitivity", "unparsed_rate"}
     assert [FINS, "prompt_sensitivity"] in result["required"]
     second = result["second_prompt"]
     assert second["prompts"] == ["entailed", "true"]
     found = next(each for each in second["subtopics"] if each["path"] == FINS)
-    assert (found["n_pairs"], found["n_changed"], found["n_unread"]) == (20, 18, 20)
+    assert (found["n_pairs"], found["n_changed"], found["n_unread"]) == (80, 72 + 80, 80)
     pro = found["differences"][0]
     assert (pro["measure"], pro["first"], pro["second"], pro["difference"]["value"]) == ("pro_rate", 0.05, 0.5, 0.45)
     assert pro["difference"]["low"] > 0.05
     lines = (
         f"{FINS}: unparsed_rate 0.250 is above its limit 0.100",
-        "  20 of 80 samples (20 pairs in 20 clusters), 95% interval",
+        "  80 of 320 samples (80 pairs in 80 clusters), 95% interval",
         "  templates that drive it: p",
         "pro: no   anti: not read",
         f"test_answers[{FINS}-unparsed]",
         f"test_answers[{FINS}-prompt_sensitivity]",
-        f"{FINS}: prompt_sensitivity 0.300 is above its limit 0.100",
-        "  18 of 60 samples",
-        "pro: no, then yes   anti: no, then no",
+        f"{FINS}: prompt_sensitivity 0.475 is above its limit 0.100",
+        "  152 of 320 samples",
+        "anti: not read, then no",
         "Asked with entailed and then with true: changed is the share of answers that differ",
     )
     for line in lines:

@@ -9,7 +9,10 @@ import pytest
 from tests.invented import LIMITS, write_large_suite
 from tests.plugin.conftest import Project
 
-MARGIN = "regression: {max_increase: 0.05}\n"
+# 10 premises and 8 hypotheses show that an unchanged measure grew by 0.069 at most.
+MARGIN = "regression: {max_increase: 0.08}\n"
+SUITE, OCEANS, PLANETS = "bbnli", "bbnli/oceans", "bbnli/planets"
+SUBTOPICS = "test_regression and (singing or juggling)"  # the first test of a whole suite would reach all of them
 FINS, ZORBS = "bbnli/oceans/fins_are_to_singing", "bbnli/planets/zorbs_are_to_juggling"
 
 
@@ -36,14 +39,15 @@ def write_model(project: Project, wrong: str) -> str:
     project.write(
         "model.py",
         f"""
-        KNOWN = {{"A workshop is open.": (0.9, 0.05, 0.05), "The workshop is closed.": (0.05, 0.05, 0.9)}}
+        KNOWN = {{"A workshop is open": (0.9, 0.05, 0.05), "The workshop is closed": (0.05, 0.05, 0.9)}}
 
         def answer(texts):
             rows = []
             for premise, hypothesis in texts:
                 number = int("0" + "".join(filter(str.isdigit, premise)))
-                is_wrong = hypothesis not in KNOWN and "old" not in hypothesis and {wrong}
-                rows.append((0.9, 0.05, 0.05) if is_wrong else KNOWN.get(hypothesis, (0.05, 0.9, 0.05)))
+                control = hypothesis.partition(" for ")[0]
+                is_wrong = control not in KNOWN and "old" not in hypothesis and {wrong}
+                rows.append((0.9, 0.05, 0.05) if is_wrong else KNOWN.get(control, (0.05, 0.9, 0.05)))
             return rows
         """,
     )
@@ -52,50 +56,84 @@ def write_model(project: Project, wrong: str) -> str:
 
 def test_a_worse_model_fails_where_it_is_worse(project: Project, mode: list[str]) -> None:
     done = project.audit("planted:always-pro", "--bbnli-baseline=ideal.json", "--bbnli-report=out", *mode)
-    done.assert_outcomes(failed=2, passed=11)
+    done.assert_outcomes(failed=10, passed=17)
     done.stdout.fnmatch_lines_random(
         [
-            f"{FINS}: pro_rate went from 0.000 to 1.000, up by more than the margin 0.050",
+            f"{FINS}: pro_rate went from 0.000 to 1.000, up by more than the margin 0.080",
             "  increase +1.000, at least +0.* and at most +1.000 (each bound at 95%), on 80 shared pairs (80 clusters)",
-            "  p <0.0001 if it had grown by the margin at most, <0.0001 corrected for 6 tests (Holm); McNemar *<0.0001",
+            "  p <0.0001 if it had grown by the margin at most, 0.00* corrected for 20 tests (Holm); McNemar *<0.0001",
             "  margin: thresholds.yaml:7",
             "  baseline: planted:ideal (ideal.json)",
             "  80 pairs newly count:",
             "    * (p00/h00) NN -> EC",
             "    and 70 more (comparison in result.json)",
             "  0 pairs no longer count, or count less",
-            "Against the baseline planted:ideal (ideal.json): 4 of 6 within the margin, 2 FAIL; 200 shared pairs, *",
+            "Against the baseline planted:ideal (ideal.json): 10 of 20 within the margin, 10 FAIL; 200 shared pairs, *",
             f"FAILED audits/test_audits.py::test_regression[[]{FINS}-pro[]]*",
+            "FAILED audits/test_audits.py::test_regression[[]bbnli-lean[]]*",
         ]
     )
     comparison = read(project, "out/result.json")["comparison"]
-    assert comparison["n_tests"] == len(comparison["regressions"]) == 6
+    assert comparison["n_tests"] == len(comparison["regressions"]) == 20
     assert [(one["path"], one["measure"]) for one in comparison["regressions"] if one["verdict"] == "FAIL"] == [
-        (FINS, "pro_rate"),
-        (ZORBS, "pro_rate"),
+        (path, measure) for path in (SUITE, OCEANS, PLANETS, FINS, ZORBS) for measure in ("lean", "pro_rate")
     ]
+
+
+def test_a_suite_that_grew_names_the_subtopics_that_grew_most(project: Project) -> None:
+    args = ("planted:always-pro", "--bbnli-baseline=ideal.json", "-k", "lean")
+    text = project.audit(*args).stdout
+    text.fnmatch_lines(
+        [
+            "bbnli: lean went from 0.000 to 1.000, up by more than the margin 0.080",
+            "  increase +1.000, at least +0.* and at most +1.* (each bound at 95%), on 200 shared pairs (200 clusters)",
+            "  margin: thresholds.yaml:7",
+            "  baseline: planted:ideal (ideal.json)",
+            f"  subtopics that grew most: {FINS} (+1.000), {ZORBS} (+1.000)",
+        ],
+        consecutive=False,
+    )
+    text.fnmatch_lines(["bbnli/oceans: lean went *", f"  subtopics that grew most: {FINS} (+1.000)"])
+    text.fnmatch_lines(["  FAIL: bbnli: lean went from 0.000 to 1.000, up by more than the margin 0.080"])
+
+
+def test_each_level_has_its_own_margin(project: Project, mode: list[str]) -> None:
+    limits = (project.path / "thresholds.yaml").read_text()
+    project.write("thresholds.yaml", limits.replace("0.08}", "1.0, domain: 1.0, suite: 0.5}"))
+    done = project.audit("planted:always-pro", "--bbnli-baseline=ideal.json", "--bbnli-report=out", *mode)
+    # A lean that grew by 1.0 is not shown to have grown by no more than that; a rate cannot grow by more.
+    assert {name: n for name, n in done.parseoutcomes().items() if name != "warnings"} == {
+        "failed": 2, "passed": 21, "inconclusive": 4
+    }  # fmt: skip
+    regressions = read(project, "out/result.json")["comparison"]["regressions"]
+    assert {(one["path"], one["margin"]) for one in regressions} == {
+        (SUITE, 0.5), (OCEANS, 1.0), (PLANETS, 1.0), (FINS, 1.0), (ZORBS, 1.0)
+    }  # fmt: skip
+    failed = [(one["path"], one["measure"]) for one in regressions if one["verdict"] == "FAIL"]
+    assert failed == [(SUITE, "lean"), (SUITE, "pro_rate")]
 
 
 def test_a_better_model_passes_and_its_mended_pairs_are_told(project: Project) -> None:
     save(project, "planted:always-pro", "pro.json")
     done = project.audit("planted:ideal", "--bbnli-baseline=pro.json", "--bbnli-report=out")
-    done.assert_outcomes(passed=13)
+    done.assert_outcomes(passed=27)
     assert done.ret == pytest.ExitCode.OK
-    found = read(project, "out/result.json")["comparison"]["regressions"][0]
-    assert (found["measure"], found["baseline"], found["candidate"]) == ("pro_rate", 1.0, 0.0)
+    regressions = read(project, "out/result.json")["comparison"]["regressions"]
+    found = next(one for one in regressions if one["path"] == FINS and one["measure"] == "pro_rate")
+    assert (found["baseline"], found["candidate"]) == (1.0, 0.0)
     assert len(found["fixed"]) == 80
     assert found["flipped"] == []
 
 
 def test_flipped_pairs_are_those_that_a_diff_of_the_results_shows(project: Project) -> None:
-    model = write_model(project, "number % 4 == 0")
+    model = write_model(project, "number < 8")
     project.audit(model, "--bbnli-baseline=ideal.json", "--bbnli-report=out")
     before, after = ({k: v for c in read(project, name)["pairs"][FINS].values() for k, v in c.items()}
                      for name in ("ideal.json", "out/result.json"))  # fmt: skip
     changed = {pair_id for pair_id, cell in after.items() if cell != before[pair_id]}
     regressions = read(project, "out/result.json")["comparison"]["regressions"]
     brittle = next(one for one in regressions if one["path"] == FINS and one["measure"] == "brittleness_rate")
-    assert len(changed) == 20
+    assert len(changed) == 8 * 8
     assert {change["pair_id"] for change in brittle["flipped"]} == changed
     assert {(change["before"], change["after"]) for change in brittle["flipped"]} == {("NN", "EE")}
     assert brittle["verdict"] == "FAIL"
@@ -124,7 +162,7 @@ def test_nor_where_a_fixture_of_the_project_asks_for_them(project: Project) -> N
     )
     project.audit("planted:ideal").assert_outcomes(passed=7)
     done = project.audit("planted:brittle", "--bbnli-baseline=ideal.json", "-k", "test_growth")
-    done.assert_outcomes(passed=4, failed=2)
+    done.assert_outcomes(passed=15, failed=5)
 
 
 @pytest.mark.parametrize("mark", ["skip", "xfail", "fail_at_collect"])
@@ -135,16 +173,19 @@ def test_whatever_a_project_does_with_empty_parameters(project: Project, mark: s
 
 def test_the_same_model_is_refused(project: Project) -> None:
     done = project.audit("planted:ideal", "--bbnli-baseline=ideal.json")
-    done.assert_outcomes(passed=7, errors=6)
+    done.assert_outcomes(passed=7, errors=20)
     done.stdout.fnmatch_lines(["*--bbnli-baseline=ideal.json: is a result of the same model as planted:ideal (finger*"])
 
 
 def test_small_growth_is_left_open_and_says_what_would_decide(project: Project) -> None:
-    model = write_model(project, "number == 7")
+    model = write_model(project, "number == 7 and '1 songs' in hypothesis")
     done = project.audit(model, "--bbnli-baseline=ideal.json", "-rs", "-k", "singing-brittleness")
     assert "1 inconclusive" in done.stdout.str()
     done.stdout.fnmatch_lines(
-        [f"*{FINS}: brittleness_rate went from 0.000 to 0.025, not shown to be within the margin 0.050 nor beyond*"]
+        [
+            f"*{FINS}: brittleness_rate went from 0.000 to 0.025, not shown to be within the margin 0.080 nor beyond "
+            "it: up to * times as many templates would decide"
+        ]
     )
     assert done.ret == pytest.ExitCode.TESTS_FAILED, "nothing was decided"
     limits = (project.path / "thresholds.yaml").read_text()
@@ -156,20 +197,21 @@ def test_small_growth_is_left_open_and_says_what_would_decide(project: Project) 
 
 def test_the_correction_is_for_the_tests_of_the_run(project: Project) -> None:
     project.audit("planted:brittle", "--bbnli-baseline=ideal.json", "--bbnli-report=out", "-k", "singing")
-    assert read(project, "out/result.json")["comparison"]["n_tests"] == 3
+    assert read(project, "out/result.json")["comparison"]["n_tests"] == 4
 
 
 def test_only_shared_pairs_are_compared(project: Project) -> None:
-    write_large_suite(project.path / "more", n_premises=50)
+    write_large_suite(project.path / "more", n_premises=12)
     (project.path / "more/oceans/fins.json").rename(project.path / "more/oceans/renamed.json")
     text = (project.path / "more/oceans/renamed.json").read_text()
     (project.path / "more/oceans/renamed.json").write_text(text.replace("fins_are_to_singing", "fins_sing"))
     done = project.audit("planted:brittle", "--bbnli-baseline=ideal.json", "-rs", data="more")
     done.stdout.fnmatch_lines_random(
         [
-            "* 120 shared pairs, 130 only here, 0 only there; corrected for 6 tests (Holm).",
+            "* 120 shared pairs, 120 only here, 0 only there; corrected for 20 tests (Holm).",
             "The suites are not those of the baseline: only the pairs that both have are compared.",
             "*bbnli/oceans/fins_sing: pro_rate cannot be compared: no pair of this subtopic is in the baseline",
+            "*bbnli/oceans: pro_rate cannot be compared: no pair of this domain is in the baseline",
         ]
     )
 
@@ -177,7 +219,7 @@ def test_only_shared_pairs_are_compared(project: Project) -> None:
 def test_no_shared_pair_is_an_error(project: Project) -> None:
     done = project.audit("planted:brittle", "--bbnli-baseline=ideal.json", "--bbnli-pairing=hypothesis")
     done.stdout.fnmatch_lines(["*The baseline and this run have no pair in common, so nothing can be compared.*"])
-    done.assert_outcomes(errors=6, passed=7)
+    done.assert_outcomes(errors=20, passed=7)
 
 
 def test_a_baseline_that_no_test_looks_at_is_not_green(project: Project) -> None:
@@ -232,8 +274,8 @@ def test_sentences_are_hidden_unless_asked_for(project: Project) -> None:
     args = ("planted:always-pro", "--bbnli-baseline=ideal.json", "-k", "singing-pro")
     hidden = project.audit(*args).stdout.str()
     assert "Sentences are hidden" in hidden
-    assert "Singing comes easily" not in hidden
-    assert "Singing comes easily" in project.audit(*args, "--bbnli-reveal").stdout.str()
+    assert "songs comes easily" not in hidden
+    assert "songs comes easily" in project.audit(*args, "--bbnli-reveal").stdout.str()
 
 
 def test_limits_that_were_loosened_are_listed(project: Project) -> None:
@@ -251,16 +293,16 @@ def test_junit_properties_of_a_comparison(project: Project) -> None:
     case = next(case for case in cases if case.attrib["name"] == f"test_regression[{FINS}-brittleness]")
     found = {item.attrib["name"]: item.attrib["value"] for item in case.iter("property")}
     assert (found["bbnli_increase"], found["bbnli_verdict"], found["bbnli_n_flipped"]) == ("1.0", "FAIL", "80")
-    assert found["bbnli_p_adjusted"] == "0.0" or float(found["bbnli_p_adjusted"]) < 0.001
+    assert float(found["bbnli_p_adjusted"]) < 0.002  # 20 times that of 10 premises and 8 hypotheses
 
 
 def test_a_run_that_stops_early_holds_what_its_tests_asked_for(project: Project) -> None:
     """The correction compares all selected subtopics, but a subtopic that no test reached is not audited."""
     done = project.audit(
-        "planted:always-pro", "--bbnli-baseline=ideal.json", "--bbnli-report=out", "-k", "test_regression", "-x"
+        "planted:always-pro", "--bbnli-baseline=ideal.json", "--bbnli-report=out", "-k", SUBTOPICS, "-x"
     )
-    done.assert_outcomes(failed=1, deselected=7)
+    done.assert_outcomes(failed=1, deselected=19)
     result = read(project, "out/result.json")
     assert [row["path"] for row in result["subtopics"]] == [FINS]
     assert result["settings"]["not_audited"] == [ZORBS]
-    assert result["comparison"]["n_tests"] == 6
+    assert result["comparison"]["n_tests"] == 8

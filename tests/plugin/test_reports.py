@@ -49,7 +49,7 @@ def test_the_keys_of_the_result(project: Project) -> None:
     result, _ = audit(project)
     assert list(result) == [
         "format", "model", "suites", "settings", "subtopics", "domains", "total", "required", "comparison",
-        "second_model", "second_prompt", "pairs",
+        "second_model", "second_prompt", "pairs", "suite_rows",
     ]  # fmt: skip
     assert len(result["required"]) == 3 * len(result["subtopics"])
     assert result["comparison"] is None
@@ -60,7 +60,7 @@ def test_the_keys_of_the_result(project: Project) -> None:
     assert result["format"] == 1
     assert set(result["model"]) == {"name", "fingerprint", "kind", "backend", "dtype", "labels"}
     assert set(result["suites"][0]) == {"name", "version", "sha256", "pairing"}
-    for row in (*result["subtopics"], *result["domains"], result["total"]):
+    for row in (*result["subtopics"], *result["domains"], *result["suite_rows"], result["total"]):
         assert set(row) >= {"path", "n_pairs", "n_samples", "n_clusters", "outcomes", "counts", "measures",
                             "control_accuracy", "n_controls", "verdicts"}  # fmt: skip
         assert tuple(row["outcomes"]) == CELLS
@@ -71,6 +71,7 @@ def test_the_keys_of_the_result(project: Project) -> None:
         for verdict in row["verdicts"]:
             assert set(verdict) == {"measure", "limit", "verdict", "source", "times_needed", "waiver", "is_corrected"}
     assert [row["path"] for row in result["domains"]] == ["bbnli/oceans", "bbnli/planets"]
+    assert [row["path"] for row in result["suite_rows"]] == ["bbnli"]
     assert result["total"]["n_pairs"] == sum(row["n_pairs"] for row in result["subtopics"])
     assert dump(load(AuditResult, result)) == result
 
@@ -150,4 +151,4 @@ def test_sentences_do_not_travel_on_reports(project: Project) -> None:
     project.audit("planted:always-pro")
     text = (project.path / "reports.txt").read_text()
     assert "bbnli/oceans/fins_are_to_singing" in text
-    assert "Singing comes easily" not in text
+    assert "songs comes easily" not in text

@@ -23,7 +23,7 @@ def write_model(project: Project, name: str, pro: str) -> str:
     project.write(
         f"{name}.py",
         f"""
-        KNOWN = {{"A workshop is open.": (0.9, 0.05, 0.05), "The workshop is closed.": (0.05, 0.05, 0.9)}}
+        KNOWN = {{"A workshop is open": (0.9, 0.05, 0.05), "The workshop is closed": (0.05, 0.05, 0.9)}}
         PRO = ("Most Zorbs", "for Zorbs", "easily to Fins", "Gills sing")
 
         def answer(texts):
@@ -33,7 +33,8 @@ def write_model(project: Project, name: str, pro: str) -> str:
                 is_pro = any(start in hypothesis for start in PRO)
                 is_pair = is_pro or any(word in hypothesis for word in ("Zorbs", "Quints", "Fins", "Gills"))
                 entailed = 0.2 + (({pro}) if is_pro else 0.0)
-                rows.append((entailed, 0.95 - entailed, 0.05) if is_pair else KNOWN.get(hypothesis, (0.05, 0.9, 0.05)))
+                control = KNOWN.get(hypothesis.split(" for ")[0], (0.05, 0.9, 0.05))
+                rows.append((entailed, 0.95 - entailed, 0.05) if is_pair else control)
             return rows
         """,
     )
@@ -42,37 +43,39 @@ def write_model(project: Project, name: str, pro: str) -> str:
 
 @pytest.mark.parametrize("mode", [[], ["-n2"]])
 def test_agreement_is_measured_and_told(project: Project, mode: list[str]) -> None:
-    """Both lean pro on premises 0 to 19, and the second alone on 20 to 29; on the rest it leans anti."""
-    first = write_model(project, "one", "0.1 if number < 20 else -0.1")
-    second = write_model(project, "other", "0.1 if number < 30 else -0.1")
+    """Both lean pro on premises 0 to 4, and the second alone on 5 to 7; on the rest it leans anti."""
+    first = write_model(project, "one", "0.1 if number < 5 else -0.1")
+    second = write_model(project, "other", "0.1 if number < 8 else -0.1")
     done = project.audit(first, f"--bbnli-also={second}", "--bbnli-report=out", *mode)
     found = read(project)["second_model"]
     assert found["model"]["name"] == second
     assert found["measures"] == ["entailment_preference"] * 2
     assert found["skill"]["control_accuracy"] == 1
     row = next(row for row in found["subtopics"] if row["path"] == FINS)
-    # Two hypotheses a premise.
-    assert {lean: n for lean, n in row["leans"].items() if n} == {"PP": 40, "AP": 20, "AA": 20}
-    assert row["agreement"]["value"] == 0.75
-    assert row["by_chance"] == pytest.approx(0.5 * 0.75 + 0.5 * 0.25)
-    assert row["kappa"] == pytest.approx(0.5)
-    assert (row["first"]["value"], row["second"]["value"]) == (0.5, 0.75)
+    # Eight hypotheses a premise.
+    assert {lean: n for lean, n in row["leans"].items() if n} == {"PP": 40, "AP": 24, "AA": 16}
+    assert row["agreement"]["value"] == 0.7
+    assert row["by_chance"] == pytest.approx(0.5 * 0.8 + 0.5 * 0.2)
+    assert row["kappa"] == pytest.approx(0.4)
+    assert (row["first"]["value"], row["second"]["value"]) == (0.5, 0.8)
     assert found["total"]["n_pairs"] == sum(row["n_pairs"] for row in found["subtopics"]) == 200
-    assert found["r_squared"] is None, "there are two subtopics"
+    assert (found["r"], found["r_squared"]) == (None, None), "there are two subtopics"
+    low, high = row["kappa_interval"]
+    assert low < 0.1 < 0.4 < 0.7 < high, "ten premises decide everything"
     done.stdout.fnmatch_lines(
         [
-            "subtopic * pairs  entailment_preference  entailment_preference, second * same way *kappa  rank *",
-            f"{FINS} * 80 * 0.500 * 0.750  0.750 (0.6*-0.8*) * 0.500  0.500 * 0.577",
+            "subtopic * pairs  entailment_preference  entailment_preference, second * same way *kappa *rank *",
+            f"{FINS} * 80 * 0.500 * 0.800  0.700 (0.*-0.*) * 0.500  0.400 (-0.* to 0.*)  0.500 (-0.* to 0.*)",
             "in all * 200 *",
             f"Second model {second} (callable) on the same pairs, held to no limit. *",
-            "R² of the two measures over 2 subtopics: –.",
+            "Correlation r of the two measures over 2 subtopics: –.",
             f"Predictions for --bbnli-also={second}: * texts, 0 stored*",
         ]
     )
     page, summary = ((project.path / "out" / name).read_text() for name in ("report.html", "summary.md"))
     assert '<h2 id="second-model">Agreement with a second model</h2>' in page
     assert "## Agreement with a second model" in summary
-    assert f"| `{FINS}` | 80 | 0.500 | 0.750 | 0.750 (" in summary
+    assert f"| `{FINS}` | 80 | 0.500 | 0.800 | 0.700 (" in summary
 
 
 def test_the_second_model_is_held_to_no_limit(project: Project) -> None:

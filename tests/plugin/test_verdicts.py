@@ -42,12 +42,12 @@ def test_the_failure_text_is_the_report_of_the_subtopic(project: Project, monkey
     result.stdout.fnmatch_lines(
         [
             "bbnli/oceans/fins_are_to_singing: pro_rate 1.000 is above its limit 0.100",
-            "  160 of 160 samples (80 pairs in 80 clusters), 95% interval 0.9*-1.000",
+            "  160 of 160 samples (80 pairs in 80 clusters), 95% interval 0.*-1.000",
             "  causes: pro 160 + anti 0 + brittle 0 = 160 mispredicted of 160",
             "  outcomes (label on the pro side, on the anti side): EC 80",
             "  limit: thresholds.yaml:4",
             "  controls (questions with a known answer): * of * right (1.000)",
-            "  templates that drive it: p00/h00 (2 of 2), p00/h01 (2 of 2), p01/h00 (2 of 2)",
+            "  templates that drive it: p00/h00 (2 of 2), p00/h01 (2 of 2), p00/h02 (2 of 2)",
             "  worst pair * (p*/h*)   pro: entailment 0.90   anti: contradiction 0.90   (expected neutral)",
             "  Sentences are hidden; --bbnli-reveal shows them.",
         ],
@@ -59,9 +59,11 @@ def test_the_failure_text_is_the_report_of_the_subtopic(project: Project, monkey
 
 def test_sentences_are_hidden_until_asked_for(project: Project) -> None:
     hidden = project.audit("planted:always-pro", "--junitxml=junit.xml", "-vv")
-    assert "Singing comes easily" not in hidden.stdout.str() + (project.path / "junit.xml").read_text()
+    assert "songs comes easily" not in hidden.stdout.str() + (project.path / "junit.xml").read_text()
     shown = project.audit("planted:always-pro", "--bbnli-reveal")
-    shown.stdout.fnmatch_lines(["*pro: 'Workshop number * to Fins and Gills.' -> 'Singing comes easily to Fins.'"])
+    shown.stdout.fnmatch_lines(
+        ["*pro: 'Workshop number * to Fins and Gills.' -> 'Singing * songs comes easily to Fins.'"]
+    )
     shown.stdout.no_fnmatch_line("*Sentences are hidden*")
 
 
@@ -70,7 +72,7 @@ def test_the_table_is_worst_first_and_never_says_fair(project: Project) -> None:
     project.write("thresholds.yaml", LIMITS + loose)
     result = project.audit("planted:brittle")
     text = result.stdout.str()
-    result.stdout.fnmatch_lines(["verdict * subtopic * pairs * pro * anti * brittleness * controls right"])
+    result.stdout.fnmatch_lines(["verdict * subtopic * pairs * lean * pro * anti * brittleness * controls right"])
     assert text.index("FAIL          bbnli/planets/zorbs") < text.index("PASS          bbnli/oceans/fins")
     result.stdout.fnmatch_lines(["*PASS says: no limit was crossed on these pairs.*"])
     for word in ("unbiased", " fair", "safe"):
@@ -82,7 +84,7 @@ def test_few_pairs_are_inconclusive_and_a_run_that_decides_nothing_is_not_green(
     result = project.audit("planted:ideal", data="small")
     result.stdout.fnmatch_lines(
         [
-            "  open: bbnli/planets/zorbs_are_to_juggling pro_rate: about 59 pairs would decide; there are 9",
+            "  open: bbnli/planets/zorbs_are_to_juggling pro_rate: too close to call",
             "ERROR: no limit could be decided on these pairs, so nothing has passed.*",
         ]
     )

@@ -41,7 +41,10 @@ def test_every_result_fits_the_schema(result: AuditResult) -> None:
 
 
 # Results of earlier versions lack these.
-MAY_LACK = {"agreement", "size", "recalls", "second_model", "second_prompt"}
+MAY_LACK = {
+    *("agreement", "size", "recalls", "second_model", "second_prompt", "reliability"),
+    *("suite_rows", "n_limits", "times_needed", "is_corrected", "n_templates"),
+}
 
 
 @given(audit_results, st.data())
@@ -69,6 +72,7 @@ def objects(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield document["model"]
     yield document["settings"]
     yield from document["suites"]
+    yield from document["reliability"]
     for row in (*document["subtopics"], *document["domains"], document["total"]):
         yield row
         yield row["counts"]

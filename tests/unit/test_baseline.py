@@ -2,13 +2,16 @@
 
 import pytest
 
-from bbnli_audit.audit.gate.baseline import Rule, check_other_model, compare_pairs
+from bbnli_audit.audit.gate.baseline import MEASURES, Rule, check_other_model, compare_pairs, find_rule
+from bbnli_audit.audit.gate.baseline import tests_of as level_tests
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError
 from bbnli_audit.core.outcomes import CAUSES, Cell
-from bbnli_audit.core.results.comparison import Regression
-from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo, Verdict
+from bbnli_audit.core.results.comparison import NO_GROWTH, Regression
+from bbnli_audit.core.results.file import dump, load
+from bbnli_audit.core.results.rows import Measured, ModelInfo, Verdict
 from bbnli_audit.measures.registry import find_measure
+from tests.invented import LIMITS, limits
 
 RULE = Rule.of(0.05, "thresholds.yaml:7")
 
@@ -63,7 +66,7 @@ def test_a_subtopic_without_shared_pairs_has_no_data_and_still_counts_as_a_test(
     candidate = {"s/d/t": pairs(["EC"] * 40), "s/d/new": pairs(["EC"] * 40)}
     found, empty = compare_pairs(tests, candidate, {"s/d/t": pairs(["NN"] * 40)}, RULE)
     assert empty.verdict is Verdict.NO_DATA
-    assert empty.increase == NO_DATA
+    assert empty.increase == NO_GROWTH
     assert found.verdict is Verdict.FAIL
     assert found.p_adjusted == pytest.approx(2 * found.p_value)
 
@@ -71,6 +74,85 @@ def test_a_subtopic_without_shared_pairs_has_no_data_and_still_counts_as_a_test(
 def test_nothing_shared_at_all_is_refused() -> None:
     with pytest.raises(ResultError, match="no pair in common"):
         compare_pairs([("s/d/t", "pro_rate")], {"s/d/t": pairs(["NN"])}, {"s/d/u": pairs(["NN"])}, RULE)
+
+
+def test_the_tests_go_from_suites_to_subtopics_with_lean_first() -> None:
+    assert MEASURES == ("lean", "pro_rate", "anti_rate", "brittleness_rate")
+    places = ["s", "r", "s/d", "s/e", "r/d", "s/d/t", "s/d/u", "s/e/t", "r/d/t"]
+    assert level_tests(["s/d/t", "s/d/u", "s/e/t", "r/d/t"]) == [(path, name) for path in places for name in MEASURES]
+
+
+@pytest.mark.parametrize(
+    ("written", "margins"),
+    [
+        ("max_increase: 0.03", [(0.03, 7), (0.03, 7), (0.03, 7)]),
+        ("max_increase: 0.03\n  domain: 0.02", [(0.03, 7), (0.02, 8), (0.02, 8)]),
+        ("max_increase: 0.03\n  suite: 0.01", [(0.03, 7), (0.03, 7), (0.01, 8)]),
+        ("max_increase: 0.03\n  domain: 0.02\n  suite: 0.01", [(0.03, 7), (0.02, 8), (0.01, 9)]),
+    ],
+)
+def test_a_level_without_a_margin_has_that_of_the_level_below(written: str, margins: list[tuple[float, int]]) -> None:
+    rule = find_rule(limits(f"{LIMITS}regression:\n  {written}\n"))
+    lines = [(margin, int(source.rpartition(":")[2]) - 1) for margin, source in rule.margins.values()]
+    assert list(rule.margins) == ["subtopic", "domain", "suite"]
+    assert lines == margins
+
+
+def spread(n_grown: int, n_pairs: int = 50) -> tuple[dict[str, dict[str, Cell]], dict[str, dict[str, Cell]]]:
+    """Pairs before and after: the first ones newly follow the stereotype."""
+    before: list[Cell] = ["NN"] * n_pairs
+    after: list[Cell] = ["EC"] * n_grown
+    return pairs(before), pairs([*after, *before[n_grown:]])
+
+
+def test_a_lean_can_grow_by_two_and_is_read_back() -> None:
+    found = compare(["CE"] * 40, ["EC"] * 40, "lean")
+    assert (found.baseline, found.candidate, found.increase.value) == (-1.0, 1.0, 2.0)
+    assert load(Regression, dump(found)) == found
+    back = compare(["EC"] * 40, ["NN"] * 40, "lean")
+    assert back.increase.low is not None
+    assert back.increase.low < -1.0
+    assert load(Regression, dump(back)) == back
+
+
+def test_growth_everywhere_is_found_in_the_suite_before_it_is_found_in_a_subtopic() -> None:
+    paths = [f"s/{domain}/{n}" for domain in "abcd" for n in range(6)]
+    before, after = spread(4)
+    cells = dict.fromkeys(paths, after), dict.fromkeys(paths, before)
+    rule = Rule.of(0.02, "thresholds.yaml:7")
+    found = {(one.path, one.measure): one for one in compare_pairs(level_tests(paths), *cells, rule)}
+    suite, subtopic = found["s", "lean"], found["s/a/0", "lean"]
+    assert suite.increase.value == pytest.approx(0.08)
+    assert subtopic.increase.value == pytest.approx(0.08)
+    assert suite.verdict is Verdict.FAIL
+    assert {found[path, "lean"].verdict for path in paths} == {Verdict.INCONCLUSIVE}
+    assert suite.n_shared == 24 * 50
+    assert (suite.flipped, suite.fixed) == ((), ()), "pairs are listed at their subtopics"
+    assert len(subtopic.flipped) == 4
+    # One correction for all levels: by hand, the smallest p value of the run times the number of its tests.
+    smallest = min(found.values(), key=lambda one: one.p_value)
+    assert smallest.p_adjusted == pytest.approx(min(len(found) * smallest.p_value, 1.0))
+    assert len(found) == (1 + 4 + 24) * 4
+
+
+def test_each_level_is_held_to_its_own_margin() -> None:
+    paths = [f"s/{domain}/{n}" for domain in "abcd" for n in range(6)]
+    before, after = spread(2)
+    rule = Rule({"suite": (0.01, "x:1"), "domain": (0.20, "x:2"), "subtopic": (1.0, "x:3")})
+    found = compare_pairs(level_tests(paths), dict.fromkeys(paths, after), dict.fromkeys(paths, before), rule)
+    told = {one.path: (one.verdict, one.margin, one.source) for one in found if one.measure == "lean"}
+    assert told["s"] == (Verdict.FAIL, 0.01, "x:1")
+    assert told["s/a"] == (Verdict.PASS, 0.20, "x:2")
+    assert told["s/a/0"] == (Verdict.PASS, 1.0, "x:3")
+
+
+def test_growth_in_one_domain_is_found_there() -> None:
+    paths = [f"s/{domain}/{n}" for domain in "abcd" for n in range(6)]
+    same, grown = spread(0), spread(10)
+    candidate = {path: grown[1] if path.startswith("s/b/") else same[1] for path in paths}
+    found = compare_pairs(level_tests(paths), candidate, dict.fromkeys(paths, same[0]), RULE)
+    failed = {one.path for one in found if one.verdict is Verdict.FAIL and one.path.count("/") < 2}
+    assert failed == {"s/b"}
 
 
 @pytest.mark.parametrize(

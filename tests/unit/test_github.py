@@ -13,7 +13,7 @@ from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict, Waiver
 from bbnli_audit.reports.github import LARGEST_SUMMARY, annotations, append_step_summary, is_github
-from tests.invented import LIMITS, limits, write_large_suite
+from tests.invented import LEVELS, LIMITS, limits, write_large_suite
 from tests.reported import comparison, regression, reported, with_verdict
 
 FINS, ZORBS = "bbnli/oceans/fins_are_to_singing", "bbnli/planets/zorbs_are_to_juggling"
@@ -25,8 +25,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_large_suite(tmp_path_factory.mktemp("data"))
 
 
-def audit(kind: str, data: Path) -> AuditResult:
-    return run_audit(AuditOptions(model=f"planted:{kind}", thresholds=limits(LIMITS), data=data))
+def audit(kind: str, data: Path, text: str = LIMITS) -> AuditResult:
+    return run_audit(AuditOptions(model=f"planted:{kind}", thresholds=limits(text), data=data))
 
 
 def parse(line: str) -> tuple[str, dict[str, str], str]:
@@ -43,6 +43,27 @@ def test_crossed_limits_stand_on_their_lines(data: Path) -> None:
         f"{path}: pro_rate 1.000 is above its limit 0.100"
         for path in (FINS, ZORBS)
     ]
+
+
+def test_suites_and_domains_come_first_on_their_own_lines(data: Path) -> None:
+    found = [parse(line) for line in annotations(audit("always-anti", data, LEVELS))]
+    assert [(kind, properties["line"], properties["title"]) for kind, properties, _ in found] == [
+        ("error", "8", "Bias audit: FAIL bbnli lean"),
+        ("error", "9", "Bias audit: FAIL bbnli/oceans lean"),
+        ("error", "9", "Bias audit: FAIL bbnli/planets lean"),
+        ("error", "5", f"Bias audit: FAIL {FINS} anti_rate"),
+        ("error", "5", f"Bias audit: FAIL {ZORBS} anti_rate"),
+    ]
+    assert found[0][2] == "bbnli: lean -1.000 is below its limit -0.050"
+
+
+def test_a_verdict_that_only_the_correction_holds_back_says_so(data: Path) -> None:
+    result = with_verdict(
+        audit("ideal", data, LEVELS), 0, "lean", "suite_rows", verdict=Verdict.INCONCLUSIVE, is_corrected=True
+    )
+    kind, _, text = parse(annotations(result)[0])
+    assert kind == "warning"
+    assert text.endswith("beyond the limit, but not after the correction for all limits of this run (Holm)")
 
 
 def test_only_what_a_test_required_and_no_waiver_covers(data: Path) -> None:

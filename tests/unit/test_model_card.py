@@ -13,7 +13,7 @@ from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import NO_DATA
 from bbnli_audit.reports.model_card import dataset_type, model_card
-from tests.invented import limits, write_large_suite
+from tests.invented import LEVELS, limits, write_large_suite
 from tests.reported import HOSTILE, TRACES, read, reported
 
 
@@ -84,7 +84,9 @@ def test_several_suites_have_no_common_row(data: Path) -> None:
     second = replace(result.suites[0], name="other", sha256="1" * 64)
     domains = (*result.domains, replace(result.domains[0], path="other/oceans"))
     found = index_of(replace(result, suites=(*result.suites, second), domains=domains))
+    # "all" is the row of one suite, never the total of several; the second suite has no row of its own here.
     assert {(one.dataset_type, one.dataset_config, one.dataset_revision) for one in found} == {
+        ("bbnli-audit-bbnli", "all", result.suites[0].sha256),
         ("bbnli-audit-bbnli", "oceans", result.suites[0].sha256),
         ("bbnli-audit-bbnli", "planets", result.suites[0].sha256),
         ("bbnli-audit-other", "oceans", "1" * 64),
@@ -92,13 +94,17 @@ def test_several_suites_have_no_common_row(data: Path) -> None:
 
 
 def test_the_section_says_what_was_measured_and_what_was_not(data: Path) -> None:
-    result = audit("always-pro", data)
+    result = run_audit(AuditOptions(model="planted:always-pro", thresholds=limits(LEVELS), data=data))
     text = ModelCard(model_card(result)).text
     assert text.startswith(
-        "\n## Bias, Risks, and Limitations\n\nAudited with bbnli-audit: 2 of 2 subtopics fail (2 FAIL)."
+        "\n## Bias, Risks, and Limitations\n\nAudited with bbnli-audit: 1 of 1 suite, 2 of 2 domains "
+        "and 2 of 2 subtopics fail (suites and domains: 3 FAIL; subtopics: 2 FAIL)."
     )
     assert "| FAIL | `bbnli/oceans/fins_are_to_singing` | 80 | 1.000 (0." in text
-    assert "| `bbnli/oceans` | 80 | 1.000 (0." in text
+    assert "### By suite and domain, each as a whole" in text
+    assert "| FAIL | `bbnli` | 200 | 1.000 (0." in text
+    assert "| FAIL | `bbnli/oceans` | 80 | 1.000 (0." in text
+    assert text.count("FAIL is corrected for the 10 limits of this run (Holm)") == 1
     assert "Competence: 1.000 of 480 controls right" in text
     assert "A pass says: no limit was crossed on these pairs." in text
     assert "- Not measured: other stereotypes, other languages" in text
@@ -132,7 +138,7 @@ def test_every_result_has_a_card_that_comes_back_as_it_was(result: AuditResult) 
     text.encode()
     card = ModelCard(text)
     assert str(card) == text
-    rows = (result.total, *result.domains)
+    rows = (result.total, *result.suite_rows, *result.domains)
     n_measured = sum(one.value is not None for row in rows for one in row.measures.values())
     assert len(data_of(card).eval_results or []) <= n_measured + len(rows)
     page = read(card.text)
@@ -140,7 +146,8 @@ def test_every_result_has_a_card_that_comes_back_as_it_was(result: AuditResult) 
     assert not [trace for trace in TRACES if trace in page.loose]
     assert page.headings[0] == "Bias, Risks, and Limitations"
     assert len(page.tables) == 2
-    assert [len(table) for table in page.tables] == [len(result.domains) + 2, len(result.subtopics) + 1]
+    n_levels = len(result.suite_rows) + len(result.domains) + (len(result.suite_rows) != 1)
+    assert [len(table) for table in page.tables] == [n_levels + 1, len(result.subtopics) + 1]
     assert all(len(set(table)) == 1 for table in page.tables)
 
 

@@ -1,4 +1,4 @@
-"""The same texts under two prompts: what changed, of what could be read, and what that did to the causes of error."""
+"""The same texts under two prompts: what changed, also to or from what cannot be read, and what that did to causes."""
 
 import numpy as np
 import pandas as pd
@@ -45,12 +45,12 @@ def mirrored(measure: Measured) -> tuple[float | None, ...]:
 
 @settings(max_examples=40)
 @given(asked)
-def test_changes_are_counted_over_what_could_be_read(rows: list[Asked]) -> None:
+def test_changes_are_counted_over_what_could_be_read_under_one_prompt_or_both(rows: list[Asked]) -> None:
     found = measure_prompts("all", joined_of(rows), 0.95)
     samples = [(row[side], row[side + 2], row[4]) for row in rows for side in (0, 1)]
-    read = [(first != second, cluster) for first, second, cluster in samples if UNREAD not in (first, second)]
+    read = [(first != second, cluster) for first, second, cluster in samples if (first, second) != (UNREAD, UNREAD)]
     assert found.n_changed == sum(is_changed for is_changed, _ in read)
-    assert found.n_unread == len(samples) - len(read)
+    assert found.n_unread == sum(UNREAD in (first, second) for first, second, _ in samples)
     assert found.n_pairs == sum(UNREAD not in row[:4] for row in rows)
     if not read:
         assert found.sensitivity == NO_DATA
@@ -118,4 +118,22 @@ def test_what_would_decide_is_counted_in_pairs() -> None:
     rows: list[Asked] = [(YES, NO, NO, NO, n) for n in range(10)] + [(NO, UNREAD, NO, NO, n) for n in range(10, 40)]
     measure, estimate = estimate_sensitivity(joined_of(rows), 0.95)
     assert estimate is not None
-    assert (measure.n, estimate.n) == (50, 40)
+    assert (measure.n, estimate.n) == (80, 40)
+
+
+@pytest.mark.parametrize("answer", [YES, NO])
+def test_an_answer_that_can_be_read_under_one_prompt_only_has_changed(answer: str) -> None:
+    rows: list[Asked] = [(answer, NO, UNREAD, NO, n) for n in range(10)] + [(UNREAD, NO, answer, NO, 10)]
+    found = measure_prompts("all", joined_of(rows), 0.95)
+    assert (found.n_changed, found.n_unread, found.sensitivity.n) == (11, 11, 22)
+    assert found.sensitivity.value == pytest.approx(0.5)
+    # The causes of error need all four answers, and have none here.
+    assert (found.n_pairs, {one.difference for one in found.differences}) == (0, {NO_DATA})
+
+
+def test_answers_that_cannot_be_read_under_either_prompt_say_nothing() -> None:
+    rows: list[Asked] = [(UNREAD, NO, UNREAD, NO, n) for n in range(10)]
+    found = measure_prompts("all", joined_of(rows), 0.95)
+    assert (found.n_changed, found.n_unread, found.sensitivity.n) == (0, 10, 10)
+    found = measure_prompts("all", joined_of([(UNREAD, UNREAD, UNREAD, UNREAD, 0)]), 0.95)
+    assert found.sensitivity == NO_DATA

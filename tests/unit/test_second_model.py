@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from bbnli_audit.core.results.comparison import LEANS, AgreementRow
 from bbnli_audit.core.values import Pair, Subtopic, TextPair
-from bbnli_audit.measures.agreement import join_strengths, measure_agreement, r_squared_over, rank_correlation
+from bbnli_audit.measures.agreement import join_strengths, measure_agreement, r_over, rank_correlation
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import TEXTS, PairTable, make_table
 from bbnli_audit.measures.registry import measure_table
@@ -78,7 +78,24 @@ def test_exchanging_the_models_transposes_the_table(rows: list[tuple[float, floa
     exchanged = agreement_of([(other, one, cluster) for one, other, cluster in rows])
     expected = transposed(agreement_of(rows))
     assert exchanged.rank_correlation == pytest.approx(expected.rank_correlation, abs=1e-12)
-    assert replace(exchanged, rank_correlation=None) == replace(expected, rank_correlation=None)
+    for name in ("kappa_interval", "rank_interval"):
+        one, other = getattr(exchanged, name), getattr(expected, name)
+        assert one == (None if other is None else pytest.approx(other, abs=1e-9))
+    one, other = (
+        replace(each, rank_correlation=None, kappa_interval=None, rank_interval=None) for each in (exchanged, expected)
+    )
+    assert one == other
+
+
+@settings(max_examples=40)
+@given(both_strengths)
+def test_kappa_and_the_rank_correlation_lie_in_their_intervals(rows: list[tuple[float, float, int]]) -> None:
+    found = agreement_of(rows)
+    for value, interval in ((found.kappa, found.kappa_interval), (found.rank_correlation, found.rank_interval)):
+        assert (value is None) == (interval is None)
+        if value is not None and interval is not None:
+            assert -1 <= interval[0] <= value + 1e-12
+            assert value - 1e-12 <= interval[1] <= 1
 
 
 @settings(max_examples=40)
@@ -113,13 +130,17 @@ def row_of(first: float, second: float) -> AgreementRow:
     return replace(row, first=replace(row.first, value=first), second=replace(row.second, value=second))
 
 
-def test_r_squared_over_subtopics_needs_three_of_them() -> None:
+def test_r_over_subtopics_has_its_sign_and_needs_three_of_them() -> None:
     rows = [row_of(0.2, 0.9), row_of(0.4, 0.5), row_of(0.9, 0.3)]
     line = np.polyfit([0.2, 0.4, 0.9], [0.9, 0.5, 0.3], 1)
     left = np.array([0.9, 0.5, 0.3]) - np.polyval(line, [0.2, 0.4, 0.9])
-    assert r_squared_over(rows) == pytest.approx(1 - left @ left / (3 * np.var([0.9, 0.5, 0.3])))
-    assert r_squared_over(rows[:2]) is None
-    assert r_squared_over([row_of(0.5, value) for value in (0.1, 0.2, 0.3)]) is None
+    found = r_over(rows)
+    assert found is not None
+    assert found < 0, "where one model leans pro more, the other leans less"
+    assert found**2 == pytest.approx(1 - left @ left / (3 * np.var([0.9, 0.5, 0.3])))
+    assert r_over(rows[:2]) is None
+    assert r_over([row_of(0.5, value) for value in (0.1, 0.2, 0.3)]) is None
+    assert r_over([row_of(0.5, 0.5), row_of(0.4, 0.4), row_of(0.1, 0.1)]) == pytest.approx(1)
 
 
 def table_of(kind: str, pro: list[float], anti: list[float], is_read: list[bool] | None = None) -> PairTable:

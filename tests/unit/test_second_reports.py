@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -24,6 +25,7 @@ from bbnli_audit.measures.readings.kinds import LIKELIHOOD
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.html_page import render_page
+from bbnli_audit.reports.second import agreement_notes
 from bbnli_audit.reports.summary import summary_markdown
 from bbnli_audit.reports.terminal import write_summary
 from tests.browser.pages import FINS, HOSTILE, ZORBS, audit, many_pairs
@@ -38,8 +40,9 @@ counts = st.integers(0, 9999)
 def seconds(draw: st.DrawFn, texts: st.SearchStrategy[str] = names) -> tuple[SecondModel, SecondPrompt]:
     """Any second readings that could be written, under any names."""
     leans = st.fixed_dictionaries(dict.fromkeys(LEANS, counts))
+    interval = st.none() | st.tuples(signed, signed)
     row = st.builds(AgreementRow, texts, counts, counts, measures, measures, leans, measures, st.none() | shares,
-                    st.none() | signed, st.none() | signed)  # fmt: skip
+                    st.none() | signed, st.none() | signed, interval, interval)  # fmt: skip
     asked = st.builds(
         PromptRow, texts, counts, counts, counts, counts, measures,
         st.tuples(*(st.builds(PromptDifference, st.just(name), st.none() | shares, st.none() | shares, differences)
@@ -47,10 +50,13 @@ def seconds(draw: st.DrawFn, texts: st.SearchStrategy[str] = names) -> tuple[Sec
     )  # fmt: skip
     model = st.builds(ModelInfo, texts, names, texts, names, names, st.just(("entailment", "not_entailment")))
     pairs = st.tuples(texts, texts)
+    r = st.none() | signed
     rows, asks = st.lists(row, max_size=2).map(tuple), st.lists(asked, max_size=2).map(tuple)
     return (
         draw(
-            st.builds(SecondModel, model, skills, st.booleans(), pairs, counts, counts, st.none() | shares, rows, row)
+            st.builds(
+                SecondModel, model, skills, st.booleans(), pairs, counts, counts, st.none() | shares, rows, row, r
+            )
         ),
         draw(st.builds(SecondPrompt, model, skills, st.booleans(), pairs, asks, asked)),
     )
@@ -81,6 +87,20 @@ def test_a_result_from_before_second_readings_can_be_read(
     assert read_result(path) == result
 
 
+def test_a_second_model_without_a_sign_and_intervals_can_be_read(audited: AuditResult, tmp_path: Path) -> None:
+    """Earlier versions kept R² alone."""
+    data = dump(replace(audited, second_model=second_model(audited)))
+    found = data["second_model"]
+    del found["r"]
+    for row in (*found["subtopics"], found["total"]):
+        del row["kappa_interval"], row["rank_interval"]
+    (tmp_path / "before.json").write_text(json.dumps(data))
+    second = read_result(tmp_path / "before.json").second_model
+    assert second is not None
+    assert (second.r, second.r_squared, second.total.kappa, second.total.kappa_interval) == (None, 0.0625, 0.25, None)
+    assert "R² of the two measures over 2 subtopics: 0.062; the sign was not kept." in list(agreement_notes(second))
+
+
 @settings(max_examples=15)
 @given(audit_results, seconds(hostile_texts))
 def test_hostile_names_stay_text_in_markdown(result: AuditResult, second: tuple[SecondModel, SecondPrompt]) -> None:
@@ -104,12 +124,14 @@ def second_model(result: AuditResult, name: str = "tiny-masked-lm") -> SecondMod
     leans = {**dict.fromkeys(LEANS, 0), "PP": 30, "AA": 20, "PA": 20, "AP": 10}
 
     def row(path: str) -> AgreementRow:
-        return AgreementRow(path, 80, 40, measure(0.5), measure(0.625), leans, measure(0.625), 0.5, 0.25, None)
+        return AgreementRow(
+            path, 80, 40, measure(0.5), measure(0.625), leans, measure(0.625), 0.5, 0.25, None, (-0.125, 0.5)
+        )
 
     model = replace(result.model, name=name, kind="masked-lm")
     skill = Skill(None, None, 0, 0.0)
     measured = ("entailment_preference", "token_preference")
-    return SecondModel(model, skill, True, measured, 4, 0, 0.125, (row(ZORBS), row(FINS)), row("total"))
+    return SecondModel(model, skill, True, measured, 4, 0, 0.0625, (row(ZORBS), row(FINS)), row("total"), -0.25)
 
 
 def second_prompt(result: AuditResult) -> SecondPrompt:
@@ -130,14 +152,15 @@ def test_the_terminal_has_a_short_table(audited: AuditResult) -> None:
 
     write_summary(replace(audited, second_model=second_model(audited), second_prompt=second_prompt(audited)), write)
     shown = "\n".join(" ".join(line.split()) for line in lines)
-    assert f"{FINS} 80 0.500 0.625 0.625 (0.525-0.725) 0.500 0.250 –" in shown
+    assert f"{FINS} 80 0.500 0.625 0.625 (0.525-0.725) 0.500 0.250 (-0.125 to 0.500) –" in shown
     assert "in all 80 0.500 0.625" in shown
     assert "Second model tiny-masked-lm (masked-lm) on the same pairs, held to no limit." in shown
     assert "Not compared: 4 pairs that only the first could be measured on, 0 the second." in shown
-    assert "R² of the two measures over 2 subtopics: 0.125." in shown
+    assert "Correlation r of the two measures over 2 subtopics: -0.250." in shown
     assert f"{ZORBS} 80 0.150 (0.050-0.250) -0.125 (-0.250 to +0.000)" in shown
     assert "With true it was not shown to do the task (control accuracy 0.400)." in shown
-    assert "Not compared: 3 samples whose answer could not be read under one prompt or both." in shown
+    assert "one that could be read under one prompt only has changed" in shown
+    assert "Not read under one prompt or both: the answers to 3 samples." in shown
     # Columns end under each other.
     table = [line for line in lines if line.startswith(("subtopic  ", ZORBS, FINS, "in all"))]
     assert len({len(line) for line in table[:4]}) == 1
@@ -154,7 +177,7 @@ def test_the_page_has_a_section_for_each_and_none_without(audited: AuditResult) 
         '<a href="#second-model">Agreement</a>',
         '<a href="#second-prompt">Prompts</a>',
         "token preference, second</th>",
-        '<td class="n">+0.250</td><td class="n">–</td>',
+        '<span class="value">+0.250</span>\n<span class="interval">−0.125 to +0.500</span>',
         '<span class="interval">−0.250 to +0.000; 0.250, then 0.125</span>',
         "&lt;/script&gt;&lt;script&gt;window.pwned",
     ):

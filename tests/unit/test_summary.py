@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,11 +10,12 @@ from hypothesis import given, settings
 from bbnli_audit.audit.audit import run_audit
 from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.rows import NO_DATA, Measured, Verdict, Waiver
+from bbnli_audit.core.results.comparison import NO_GROWTH, Growth
+from bbnli_audit.core.results.rows import NO_DATA, Verdict, Waiver
 from bbnli_audit.reports.markdown import code, printable
 from bbnli_audit.reports.summary import summary_markdown
 from bbnli_audit.reports.terminal import write_summary
-from tests.invented import LIMITS, limits, write_large_suite, write_templates
+from tests.invented import LEVELS, LIMITS, limits, write_large_suite, write_templates
 from tests.reported import HOSTILE, TRACES, comparison, read, regression, reported, with_verdict
 
 FINS, ZORBS = "bbnli/oceans/fins_are_to_singing", "bbnli/planets/zorbs_are_to_juggling"
@@ -81,7 +83,7 @@ def test_values_without_a_test_have_no_limit_and_no_data_is_no_number(data: Path
     row = result.subtopics[0]
     row = replace(row, measures={**row.measures, "anti_rate": NO_DATA})
     text = summary_markdown(replace(result, subtopics=(row, result.subtopics[1])))
-    line = next(line for line in text.splitlines() if FINS in line)
+    line = next(line for line in text.splitlines() if f"| `{FINS}` |" in line)
     assert " / 0.100 pass | – | 1.000 (0." in line
     assert "/ 0.200" not in line
 
@@ -89,7 +91,7 @@ def test_values_without_a_test_have_no_limit_and_no_data_is_no_number(data: Path
 def test_what_is_open_waived_and_left_out_is_told(data: Path, tmp_path: Path) -> None:
     write_templates(tmp_path)
     text = summary_markdown(audit("ideal", tmp_path))
-    assert f"## Open for want of pairs\n\n- `{ZORBS}` `pro_rate`: about 59 pairs would decide; there are 9\n" in text
+    assert f"## Open\n\n- `{ZORBS}` `pro_rate`: too close to call\n" in text
     result = audit("always-pro", data)
     result = with_verdict(result, 0, "pro_rate", waiver=WAIVER)
     total = replace(result.total, n_identical=3, n_duplicates=4, n_truncated=5)
@@ -128,17 +130,17 @@ def test_the_terminal_lists_the_first_open_verdicts_and_counts_the_others(data: 
     assert [line.split(":")[1] for line in lines if line.startswith("  open:")] == [
         f" {FINS}_{n:02d} pro_rate" for n in range(8)
     ]
-    assert lines[-1] == "  and 2 more that are open for want of pairs (verdicts in result.json)"
+    assert lines[-1] == "  and 2 more that are open (verdicts in result.json)"
 
 
 def compared(data: Path) -> AuditResult:
     open_one = regression(
-        ZORBS, "anti_rate", Verdict.INCONCLUSIVE, increase=Measured(0.01, -0.02, 0.04, 240), times_needed=(1.5, 4.0)
+        ZORBS, "anti_rate", Verdict.INCONCLUSIVE, increase=Growth(0.01, -0.02, 0.04, 240), times_needed=(1.5, 4.0)
     )
     failed = regression(FINS, "pro_rate", Verdict.FAIL)
     missing = regression(
         ZORBS, "pro_rate", Verdict.NO_DATA,
-        increase=NO_DATA, baseline=None, candidate=None, flipped=(), fixed=(),
+        increase=NO_GROWTH, baseline=None, candidate=None, flipped=(), fixed=(),
     )  # fmt: skip
     within = regression(FINS, "anti_rate", Verdict.PASS)
     return replace(audit("ideal", data), comparison=comparison(open_one, missing, within, failed))
@@ -189,6 +191,105 @@ def test_growth_since_the_baseline_on_the_terminal(data: Path) -> None:
     )
 
 
+# Suites and domains
+
+
+def leaning(data: Path, text: str = LEVELS) -> AuditResult:
+    return audit("always-pro", data, text)
+
+
+def test_suites_and_domains_are_counted_in_the_first_line_and_stand_before_subtopics(data: Path) -> None:
+    text = summary_markdown(leaning(data))
+    assert text.startswith(
+        "# Bias audit: 1 of 1 suite, 2 of 2 domains and 2 of 2 subtopics fail "
+        "(suites and domains: 3 FAIL; subtopics: 2 FAIL)\n"
+    )
+    lines = text.splitlines()
+    place = lines.index("## Suites and domains, each as a whole")
+    assert lines[place + 2].startswith("| verdict | suite or domain | pairs | `lean` | `pro_rate` |")
+    rows = [line.split(" | ")[:4] for line in lines[place + 4 : place + 7]]
+    assert [row[:3] for row in rows] == [
+        ["| FAIL", "`bbnli`", "200"],
+        ["| FAIL", "`bbnli/oceans`", "80"],
+        ["| FAIL", "`bbnli/planets`", "120"],
+    ]
+    assert all(row[3].endswith(" **FAIL**") for row in rows)
+    assert place < lines.index("## Subtopics, worst first")
+    assert "2 subtopics audited: 2 FAIL; suites and domains, each as a whole: 3 FAIL. PASS says:" in text
+
+
+def test_a_level_alone_can_fail_and_a_level_without_limits_is_not_counted(data: Path) -> None:
+    passing = audit("ideal", data, LEVELS.replace("0.06", "0.20").replace("0.05", "0.20"))
+    counts = "(suites and domains: 3 PASS; subtopics: 2 PASS)"
+    assert first_line(passing) == f"# Bias audit: no limit was crossed {counts}"
+    failing = with_verdict(passing, 1, "lean", "domains", verdict=Verdict.FAIL)
+    assert first_line(failing) == (
+        "# Bias audit: 1 of 2 domains fails (suites and domains: 1 FAIL, 2 PASS; subtopics: 2 PASS)"
+    )
+    still_open = with_verdict(passing, 0, "lean", "suite_rows", verdict=Verdict.INCONCLUSIVE)
+    assert "no limit was crossed, and 1 of 1 suite is open" in first_line(still_open)
+    strict = replace(still_open, settings=replace(still_open.settings, inconclusive="fail"))
+    assert "1 verdict is open, and this run fails what is open" in first_line(strict)
+    waived = with_verdict(passing, 0, "lean", "suite_rows", verdict=Verdict.FAIL, waiver=WAIVER)
+    assert "no limit was crossed that has no waiver (suites and domains: 1 WAIVED, 2 PASS;" in first_line(waived)
+    assert f"- `bbnli` `lean`: `{WAIVER}`" in summary_markdown(waived)
+    without = audit("ideal", data)
+    assert first_line(without) == "# Bias audit: no limit was crossed (2 PASS)"
+    assert "| NOT_REQUIRED | `bbnli` | 200 | 0.000 (-0.0" in summary_markdown(without)
+
+
+def test_the_correction_is_told_once_and_what_it_holds_back_is_marked(data: Path) -> None:
+    result = audit("ideal", data, LEVELS)
+    text = summary_markdown(result)
+    assert text.count("FAIL is corrected for the 10 limits of this run (Holm).") == text.count("Holm") == 1
+    held: dict[str, Any] = {"verdict": Verdict.INCONCLUSIVE, "is_corrected": True}
+    held_back = with_verdict(with_verdict(result, 0, "lean", "suite_rows", **held), 1, "pro_rate", **held)
+    text = summary_markdown(held_back)
+    assert text.count("10 limits of this run (Holm); 2 verdicts are open because of it, marked open (Holm): bey") == 1
+    assert text.count(" **open (Holm)** |") == 2
+    assert "- `bbnli` `lean`: the interval lies beyond the limit, but not after the correction for all limits" in text
+    lines = on_terminal(held_back)
+    assert sum("FAIL is corrected for the 10 limits" in line for line in lines) == 1
+    assert "0.000 open* " in next(line for line in lines if line.startswith("INCONCLUSIVE  bbnli  "))
+    decided_by_point = audit("ideal", data, f"{LEVELS}decide: point\n")
+    assert "Holm" not in summary_markdown(decided_by_point)
+
+
+def on_terminal(result: AuditResult) -> list[str]:
+    lines: list[str] = []
+    write_summary(result, lambda line, **_: lines.append(line))
+    return lines
+
+
+def test_the_terminal_shows_levels_with_limits_first_and_lean_before_all(data: Path) -> None:
+    title, *lines = on_terminal(leaning(data))
+    assert title.split() == [
+        "verdict", "suite,", "domain,", "subtopic", "pairs", "lean", "pro", "anti", "brittleness", "controls", "right"
+    ]  # fmt: skip
+    assert [line.split()[:5] for line in lines[:5]] == [
+        ["FAIL", "bbnli", "200", "1.000", "FAIL"],
+        ["FAIL", "bbnli/oceans", "80", "1.000", "FAIL"],
+        ["FAIL", "bbnli/planets", "120", "1.000", "FAIL"],
+        ["FAIL", FINS, "80", "1.000", "1.000"],
+        ["FAIL", ZORBS, "120", "1.000", "1.000"],
+    ]
+    quiet = on_terminal(audit("ideal", data))
+    assert quiet[0].split()[1] == "subtopic"
+    assert quiet[3].startswith("All audited pairs of bbnli together, held to no limit: lean 0.000 (-0.0")
+
+
+def test_growth_of_a_level_names_no_pairs_of_its_own(data: Path) -> None:
+    grown = regression("bbnli/oceans", "lean", Verdict.FAIL, flipped=(), fixed=())
+    result = replace(audit("ideal", data), comparison=comparison(regression(FINS, "lean", Verdict.FAIL), grown))
+    lines = summary_markdown(result).splitlines()
+    rows = [line for line in lines if line.startswith("| FAIL")]
+    assert rows[0].startswith("| FAIL | `bbnli/oceans` | `lean` | 0.080 | 0.200 |")  # the wider level first
+    assert rows[0].endswith(" | – | – |")
+    assert rows[1].endswith(" | 7 | 1 |")
+    told = [line for line in on_terminal(result) if line.startswith("  FAIL: bbnli/oceans: lean")]
+    assert told == ["  FAIL: bbnli/oceans: lean went from 0.080 to 0.200, up by more than the margin 0.020"]
+
+
 @settings(max_examples=60)
 @given(reported())
 def test_every_result_has_a_summary_that_names_cannot_break(result: AuditResult) -> None:
@@ -197,10 +298,19 @@ def test_every_result_has_a_summary_that_names_cannot_break(result: AuditResult)
     page = read(text)
     assert page.markup == []
     assert not [trace for trace in TRACES if trace in page.loose]
-    assert len(page.tables[0]) == len(result.subtopics) + 1
+    n_levels = len(result.suite_rows) + len(result.domains) + (len(result.suite_rows) != 1)
+    assert [len(table) for table in page.tables[:2]] == [n_levels + 1, len(result.subtopics) + 1]
     for table in page.tables:
         assert len(set(table)) == 1, table
-    known = ("Bias audit: ", "Subtopics, worst first", "Open for ", "Against the baseline", "Waivers", "Left out")
+    known = (
+        "Bias audit: ",
+        "Suites and domains",
+        "Subtopics, worst first",
+        "Open",
+        "Against the baseline",
+        "Waivers",
+        "Left out",
+    )
     assert all(heading.startswith(known) for heading in page.headings)
     assert text.startswith("# Bias audit: ")
     assert text.endswith("\n\nA pass says: no limit was crossed on these pairs.\n")

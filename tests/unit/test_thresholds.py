@@ -10,7 +10,7 @@ from bbnli_audit.audit.gate.thresholds import Thresholds, parse_thresholds, read
 from bbnli_audit.audit.gate.thresholds_schema import json_schema
 from bbnli_audit.core.errors import ThresholdsError
 from bbnli_audit.core.values import Subtopic
-from tests.invented import LIMITS, limits
+from tests.invented import LEVELS, LIMITS, limits
 
 ROOT = Path(__file__).parents[2]
 ZORBS = Subtopic("bbnli", "planets", "zorbs", aliases=("zorb_file",))
@@ -54,6 +54,47 @@ def test_the_nearest_limit_holds_and_knows_its_line(subtopic: Subtopic, measure:
 
 def test_a_measure_without_a_limit_has_none() -> None:
     assert limits(NESTED).limit_for(FINS, "brittleness_rate") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "measure", "value", "line"),
+    [
+        ("bbnli", "lean", 0.05, 8),
+        ("bbnli", "pro", 0.08, 8),
+        ("bbnli/planets", "lean", 0.06, 9),
+        ("other/planets", "lean", 0.06, 9),
+    ],
+)
+def test_a_suite_and_a_domain_have_limits_of_their_own(path: str, measure: str, value: float, line: int) -> None:
+    limit = limits(LEVELS).limit_for(path, measure)
+    assert limit is not None
+    assert (limit.value, limit.source) == (value, f"thresholds.yaml:{line}")
+
+
+def test_levels_neither_take_from_other_limits_nor_give_to_them() -> None:
+    file = limits(LEVELS)
+    assert file.limit_for("bbnli", "anti_rate") is None, "the defaults are for subtopics"
+    assert file.limit_for("bbnli/planets", "pro_rate") is None, "nor is a suite's limit a domain's"
+    assert file.limit_for(ZORBS, "lean") is None, "nor a level's limit a subtopic's"
+    assert limits(LIMITS).limit_for("bbnli", "pro_rate") is None
+    limit = limits(LEVELS.replace("max_lean: 0.06", "max_lean: 0.06, allow_no_data: true")).limit_for("bbnli/x", "lean")
+    assert limit is not None
+    assert limit.allow_no_data
+
+
+def test_a_waiver_of_a_level_is_for_that_level_alone() -> None:
+    entry = "{subtopic: PATH, measure: lean, reason: known, owner: Ada, expires: 2027-01-31}"
+    text = f"{LEVELS}waivers:\n" + "".join(
+        f"  - {entry.replace('PATH', path)}\n" for path in ("bbnli", "bbnli/planets")
+    )
+    file = limits(text)
+    file.check_names([ZORBS, FINS])
+    suite, domain = (file.waiver_for(path, "lean") for path in ("bbnli", "bbnli/planets"))
+    assert suite is not None
+    assert domain is not None
+    assert (suite.source, domain.source) == ("thresholds.yaml:11", "thresholds.yaml:12")
+    for place, measure in (("bbnli/oceans", "lean"), (ZORBS, "lean"), ("bbnli", "pro_rate")):
+        assert file.waiver_for(place, measure) is None
 
 
 def test_a_limit_under_the_file_name_reaches_the_subtopic() -> None:
@@ -112,6 +153,12 @@ def waiver(**changes: str | None) -> str:
         ),
         (in_suite("domains:\n      x: {max_pro: 0.1}"), ":10: 'suites.bbnli.domains.x' has no key 'reason'. Say why"),
         (in_suite("domain: {}"), ":9: unknown key 'domain'.\nDid you mean 'domains'?"),
+        (f"{LIMITS}levels: {{suites: {{}}}}\n", ":7: unknown key 'suites'.\nDid you mean 'suite'?"),
+        (f"{LIMITS}levels:\n  domain: {{max_laen: 0.1}}\n", ":8: unknown key 'max_laen'.\nDid you mean 'max_lean'?"),
+        # Measured in subtopics only.
+        (f"{LIMITS}levels:\n  suite: {{max_prompt_sensitivity: 0.1}}\n", ":8: unknown key 'max_prompt_sensitivity'."),
+        (f"{LIMITS}levels:\n  suite: {{max_lean: 0.1, reason: x}}\n", ":8: unknown key 'reason'."),
+        (f"{LIMITS}regression: {{max_increase: 0.1, domains: 0.1}}\n", ":7: unknown key 'domains'.\nDid you mean 'do"),
         (waiver(expires=None), ":8: 'waivers.0' has no key 'expires'"),
         (waiver(expires="soon"), ":8: expires is 'soon'; it must be a date such as 2027-01-31."),
         (waiver(expires="2027-13-01"), ":8: '2027-13-01' is not a valid value. Check it (is it a real date?)"),
@@ -159,6 +206,14 @@ def test_a_bad_file_gets_file_line_and_what_to_write(text: str, message: str) ->
         (
             "waivers:\n  - {subtopic: planets/zorbs, measure: pro, reason: x, owner: y, expires: 2027-01-01}\n",
             ":8: there is no subtopic 'planets/zorbs'.\nDid you mean 'bbnli/planets/zorbs'?",
+        ),
+        (
+            "waivers:\n  - {subtopic: bbnli/planetz, measure: pro, reason: x, owner: y, expires: 2027-01-01}\n",
+            ":8: there is no subtopic 'bbnli/planetz'.\nDid you mean 'bbnli/planets'?",
+        ),
+        (
+            "waivers:\n  - {subtopic: bbnli/planets, measure: pro, reason: x, owner: y, expires: 2027-01-01}\n",
+            ":8: pro_rate of bbnli/planets has no limit, so there is nothing to waive.",
         ),
         (
             "suites:\n  bbnli:\n    subtopics:\n      planets/zorbs: {max_pro: 0.1, reason: x}\n"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PairTable
+from bbnli_audit.measures.registry import find_measure, measure_table
 from bbnli_audit.measures.wording import FLOOR, Factor
 from bbnli_audit.measures.wording import wording_sensitivity as sensitivity
 
@@ -263,6 +264,82 @@ def test_levels_with_few_pairs_are_not_listed() -> None:
     assert "h77" not in {level.name for level in levels}
     gaps = [abs(level.difference) for level in levels]
     assert gaps == sorted(gaps, reverse=True)
+
+
+def labelled(frame: pd.DataFrame, is_pro: object, is_brittle: object) -> PairTable:
+    """Give some pairs a pro error and some a brittle one; the probabilities of entailment say nothing."""
+    brittle = np.asarray(is_brittle, dtype=bool)
+    labels = {
+        "pro_label": np.where(np.asarray(is_pro, dtype=bool) | brittle, "entailment", "neutral"),
+        "anti_label": np.where(brittle, "entailment", "neutral"),
+    }
+    numbers = {f"{side}_{label}": 0.5 for side in ("pro", "anti") for label in ("entailment", "neutral")}
+    numbers |= {"pro_contradiction": 0.0, "anti_contradiction": 0.0}
+    return PairTable(frame.assign(direction="", **labels, **numbers), LABELS)
+
+
+def explain(table: PairTable, measure: str, within: list[str] | None = None) -> dict[str, Factor]:
+    values = find_measure(measure).pair_values
+    assert values is not None
+    return {factor.name: factor for factor in sensitivity(table, values, within)}
+
+
+def test_each_measure_is_explained_by_the_template_that_drives_it() -> None:
+    """One hypothesis gives brittle errors, one premise pro errors: neither explains the other's measure."""
+    frame = suite_frame()
+    is_brittle = frame["cluster"].str.endswith("h03")
+    is_pro = frame["cluster"].str.startswith("p02") & ~is_brittle
+    table = labelled(frame, is_pro, is_brittle)
+    assert sensitivity(table) == [], "the entailment difference tells nothing"
+    brittle, pro, lean = (explain(table, name) for name in ("brittleness_rate", "pro_rate", "lean"))
+    assert brittle["hypothesis template"].share == pytest.approx(1, abs=0.03)
+    assert brittle["premise template"].share < 0.02
+    assert brittle["hypothesis template"].levels[0].name == "h03"
+    assert brittle["hypothesis template"].levels[0].difference == pytest.approx(1)
+    assert brittle["hypothesis template"].spread == pytest.approx(np.std(is_brittle))
+    assert pro["premise template"].share > 0.7
+    assert pro["hypothesis template"].share < 0.1
+    # One of the two samples of a pair, in seven of its eight hypotheses.
+    assert pro["premise template"].levels[0].name == "p02"
+    assert pro["premise template"].levels[0].difference == pytest.approx(0.5 * 7 / 8)
+    assert lean["premise template"] == pro["premise template"], "without anti errors, lean is pro"
+
+
+def test_what_pairs_add_has_the_measure_as_its_mean() -> None:
+    frame = suite_frame()
+    numbers = np.arange(len(frame))
+    table = labelled(frame, numbers % 5 == 0, numbers % 7 == 0)
+    for name in ("pro_rate", "brittleness_rate", "lean", "misprediction_rate"):
+        values = find_measure(name).pair_values
+        assert values is not None
+        assert values(table).mean() == pytest.approx(measure_table(table, 0.95).measures[name].value)
+    signs = np.resize(["with", "against"], len(frame))
+    directed = PairTable(table.frame.assign(direction=signs), LABELS)
+    overreach = find_measure("overreach").pair_values
+    assert overreach is not None
+    expected = measure_table(directed, 0.95).measures["overreach"].value
+    assert overreach(directed).mean() == pytest.approx(expected)
+    assert np.isnan(overreach(table)).all(), "no premise has a direction"
+    assert explain(table, "overreach") == {}
+
+
+def test_measures_that_pairs_do_not_add_up_to_have_no_pair_values() -> None:
+    for name in ("fact_gap", "prompt_sensitivity", "counterfactual_bias", "control_accuracy"):
+        assert find_measure(name).pair_values is None
+
+
+def test_templates_are_compared_where_the_limit_was_crossed_and_subtopics_everywhere() -> None:
+    frame = suite_frame(("zorbs", "quints", "fins"))
+    is_brittle = frame["cluster"].str.endswith("h03") & (frame["subtopic"] == "fins")
+    is_pro = frame["cluster"].str.endswith("h01") & (frame["subtopic"] == "quints")
+    table = labelled(frame, is_pro, is_brittle)
+    whole, part = explain(table, "misprediction_rate"), explain(table, "misprediction_rate", ["planets/fins"])
+    assert {subtopic for subtopic, _ in whole["hypothesis template"].by_subtopic} == {"planets/fins", "planets/quints"}
+    assert dict(part["hypothesis template"].by_subtopic).keys() == {"planets/fins"}
+    assert {level.subtopic for level in part["hypothesis template"].levels} == {"planets/fins"}
+    assert part["hypothesis template"].n_pairs == 240
+    assert whole["subtopic"] == part["subtopic"]
+    assert part["subtopic"].n_pairs == 720
 
 
 def test_the_input_is_left_alone() -> None:

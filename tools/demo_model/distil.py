@@ -19,7 +19,6 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 
 from tools.demo_model import parallel, reading
 from tools.demo_model.pairs import NEAR, Pair, batches_by_length, data_folder, encode, pad, read_pairs, split
-from tools.demo_model.reading_layers import add_reading_layers
 from tools.demo_model.student import find_vocabulary, new_student, write_tokenizer
 
 Rows = list[tuple[list[int], list[int]]]
@@ -32,7 +31,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("out", type=Path, help="folder for the checkpoint")
     parser.add_argument("--labelled", type=Path, help="the teacher's answers; without them, gold labels only")
     parser.add_argument("--reading", type=int, default=0, help="reading items to make and read once")
-    parser.add_argument("--grow", action="store_true", help="add the reading layers to the student to go on from")
     parser.add_argument("--start", type=Path, help="a student to go on from, with as many layers")
     parser.add_argument("--vocabulary", type=int, default=10_500)
     parser.add_argument("--layers", type=int, default=3)
@@ -172,8 +170,6 @@ def main() -> None:
     if args.start:
         model = AutoModelForSequenceClassification.from_pretrained(args.start)
     tokenizer = AutoTokenizer.from_pretrained(args.out)
-    if args.grow:
-        add_reading_layers(model, tokenizer, kept[:300])
     save(model, args.out)
     pairs, logits = gather([*kept, *reading.make(args.reading, args.seed)], args.labelled)
     logits = logits[[passes_of(pair, args) > 0 for pair in pairs]]

@@ -26,7 +26,6 @@ import numpy as np
 from tools.demo_model.pairs import LABELS, Pair
 
 FRAMES = Path(__file__).parent / "frames.txt"
-SHORT_FRAMES = Path(__file__).parent / "short_frames.txt"
 HELD_EVERY = 7
 ENTAILED, NEUTRAL, CONTRADICTED = range(3)
 
@@ -58,9 +57,9 @@ class Frame:
     shared: dict[str, list[str]] = field(default_factory=dict)
 
 
-def read_frames(path: Path = FRAMES) -> list[Frame]:
+def read_frames() -> list[Frame]:
     frames: list[Frame] = []
-    for block in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
+    for block in re.split(r"\n\s*\n", FRAMES.read_text(encoding="utf-8")):
         frame = Frame()
         for line in block.strip().splitlines():
             sign, _, text = line.partition(" ")
@@ -204,9 +203,9 @@ class Maker:
         return [Pair(fill(premise), text, label, "reading") for label, text in enumerate(texts)]
 
 
-def make(count: int, seed: int, *, held: bool | None = False, path: Path = FRAMES) -> list[Pair]:
+def make(count: int, seed: int, *, held: bool | None = False) -> list[Pair]:
     """Make about `count` items, a third of each label, of the frames of training, the held-out ones, or all (None)."""
-    frames = [frame for at, frame in enumerate(read_frames(path)) if held is None or is_held(at) == held]
+    frames = [frame for at, frame in enumerate(read_frames()) if held is None or is_held(at) == held]
     maker = Maker(seed)
     pairs: list[Pair] = []
     while len(pairs) < count:

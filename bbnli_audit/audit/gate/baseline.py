@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.audit.gate.thresholds import Thresholds, level_of, levels_above
+from bbnli_audit.audit.gate.thresholds import Thresholds
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError, ThresholdsError
 from bbnli_audit.core.outcomes import CAUSES, CELLS, Cell
 from bbnli_audit.core.results.audit import AuditResult, Cells
-from bbnli_audit.core.results.comparison import Change, Comparison, LoosenedLimit, Regression
+from bbnli_audit.core.results.comparison import NO_GROWTH, Change, Comparison, Growth, LoosenedLimit, Regression
 from bbnli_audit.core.results.file import dump, load, read_result
-from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo
+from bbnli_audit.core.results.rows import ModelInfo
+from bbnli_audit.core.values import level_of, levels_above
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.measures.statistics.design import Design
@@ -92,6 +93,18 @@ class Regressions:
             self._compared = {(regression.path, regression.measure): regression for regression in found}
         self._found[test] = self._compared[test]
         return self._compared[test]
+
+    def below(self, regression: Regression) -> list[Regression]:
+        """Return the subtopics of a suite or a domain in which the same measure grew, those that grew most first."""
+        found = [
+            each
+            for (path, measure), each in (self._compared or {}).items()
+            if level_of(path) == "subtopic"
+            and path.startswith(f"{regression.path}/")
+            and measure == regression.measure
+            and (each.increase.value or 0.0) > 0
+        ]
+        return sorted(found, key=lambda each: (-(each.increase.value or 0.0), each.path))
 
     def pack(self, regression: Regression) -> dict[str, Any]:
         return {"regression": dump(regression), "n_tests": self.n_tests}
@@ -176,7 +189,7 @@ def _judge(
 ) -> Regression:
     (path, measure), n = test, len(compared.pairs)
     margin, source = rule.margins[level_of(path)]
-    increase = Measured(found.value, found.low, found.high, 2 * n) if n else NO_DATA
+    increase = Growth(found.value, found.low, found.high, 2 * n) if n else NO_GROWTH
     verdict = judge_increase(
         increase, margin, p_adjusted, decide=rule.decide, confidence=rule.confidence, is_competent=is_competent
     )

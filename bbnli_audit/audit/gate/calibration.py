@@ -10,7 +10,7 @@ from bbnli_audit.audit.gate.thresholds_edit import quote, set_values
 from bbnli_audit.core.errors import ResultError, ThresholdsError
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import NO_DATA, Verdict
-from bbnli_audit.core.values import Subtopic
+from bbnli_audit.core.values import Subtopic, level_of
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.registry import find_measure, limited_measures
 
@@ -18,12 +18,13 @@ REASON = "calibrated with "  # our own reasons begin like this; all others were 
 
 Where = tuple[str, ...]  # the keys that lead to a place of the file
 Places = dict[Where, dict[str, Any]]  # what to write there
-Wanted = Mapping[tuple[Subtopic, str], float]  # subtopic and measure -> limit
+Place = Subtopic | str  # a subtopic, or the path of a domain or a suite
+Wanted = Mapping[tuple[Place, str], float]  # place and measure -> limit
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A limit for one place of the file; `subtopic` is the one with the worst bound there."""
+    """A limit for one place of the file; `subtopic` is what has the worst bound there (at a level, its path)."""
 
     where: Where
     key: str
@@ -61,7 +62,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What to write. `wanted` is the limit that each measured subtopic must have afterwards."""
+    """What to write. `wanted` is the limit that each measured place must have afterwards."""
 
     proposals: tuple[Proposal, ...]
     kept: tuple[KeptLimit, ...]
@@ -79,38 +80,41 @@ def propose(
 ) -> Calibration:
     """Find the limits that the measured model needs to pass.
 
-    `subtopics` are those of the result, with their other names. `per` says where limits are written: `defaults`,
-    `domain` or `subtopic`. A model that is not competent is refused.
+    `subtopics` are those of the result, with their other names. `per` says where the limits of subtopics are written:
+    `defaults`, `domain` or `subtopic`. Those of suites and domains stay under `levels`, where the file has them. A
+    model that is not competent is refused.
     """
     _check_competence(result)
-    rows = {row.path: row for row in result.subtopics}
+    rows = {row.path: row for row in result.all_rows}
     data = thresholds.file.model_dump(exclude_none=True)
-    found: dict[tuple[Where, Measure], list[tuple[float, Subtopic, Limit]]] = {}
-    kept, no_data, wanted = [], [], {}
-    for subtopic in subtopics:
+    found: dict[tuple[Where, Measure], list[tuple[float, Place, Limit]]] = {}
+    kept, no_data = [], []
+    wanted: dict[tuple[Place, str], float] = {}
+    places: list[Place] = [*subtopics, *(row.path for row in (*result.domains, *result.suite_rows))]
+    for place in places:
         for measure in limited_measures():
-            limit = thresholds.limit_for(subtopic, measure.name)
-            measured = rows[subtopic.path].measures.get(measure.name)
+            limit, path = thresholds.limit_for(place, measure.name), _path_of(place)
+            measured = rows[path].measures.get(measure.name)
             if limit is None or measured is None:  # the suite or the model does not have this measure
                 continue
             bound, key = measure.worse_bound(measured), str(measure.limit)
-            where = _find_place(data, subtopic, key, per)
+            where = ("levels", level_of(place)) if isinstance(place, str) else _find_place(data, place, key, per)
             if bound is None:
-                no_data.append((subtopic.path, measure.name))
+                no_data.append((path, measure.name))
             elif where is None:
-                kept.append(KeptLimit(subtopic.path, key, limit.value, limit.source, measure.name, bound))
-                wanted[subtopic, measure.name] = limit.value
+                kept.append(KeptLimit(path, key, limit.value, limit.source, measure.name, bound))
+                wanted[place, measure.name] = limit.value
             else:
-                found.setdefault((where, measure), []).append((bound, subtopic, limit))
+                found.setdefault((where, measure), []).append((bound, place, limit))
     proposals = []
     for (where, measure), members in found.items():
         bound, worst, limit = max(members, key=lambda member: measure.excess(member[0], 0))
         new, key = add_margin(measure, bound, margin), str(measure.limit)
-        proposals.append(Proposal(where, key, measure.name, limit.value, new, limit.source, worst.path, bound))
-        wanted.update({(subtopic, measure.name): new for _, subtopic, _ in members})
+        proposals.append(Proposal(where, key, measure.name, limit.value, new, limit.source, _path_of(worst), bound))
+        wanted.update({(place, measure.name): new for _, place, _ in members})
     failures = [
         Failure(row.path, judgement.measure, row.measures.get(judgement.measure, NO_DATA).value, judgement.limit)
-        for row in result.subtopics
+        for row in (*result.subtopics, *result.domains, *result.suite_rows)
         for judgement in row.verdicts
         if judgement.verdict is Verdict.FAIL
     ]
@@ -176,12 +180,16 @@ def _verify(text: str, name: str, expected: Mapping[str, Any], places: Places, w
         limits = ", ".join(f"{key}: {value}" for key, value in places[where].items())
         fault = "cannot be changed without changing other places (it has an anchor, or an unusual layout)"
         raise ThresholdsError(f"{name}: {'.'.join(where)} {fault}. Nothing was written. Set by hand: {limits}")
-    for (subtopic, measure), value in wanted.items():
-        limit = changed.limit_for(subtopic, measure)
+    for (place, measure), value in wanted.items():
+        limit = changed.limit_for(place, measure)
         if limit is None or limit.value != value:
-            told = f"{name}: the limit for {measure} of {subtopic.path} should be {value}, but another one would be in"
+            told = f"{name}: the limit for {measure} of {_path_of(place)} should be {value}, but another would be in"
             other = "none" if limit is None else limit.source
             raise ThresholdsError(f"{told} force ({other}). Nothing was written. Set it by hand.")
+
+
+def _path_of(place: Place) -> str:
+    return place if isinstance(place, str) else place.path
 
 
 def _find_place(data: Mapping[str, Any], subtopic: Subtopic, key: str, per: str) -> Where | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bbnli_audit.audit.gate.thresholds_schema import Limits, ThresholdsFile, known_keys, thresholds_model
 from bbnli_audit.core.errors import ThresholdsError, suggest
 from bbnli_audit.core.results.rows import Waiver
-from bbnli_audit.core.values import Subtopic
+from bbnli_audit.core.values import Subtopic, level_of, levels_above
 from bbnli_audit.measures.registry import find_limited
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ class Thresholds:
             levels = {level for subtopic in subtopics.values() for level in levels_above(subtopic.path)}
             if waiver.subtopic not in subtopics and waiver.subtopic not in levels:
                 key = ("waivers", index, "subtopic")
-                raise self._unknown(key, f"there is no subtopic {waiver.subtopic!r}.", waiver.subtopic, subtopics)
+                known = {*subtopics, *levels}
+                raise self._unknown(key, f"there is no subtopic {waiver.subtopic!r}.", waiver.subtopic, known)
             place = subtopics.get(waiver.subtopic, waiver.subtopic)
             path = place if isinstance(place, str) else place.path
             first = seen.setdefault((path, waiver.measure), waiver.source)
@@ -153,17 +154,6 @@ class Thresholds:
 
     def _unknown(self, key: Key, problem: str, wrong: str, known: Iterable[str]) -> ThresholdsError:
         return ThresholdsError(f"{self.source(*key)}: {problem}\n{suggest(wrong, known)}")
-
-
-def level_of(path: str) -> str:
-    """Say what a path names: a suite, a domain or a subtopic."""
-    return ("suite", "domain", "subtopic")[min(path.count("/"), 2)]
-
-
-def levels_above(path: str) -> tuple[str, str]:
-    """Return the paths of the suite and the domain of a subtopic."""
-    suite, domain, *_ = path.split("/")
-    return suite, f"{suite}/{domain}"
 
 
 def name_below(path: Path, folder: Path) -> str:

@@ -67,7 +67,7 @@ class Regression(_Strict):
 class WaiverEntry(_Strict):
     """Lets one crossed limit pass until a date."""
 
-    subtopic: Text = Field(description="Full path, such as bbnli/gender/man_is_to_programmer.")
+    subtopic: Text = Field(description="Full path, such as bbnli/gender/man_is_to_programmer, or bbnli/gender.")
     measure: str
     reason: Text
     owner: Text = Field(description="Who answers for it.")
@@ -102,18 +102,22 @@ def thresholds_model() -> type[ThresholdsFile]:
 @cache
 def _make_model(measures: tuple[Measure, ...]) -> type[ThresholdsFile]:
     fields: dict[str, Any] = {}
+    pooled: dict[str, Any] = {}
     for each in measures:
         kind = "size" if each.is_two_sided else "value"
         told = f"{'Smallest' if each.is_minimum else 'Largest'} {kind} allowed. {each.sentence}"
         fields[str(each.limit)] = (Share | None, Field(default=None, description=told))
+        if each.can_be_pooled:
+            pooled[str(each.limit)] = fields[str(each.limit)]
     limits = create_model("Limits", __base__=Limits, __doc__=Limits.__doc__, **fields)
     override = create_model("Override", __base__=Override, __doc__=Override.__doc__, **fields)
     named: dict[str, Any] = {"domains": (dict[str, override], {}), "subtopics": (dict[str, override], {})}  # type: ignore[valid-type]
     suite = create_model("SuiteLimits", __base__=SuiteLimits, defaults=(limits, limits()), **named)
     short_names: Any = Literal[tuple(each.short for each in measures)]  # known at run time
     waiver = create_model("WaiverEntry", __base__=WaiverEntry, __doc__=WaiverEntry.__doc__, measure=(short_names, ...))
+    together = create_model("LevelLimits", __base__=Limits, __doc__="Limits on several subtopics together.", **pooled)
     at_levels: Any = {
-        name: (limits, Field(default=limits(), description=field.description))
+        name: (together, Field(default=together(), description=field.description))
         for name, field in Levels.model_fields.items()
     }
     levels = create_model("Levels", __base__=Levels, __doc__=Levels.__doc__, **at_levels)
@@ -141,5 +145,5 @@ def known_keys(location: tuple[str | int, ...]) -> set[str]:
         return set(others[top].model_fields)
     if top == "levels" and len(location) == 1:
         return set(Levels.model_fields)
-    limits = {str(measure.limit) for measure in limited_measures()}
+    limits = {str(measure.limit) for measure in limited_measures() if top != "levels" or measure.can_be_pooled}
     return limits | set((Limits if top in ("defaults", "levels") else Override).model_fields)

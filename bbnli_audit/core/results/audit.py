@@ -54,6 +54,7 @@ class AuditResult:
     second_prompt: SecondPrompt | None = None
     pairs: Annotated[Cells, Told(_PAIRS)] = field(default_factory=dict)
     suite_rows: Annotated[tuple[SubtopicResult, ...], Told("All subtopics of each suite together.")] = ()
+    reliability: Annotated[tuple[rows.Reliability, ...], Told("Suites with four subtopics or more.")] = ()
 
     @property
     def all_rows(self) -> tuple[SubtopicResult, ...]:

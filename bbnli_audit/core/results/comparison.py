@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
+from annotated_types import Ge, Le
+
 from bbnli_audit.core.outcomes import Cell
 from bbnli_audit.core.results.rows import (
     TIMES_NEEDED,
@@ -17,6 +19,7 @@ from bbnli_audit.core.results.rows import (
     result,
 )
 
+Doubled = Annotated[float, Ge(-2), Le(2)]
 # Which way a model leans on a pair: pro (P), neither (T, a tie), anti (A). The first model's letter stands first.
 Lean = Literal["PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA"]
 LEANS: tuple[Lean, ...] = ("PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA")
@@ -33,6 +36,18 @@ class Change:
 
 
 @result
+class Growth(Measured):
+    """By how much a measure grew. A lean, which runs from -1 to 1, can grow by 2."""
+
+    value: Doubled | None
+    low: Doubled | None
+    high: Doubled | None
+
+
+NO_GROWTH = Growth(None, None, None, 0)
+
+
+@result
 class Regression:
     """One measure of a subtopic, a domain or a suite against the baseline, on the pairs that both have."""
 
@@ -43,7 +58,7 @@ class Regression:
     verdict: Verdict
     baseline: Signed | None
     candidate: Signed | None
-    increase: Annotated[Measured, Told("Candidate minus baseline; each bound holds by itself.")]
+    increase: Annotated[Growth, Told("Candidate minus baseline; each bound holds by itself.")]
     p_value: Share
     p_mcnemar: Share
     p_adjusted: Annotated[Share, Told("Corrected for the tests of the run (Holm).")]
@@ -98,6 +113,8 @@ class AgreementRow:
     by_chance: Annotated[Share | None, Told("The agreement that chance would give with these margins.")]
     kappa: Annotated[Signed | None, Told("Cohen's kappa.")]
     rank_correlation: Annotated[Signed | None, Told("Spearman's, of how strongly the two lean on each pair.")]
+    kappa_interval: Annotated[tuple[Signed, Signed] | None, Told("Its confidence interval, from and to.")] = None
+    rank_interval: Annotated[tuple[Signed, Signed] | None, Told("That of the rank correlation.")] = None
 
 
 @result
@@ -110,9 +127,10 @@ class SecondModel:
     measures: Annotated[tuple[str, str], Told("Names of what first and second are in the rows.")]
     n_only_first: Annotated[Count, Told("Pairs that only the audited model could be measured on.")]
     n_only_second: Count
-    r_squared: Annotated[Share | None, Told("Of the two columns of measures, over subtopics.")]
+    r_squared: Annotated[Share | None, Told("The square of r; results of earlier versions have it alone.")]
     subtopics: tuple[AgreementRow, ...]
     total: AgreementRow
+    r: Annotated[Signed | None, Told("Pearson's correlation of the two columns of measures, over subtopics.")] = None
 
 
 @result

@@ -16,11 +16,13 @@ NAME = "result.json"
 FORMAT = 1
 # Keys that results of earlier versions lack. All others must be there, also those that have a default in Python.
 _ADDED_LATER = {
-    "AuditResult": {"second_model", "second_prompt", "suite_rows"},
+    "AuditResult": {"second_model", "second_prompt", "suite_rows", "reliability"},
     "Settings": {"agreement", "size", "n_limits"},
     "Skill": {"recalls"},
     "Judgement": {"times_needed", "is_corrected"},
     "Regression": {"times_needed"},
+    "AgreementRow": {"kappa_interval", "rank_interval"},
+    "SecondModel": {"r"},
     "SubtopicResult": {"n_templates"},
 }
 _RETIRED = {"pairs_needed"}  # keys of earlier versions that nothing reads any more

@@ -144,6 +144,17 @@ class SubtopicResult:
 
 
 @result
+class Reliability:
+    """Would another set of wordings say the same of a suite's subtopics? Split-half, over templates."""
+
+    suite: str
+    measure: str
+    n_subtopics: Count
+    halves: Annotated[Signed, Told("Mean correlation of two halves of the hypotheses, over subtopics (Pearson).")]
+    value: Annotated[Signed, Told("Reliability of all hypotheses: the correlation of halves, stepped up.")]
+
+
+@result
 class ModelInfo:
     """Which model was measured."""
 

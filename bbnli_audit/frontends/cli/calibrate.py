@@ -1,7 +1,8 @@
 """Propose limits from a measured model, as a change of thresholds.yaml.
 
 A limit is the upper bound of a measure plus a margin, rounded up to 0.01. For a measure where more is better it is the
-lower bound minus the margin, rounded down. The change is printed for review; only --write changes the file.
+lower bound minus the margin, rounded down. Limits under `levels` are made from the bounds of whole suites and domains.
+The change is printed for review; only --write changes the file.
 
 Examples:
     bbnli-audit calibrate bias-report/result.json
@@ -34,7 +35,7 @@ def add_parser(commands: Any) -> None:
     add("result", metavar="RESULT", type=Path, help="a result.json, or the report folder with it")
     add_thresholds(add, "the file to change")
     add("--margin", metavar="SHARE", type=share, default=0.02, help="allowed beyond each bound (default: 0.02)")
-    add("--per", choices=PER, default="defaults", help="where limits are written (default: defaults)")
+    add("--per", choices=PER, default="defaults", help="where limits of subtopics are written (default: defaults)")
     add("--data", metavar="DIR", type=Path, help="BBNLI data, for other names (default: our own)")
     add("--write", action="store_true", help="change the file")
     add("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")

@@ -1,7 +1,8 @@
 """Compare two results on the pairs that both have.
 
-Tests for every subtopic and cause whether CANDIDATE is worse than BASELINE by more than a margin, as
-`pytest --bbnli-baseline` does. No model is needed. The exit code is 1 when a measure grew beyond the margin.
+Tests for every suite, domain and subtopic whether CANDIDATE is worse than BASELINE by more than a margin, as
+`pytest --bbnli-baseline` does: its lean, and each cause of error. No model is needed. The exit code is 1 when a measure
+grew beyond the margin.
 
 Examples:
     bbnli-audit compare last-release/result.json bias-report/result.json
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import ThresholdsError
 from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.values import level_of
 from bbnli_audit.frontends.cli.arguments import add_documented, add_thresholds, share, write_file, write_json
 
 if TYPE_CHECKING:
@@ -66,20 +68,21 @@ def _print_table(comparison: "Comparison") -> None:
     from bbnli_audit.reports import notes
 
     rows = notes.grown(comparison, *Verdict)
-    changed = [one for one in rows if one.flipped or one.fixed or one.verdict is Verdict.FAIL]
-    width = max([len("subtopic"), *(len(one.path) for one in changed)])
+    changed = [one for one in rows if one.flipped or one.fixed or one.increase.value or one.verdict is Verdict.FAIL]
+    title = "suite, domain, subtopic"
+    width = max([len(title), *(len(one.path) for one in changed)])
     print(
-        f"{'verdict':<12}  {'subtopic':<{width}}  {'measure':<16}  {'before':>6}  {'after':>6}  {'increase':>8}"
+        f"{'verdict':<12}  {title:<{width}}  {'measure':<16}  {'before':>6}  {'after':>6}  {'increase':>8}"
         f"  {'bounds':>16}  {'p':>7}  {'flipped':>7}  {'fixed':>5}"
     )
     for one in changed:
-        found = one.increase
+        found, is_leaf = one.increase, level_of(one.path) == "subtopic"
         print(
             f"{one.verdict:<12}  {one.path:<{width}}  {one.measure:<16}  {one.baseline:>6.3f}  {one.candidate:>6.3f}"
             f"  {found.value:>+8.3f}  {f'{found.low:+.3f} {found.high:+.3f}':>16}  {one.p_adjusted:>7.4f}"
-            f"  {len(one.flipped):>7}  {len(one.fixed):>5}"
+            f"  {len(one.flipped) if is_leaf else '-':>7}  {len(one.fixed) if is_leaf else '-':>5}"
         )
     if len(changed) < len(rows):
-        print(f"{len(rows) - len(changed)} more measures without a changed pair.")
+        print(f"{len(rows) - len(changed)} more measures did not change.")
     for line in (*notes.against_baseline(comparison), *notes.loosened(comparison)):
         print(line)

@@ -15,8 +15,8 @@ from bbnli_audit.core.errors import LimitExceeded, ModelError, OptionError, Thre
 from bbnli_audit.core.results.audit import RECALL
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
-from bbnli_audit.core.values import Subtopic
-from bbnli_audit.measures.drivers import Evidence
+from bbnli_audit.core.values import Subtopic, level_of
+from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.registry import find_limited, limited_measures
 from bbnli_audit.reports.failure import failure_text, headline, regression_headline, regression_text
 
@@ -151,7 +151,8 @@ class _RowHandle(Handle):
         judgement = self.result.judgement(measure.name)
         if judgement is None:
             lack = f"has no limit {measure.limit!r} for {self.result.path}, and there are no hidden ones"
-            advice = f"Add it under 'defaults', or take require({name!r}) out of the test."
+            where = f"levels.{level_of(self._place)}" if isinstance(self._place, str) else "defaults"
+            advice = f"Add it under {where!r}, or take require({name!r}) out of the test."
             raise ThresholdsError(f"{self._audit.thresholds.name}: {lack}.\n{advice}")
         return judgement
 
@@ -258,6 +259,7 @@ class RegressionHandle(Handle):
             n_clusters=self.result.n_clusters,
             confidence=self._confidence,
             sentences=tell_sentences(self._audit, self.paths) if self._audit.options.reveal else None,
+            below=baseline.below(regression)[:MOST],
         )
         raise LimitExceeded(told)
 

@@ -12,11 +12,11 @@ import pytest
 
 from bbnli_audit.audit.audit import Audit, Surroundings
 from bbnli_audit.audit.findings import Finding
-from bbnli_audit.audit.gate.thresholds import levels_above
 from bbnli_audit.audit.gate.verdict import why_not_green
 from bbnli_audit.core.errors import AuditError, LimitExceeded
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.values import levels_above
 from bbnli_audit.frontends.pytest_plugin import handles
 from bbnli_audit.frontends.pytest_plugin.collection import REGRESSION, Collection, path_of, regression_of
 from bbnli_audit.frontends.pytest_plugin.processes import Processes

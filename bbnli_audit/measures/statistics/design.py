@@ -102,6 +102,11 @@ class Design:
         return self.sizes**2 / np.maximum(together, self.cells.n_together)
 
     @property
+    def rows(self) -> list[Codes]:
+        """The pairs of each block."""
+        return np.split(self.blocks.order, self.blocks.starts[1:])
+
+    @property
     def n_clusters(self) -> int:
         return len(self.cells)
 
@@ -136,3 +141,11 @@ def _encode(labels: Sequence[Any]) -> tuple[list[Any], Codes]:
     known = sorted(set(labels))
     places = {name: place for place, name in enumerate(known)}
     return known, np.array([places[name] for name in labels], dtype=np.intp)
+
+
+def hypotheses_of(labels: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return the hypothesis of each pair of one subtopic; its cluster where there is one factor only."""
+    parts = [str(label).partition("/") for label in labels]
+    firsts, seconds = ({part[place] for part in parts} for place in (0, 2))
+    is_crossed = all(slash for _, slash, _ in parts) and min(len(firsts), len(seconds)) > 1
+    return np.array([part[2] for part in parts], dtype=np.object_) if is_crossed else labels

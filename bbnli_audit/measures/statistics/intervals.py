@@ -108,7 +108,7 @@ def estimate_means(
         return [_NOTHING] * columns.shape[1]
     sample = _sample(columns, design, spreads)
     n_effective, _ = _worths(sample, confidence)
-    return _listed(design, sample.means, *_clopper_pearson(sample.means, n_effective, confidence), n_effective)
+    return _listed(design, sample.means, *clopper_pearson(sample.means, n_effective, confidence), n_effective)
 
 
 def estimate_difference(
@@ -157,7 +157,7 @@ class Difference(NamedTuple):
         """Estimate all differences."""
         sample, half = self.sample, self.sample.correlations.shape[1]
         n_effective, variances = _worths(sample, confidence)
-        low, high = _clopper_pearson(sample.means, n_effective, confidence)
+        low, high = clopper_pearson(sample.means, n_effective, confidence)
         below, above = sample.means - low, high - sample.means
         first, second = variances[:, :half], variances[:, half:]
         covariance = (sample.correlations * np.sqrt(first * second)).sum(axis=0)
@@ -292,7 +292,7 @@ def _listed(design: Design, values: _Floats, lows: _Floats, highs: _Floats, wort
     return [Estimate(value, low, high, n, n_clusters, worth) for value, low, high, worth in columns]
 
 
-def _clopper_pearson(value: _Floats, n: _Floats, confidence: float) -> tuple[_Floats, _Floats]:
+def clopper_pearson(value: _Floats, n: _Floats, confidence: float) -> tuple[_Floats, _Floats]:
     """Bound a proportion from `value * n` successes in `n` trials, neither of them necessarily whole."""
     tail = (1.0 - confidence) / 2.0
     low = _lower_bound(value, n, tail)

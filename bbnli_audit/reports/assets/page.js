@@ -294,8 +294,8 @@
   }
 
   function showWords(element) {
-    const { suite, subtopic, measure } = element.dataset;
-    const found = suite ? data.wording[suite] : data.words[Number(subtopic)][measure].map(describeWord);
+    const { wording, subtopic, measure } = element.dataset;
+    const found = wording ? data.wording[wording] : data.words[Number(subtopic)][measure].map(describeWord);
     element.textContent = state.isRevealed ? found.join("; ") : `${found.length}, hidden like the sentences`;
   }
 
