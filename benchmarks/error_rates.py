@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bbnli_audit.measures.statistics.intervals import find_spreads
 from benchmarks import power_table
 from benchmarks.growth_runs import SAME_MARGIN, Comparison
 from benchmarks.limit_runs import LIMITS, any_fail
 from benchmarks.simulated_runs import (
+    CHUNK,
     FITTED_BRITTLE,
     FITTED_PRO,
     MODERATE,
@@ -24,6 +26,7 @@ from benchmarks.simulated_runs import (
     Effects,
     Layout,
     Random,
+    bound_place,
     quads,
     table,
 )
@@ -88,6 +91,22 @@ def found_table(layout: Layout, n_runs: int, random: Random) -> str:
     return table(["premise, hypothesis, cell", "step", "flips 0.02", "0.05", "0.1"], rows)
 
 
+def peeking(layout: Layout, n_runs: int, random: Random, n_looks: int = 8) -> list[tuple[float, float]]:
+    """Return how often a rate at its limit passes and fails: at one look, and if pairs are added until it does.
+
+    Every look adds as many new templates as the first one had.
+    """
+    batches, passed, failed = layout.first(n_looks), [], []
+    for _ in range(0, n_runs, CHUNK):
+        values = batches.draw(0.1, MODERATE, CHUNK, random)
+        spreads = find_spreads(values, batches.run)
+        bounds = [bound_place(batches.place(range(n + 1)), values, spreads) for n in range(n_looks)]
+        passed.append([each.high <= 0.1 for each in bounds])
+        failed.append([each.low > 0.1 for each in bounds])
+    found = [np.concatenate(each, axis=1) for each in (passed, failed)]
+    return [(float(each[0].mean()), float(each.any(axis=0).mean())) for each in found]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=300, help="simulated runs per cell")
@@ -119,6 +138,10 @@ def main() -> None:
         for row in power_table.rows(layout, effects, max(n_runs // 200, 1) * 100, random)
     ]
     print(table(header, rows), flush=True)
+    names = ("wrong PASS", "wrong FAIL")
+    shares = peeking(layout, 10 * n_runs, np.random.default_rng(arguments.seed + 1))
+    told = ", ".join(f"{name} {once:.3f} and {ever:.3f}" for name, (once, ever) in zip(names, shares, strict=True))
+    print(f"A rate at its limit, at one look and if pairs are added up to seven times until a verdict comes: {told}.\n")
     times = time_audits()
     told = f"statistics {times.statistics:.2f} s, with tables and verdicts around them {times.in_all:.2f} s"
     print(f"One audit of bbnli@2 against a baseline: {told}.")

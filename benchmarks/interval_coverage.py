@@ -1,7 +1,7 @@
 """Measure by simulation how often intervals cover the truth, and how often a rate at its limit passes or fails.
 
 Prints Markdown tables: the full grid on crossed designs, a subtopic whose templates differ more than those of the rest,
-domains and the suite, differences of two measures, and data with one factor.
+domains and the suite, differences of two measures, data with one factor, and other rules.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import find_spreads
 from benchmarks.simulated_runs import (
     CHUNK,
@@ -97,6 +98,19 @@ def one_factor_layouts() -> list[Layout]:
         Layout.of_suite("occupations").first(9),
         Layout.repeated("no templates", [str(n) for n in range(200)], 9),
     ]
+
+
+def variants(layout: Layout, rate: float, effects: Effects, n_runs: int, random: Random) -> list[Bounds]:
+    """Bound the same runs with cells as the only clusters, by the subtopic's own spread alone, and by the rule."""
+    parts: list[list[Bounds]] = [[], [], []]
+    cells = [np.unique(names, return_inverse=True)[1] for names in layout.clusters]
+    without_factors = [(rows, Design.of(each)) for (rows, _), each in zip(layout.places, cells, strict=True)]
+    for n in chunks(n_runs):
+        values = layout.draw(rate, effects, n, random)
+        parts[0].append(bound_places(without_factors, values, []))
+        parts[1].append(bound_places(layout.places, values, []))
+        parts[2].append(bound_places(layout.places, values, find_spreads(values, layout.run)))
+    return [Bounds(*(np.concatenate(each, axis=1) for each in zip(*part, strict=True))) for part in parts]
 
 
 def told(bounds: Bounds, rate: float) -> str:
@@ -188,6 +202,22 @@ def main() -> None:
     print("Data with one factor: clusters only\n")
     print(table(["suite", "cluster", "0.02", "0.1", "0.3"], rows))
     print(worst)
+
+    rows = []
+    for layout in (layouts[0], layouts[2]):
+        for rate, effects in ((0.1, MODERATE), (0.1, FITTED_PRO), (0.2, FITTED_BRITTLE)):
+            found = variants(layout, rate, effects, n_runs, random)
+            rows.append([layout.name, str(effects), f"{rate:g}", *(told(each, rate) for each in found)])
+    print("Other rules\n")
+    header = [
+        "suite",
+        "premise, hypothesis, cell",
+        "rate",
+        "cells as clusters",
+        "own spread alone",
+        "the wider of own and pooled",
+    ]
+    print(table(header, rows))
     print(f"{time.process_time() - start:.0f} s of one core.")
 
 

@@ -311,7 +311,7 @@ class Audit:
             return None
         findings = share_run({path: found.table for path, found in self._findings.items()})
         shared = [replace(found, table=findings[path]) for path, found in self._findings.items()]
-        result = assemble(self.facts, self.items, self.thresholds, shared, required, self._judged)
+        result = assemble(self.facts, self.items, self.thresholds, shared, required, self._judged, self._level_rows)
         for reading in self.readings:
             result = reading.attach(result)
         return result if self.regressions is None else replace(result, comparison=self.regressions.comparison(result))

@@ -89,21 +89,32 @@ def assemble(
     findings: Sequence[Finding],
     required: Collection[tuple[str, str]] | None,
     judged: "JudgedLevels",
+    measured: Mapping[str, SubtopicResult],
 ) -> AuditResult:
-    """Make one result of all findings. `required`: path and measure of each limit that tests required; None for all."""
+    """Make one result of all findings.
+
+    `required`: path and measure of each limit that tests required; None for all. `measured`: rows of suites and domains
+    that this process has measured, on the subtopics that `judged` names.
+    """
     found = sorted(findings, key=lambda finding: finding.subtopic.path)
     file, skill = thresholds.file, facts.skill
     has_task = found[0].table.reading.has_task
+    levels = find_levels(found)
     rows = [
-        replace(pool(path, members, file.confidence, items)[1], verdicts=judged.verdicts_of(path, members))
-        for path, members in find_levels(found).items()
+        measured[path]
+        if path in measured and judged.is_about(path, members)
+        else pool(path, members, file.confidence, items)[1]
+        for path, members in levels.items()
     ]
+    suites = [row for row in rows if level_of(row.path) == "suite"]
     total = replace(
-        pool("total", found, file.confidence, items)[1],
+        suites[0] if len(suites) == 1 else pool("total", found, file.confidence, items)[1],
+        path="total",
         control_accuracy=skill.control_accuracy,
         n_controls=skill.n_controls,
         verdicts=(competence_judgement(skill, thresholds),) if has_task else (),
     )
+    rows = [replace(row, verdicts=judged.verdicts_of(row.path, levels[row.path])) for row in rows]
     limits = [(row.path, each.measure) for row in (*rows, *(f.result for f in found)) for each in row.verdicts]
     return AuditResult(
         model=facts.model,
@@ -148,10 +159,13 @@ class JudgedLevels:
     verdicts: Mapping[str, tuple[Sequence[str], tuple[Judgement, ...]]] = field(default_factory=dict)
     n_limits: int = 0
 
+    def is_about(self, path: str, members: Sequence[Finding]) -> bool:
+        """Whether a level was judged on these subtopics, and no others."""
+        return path in self.verdicts and list(self.verdicts[path][0]) == [each.subtopic.path for each in members]
+
     def verdicts_of(self, path: str, members: Sequence[Finding]) -> tuple[Judgement, ...]:
         """Return the verdicts on a level; none if other subtopics were judged than are in the result."""
-        paths, verdicts = self.verdicts.get(path, ((), ()))
-        return verdicts if list(paths) == [member.subtopic.path for member in members] else ()
+        return self.verdicts[path][1] if self.is_about(path, members) else ()
 
 
 def pool(
