@@ -1,5 +1,6 @@
 """The page for everyone: axe-core, keyboard, small screens, paper, and no script."""
 
+import re
 from typing import Any
 
 import pytest
@@ -149,3 +150,23 @@ def test_little_motion_where_it_is_not_wanted(open_page: Open) -> None:
         "[...document.querySelectorAll('*')].filter(e => parseFloat(getComputedStyle(e).transitionDuration) > 0).length"
     )
     assert page.evaluate(moving) == 0
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_levels_are_seen_first_and_scroll_inside_their_own_table(open_page: Open, width: int) -> None:
+    page = open_page(viewport={"width": width, "height": 900}).page
+    table = page.get_by_role("region", name="Table of suites and domains").locator("table")
+    assert [cell.inner_text() for cell in table.locator("tbody th").all()] == ["bbnli", "oceans", "planets"]
+    assert "lean" in table.locator("thead th").nth(3).inner_text()
+    assert table.locator(".badge.fail").count() == 1
+    # As loud as a failing subtopic: the same badge, above the subtopics.
+    levels, causes = (page.locator(each).bounding_box() for each in ("#levels", "#causes"))
+    assert levels is not None
+    assert causes is not None
+    assert levels["y"] < causes["y"]
+    tallies = page.get_by_role("list", name=re.compile("by verdict"))
+    assert [each.get_attribute("aria-label") for each in tallies.all()] == [
+        "Suites and domains by verdict",
+        "Subtopics by verdict",
+    ]
+    assert page.evaluate("document.documentElement.scrollWidth") == width
