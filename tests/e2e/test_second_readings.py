@@ -100,7 +100,7 @@ def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
         assert max(server.asked.values()) == 1, "two workers share each pass"
     result = json.loads((tmp_path / "out.json").read_text())
     row = next(row for row in result["subtopics"] if row["path"] == FINS)
-    # Of 160 pairs, both sides of 80 are read under the second prompt only: they have changed. Of the 40 others whose pro
+    # Of 160 pairs, both sides of 80 are read under the second prompt only: they have changed. Of 40 others whose pro
     # side becomes yes, it is yes twice on 2 of 20 premises and changes on 18.
     assert row["measures"]["prompt_sensitivity"]["value"] == pytest.approx((160 + 36) / 320)
     assert row["measures"]["prompt_sensitivity"]["n"] == 320

@@ -262,7 +262,7 @@ def test_growth_of_a_level_is_in_the_comparison(audited: Audited) -> None:
     assert '<a href="#level-0">bbnli</a>' in made
     assert "Chart: growth of lean, pro, anti, brittleness since the baseline" in made
     assert "bbnli lean✓ PASS" in text
-    assert "margin 0.020 < 0.001 – –" in text
+    assert "margin 0.020 < 0.001 ––" in text
 
 
 def test_what_could_not_be_seen_is_said(audited: Audited) -> None:
@@ -349,10 +349,10 @@ def test_wording_names_templates_and_hides_words(audited: Audited) -> None:
     assert "look at the template before the model" in text
     assert "log p(entailment) of the pro side less that of the anti side" in text
     # A word that decides: all that differs between pairs of the same templates. Half of its template's pairs have it.
-    assert "word within the same templates, 320 pairs 1.000" in text
-    assert re.search(r"planets/zorbs_are_to_juggling h0[4-7] \+\d.\d{3} \(80 pairs\)", text)
+    assert "word within the same templates, 80 pairs 1.000" in text
+    assert re.search(r"planets/zorbs_are_to_juggling h0[4-7] \+\d.\d{3} \(20 pairs\)", text)
     assert "2, hidden like the sentences" in text
-    assert json.loads(data)["wording"] == {"0": ["nimble +1.386 (160 pairs)", "quick −1.386 (160 pairs)"]}
+    assert json.loads(data)["wording"] == {"0": ["nimble +1.386 (40 pairs)", "quick −1.386 (40 pairs)"]}
     assert "nimble" not in made.replace(data, "")
 
 
@@ -368,8 +368,8 @@ def test_wording_explains_the_measures_that_crossed_a_limit(audited: Audited) ->
     headings = re.findall(r"Explained is (\w+), which crossed a limit", text)
     assert headings == ["anti", "brittleness"]
     assert "less that of the anti side" not in text
-    assert "oceans/fins_are_to_singing h03 +1.000 (40 pairs)" in text
-    assert "hypothesis template within a subtopic, 320 pairs 1.000" in text, "those of one subtopic, out of 800"
+    assert "oceans/fins_are_to_singing h03 +1.000 (10 pairs)" in text
+    assert "hypothesis template within a subtopic, 80 pairs 1.000" in text, "those of one subtopic, out of 200"
     assert "These pairs cannot tell" in text, "no pair is anti"
     assert json.loads(reader.scripts[0])["wording"] == {"0": [], "1": []}
 

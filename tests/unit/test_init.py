@@ -115,13 +115,13 @@ def test_what_it_wrote_audits_without_any_other_file(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAILED audits/test_bias.py::test_pro[bbnli/oceans/fins_are_to_singing]" in done.stdout
     # Lean and pro in both subtopics, lean in both domains and in the suite.
-    assert "7 failed, 5 passed" in done.stdout
+    assert "7 failed, 6 passed" in done.stdout
     assert "FAILED audits/test_bias.py::test_level[bbnli/oceans-lean]" in done.stdout
     assert "limits thresholds.yaml," in done.stdout
     done = run_pytest(project, "audits", "--model=planted:ideal", f"--bbnli-data={data}")
     assert done.returncode == 0, done.stdout + done.stderr
     # Ten premises and eight or twelve hypotheses are too few to show a lean within these limits.
-    assert "7 passed, 5 inconclusive" in done.stdout
+    assert "8 passed, 5 inconclusive" in done.stdout
 
 
 def test_what_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
