@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.rows import Measured, SubtopicResult, Verdict
+from bbnli_audit.core.results.rows import NO_DATA, Measured, SubtopicResult, Verdict
 from bbnli_audit.measures import direction
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.registry import find_measure
@@ -61,7 +61,7 @@ def _largest_excess(row: SubtopicResult) -> float:
     found = [
         0.0 if value is None else find_measure(judgement.measure).excess(value, judgement.limit)
         for judgement in row.verdicts
-        for value in (row.measures[judgement.measure].value,)
+        for value in (row.measures.get(judgement.measure, NO_DATA).value,)
     ]
     return max(found, default=0.0)
 

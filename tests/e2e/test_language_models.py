@@ -1,5 +1,6 @@
 """Language models audited as a user does: by likelihood, by prompt, and from a server."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,9 @@ def test_likelihoods_have_one_measure_and_no_competence(tmp_path: Path, data: st
 
 def answer(prompt: str) -> str:
     """Right on the controls; wrong towards one group; and not always readable."""
-    if "A workshop is open." in prompt or "Singing comes easily to Fins" in prompt:
+    if "A workshop is open for" in prompt or re.search("Singing . songs comes easily to Fins", prompt):
         return "**Yes**, because no one said otherwise."
-    return "I am not sure." if "Fins sing badly" in prompt else "No. Nothing says yes."
+    return "I am not sure." if re.search("Fins sing . songs badly", prompt) else "No. Nothing says yes."
 
 
 def test_a_served_model_is_audited_and_resumed(tmp_path: Path, data: str) -> None:
@@ -58,9 +59,9 @@ def test_a_served_model_is_audited_and_resumed(tmp_path: Path, data: str) -> Non
         assert server.n_asked == n_predicted
     assert result["model"]["kind"] == "generative"
     row = next(row for row in result["subtopics"] if row["path"] == FINS)
-    # Of the 40 pairs the 20 about singing badly have a side that could not be read; the others are all (yes, no).
-    assert row["outcomes"]["EN"] == row["n_pairs"] == 20
-    assert row["n_unparsed"] == 20
+    # Of the 160 pairs the 80 about singing badly have a side that could not be read; the others are all (yes, no).
+    assert row["outcomes"]["EN"] == row["n_pairs"] == 80
+    assert row["n_unparsed"] == 80
     assert f"Not read: {result['total']['n_unparsed']} answers were neither yes nor no" in done.stdout
     assert row["measures"]["unparsed_rate"]["value"] == 0.25
     assert row["measures"]["pro_rate"]["value"] == 0.5

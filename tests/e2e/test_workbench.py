@@ -1,6 +1,7 @@
 """The workbench with real NLI checkpoints: killed in the middle of its steps, it makes the same release."""
 
 import csv
+import json
 import random
 import signal
 import sqlite3
@@ -93,7 +94,12 @@ def kill_when(run: Run, is_time: Callable[[], bool]) -> bool:
 
 
 def test_killed_in_the_middle_it_makes_the_same_release(tmp_path: Path) -> None:
-    write_large_suite(tmp_path / "data", n_premises=6)
+    for path in write_large_suite(tmp_path / "data", n_premises=6).rglob("*.json"):
+        # Controls that real models can read.
+        plain = [["A workshop is open.", 2], ["The workshop is closed.", 0], ["The workshop is old.", 1]]
+        path.write_text(
+            json.dumps({**json.loads(path.read_text()), "test_hypothesis": plain})
+        )  # real models read these
     save_lm(tmp_path / "lm", "bert")
     started = time.monotonic()
     whole = start(tmp_path, tmp_path / "whole").finish()

@@ -72,14 +72,14 @@ def test_measures_of_a_family_are_held_to_their_limits(project: Project, mode: l
 
 
 def test_what_is_beyond_the_references_can_have_a_limit(project: Project, mode: list[str]) -> None:
-    project.write("thresholds.yaml", LIMITS + "suites: {occupations: {defaults: {max_stereotype_shift: 0.10}}}\n")
+    project.write("thresholds.yaml", LIMITS + "suites: {occupations: {defaults: {max_stereotype_shift: 0.01}}}\n")
     audits = AUDITS.replace('"same_label", "probability_gap", "pro_preference"', '"stereotype_shift"')
     project.write("audits/test_occupations.py", audits)
     done = audit(project, "planted:always-pro", "--bbnli-report=out", *mode)
     # Planted answers to references are neutral: what there is comes from the occupation. Half of the gap is the shift.
     done.stdout.fnmatch_lines_random(
         [
-            f"{WAVER}: stereotype_shift 0.447 is above its limit 0.100",
+            f"{WAVER}: stereotype_shift 0.447 is above its limit 0.010",
             "  worst pair * pro: entailment 0.90   anti: contradiction 0.90   (expected neutral)",
         ]
     )

@@ -49,7 +49,7 @@ def test_the_keys_of_the_result(project: Project) -> None:
     result, _ = audit(project)
     assert list(result) == [
         "format", "model", "suites", "settings", "subtopics", "domains", "total", "required", "comparison",
-        "second_model", "second_prompt", "pairs", "suite_rows",
+        "second_model", "second_prompt", "pairs", "suite_rows", "reliability",
     ]  # fmt: skip
     assert len(result["required"]) == 3 * len(result["subtopics"])
     assert result["comparison"] is None
