@@ -206,8 +206,8 @@ def main() -> None:
     rows = []
     for layout in (layouts[0], layouts[2]):
         for rate, effects in ((0.1, MODERATE), (0.1, FITTED_PRO), (0.2, FITTED_BRITTLE)):
-            others = variants(layout, rate, effects, n_runs, random)
-            rows.append([layout.name, str(effects), f"{rate:g}", *(told(each, rate) for each in others)])
+            by_rule = variants(layout, rate, effects, n_runs, random)
+            rows.append([layout.name, str(effects), f"{rate:g}", *(told(each, rate) for each in by_rule)])
     print("Other rules\n")
     header = [
         "suite",
