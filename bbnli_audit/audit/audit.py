@@ -79,6 +79,8 @@ class Audit:
             self.reader = self._read(self._planned)
             self.readings: list[SecondReading] = [*self._second_model(), *self._second_prompt()]
             self.outputs = Outputs(options.report, options.save_baseline, root, extensions.reports)
+            if options.baseline is not None:
+                self.outputs.keep("--bbnli-baseline", options.baseline)
             self._stack = stack.pop_all()  # extensions stay registered until the audit is closed
 
     def close(self) -> None:

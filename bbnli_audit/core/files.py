@@ -42,7 +42,7 @@ def _rename_new(name: str, path: Path) -> None:
             raise
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from exc
-        os.replace(name, path)
+        Path(name).replace(path)
     else:
         Path(name).unlink()
 

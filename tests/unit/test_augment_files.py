@@ -197,9 +197,7 @@ def test_progress_is_for_terminals_alone(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl.gz", ".parquet"])
-def test_an_interrupted_run_leaves_no_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
+def test_an_interrupted_run_leaves_no_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     monkeypatch.setattr(writing, "ROW_GROUP", 1)
     source, out = write(tmp_path / f"in{suffix}"), tmp_path / f"out{suffix}"
 
