@@ -52,7 +52,7 @@ def _of_row(row: SubtopicResult, counts: CellCounts) -> Iterator[str]:
             yield f"{row.path}: {name} is {number}, and its pairs give {getattr(counts, name)}"
     for name, value in _rates(counts).items():
         found = row.measures.get(name)
-        if found is not None and (found.value is None or not isclose(found.value, value, abs_tol=_ROUNDING)):
+        if found is not None and found.value is not None and not isclose(found.value, value, abs_tol=_ROUNDING):
             yield f"{row.path}: {name} is {found.value}, and its pairs give {value:.6g}"
     for name, found in row.measures.items():
         if found.value is None or found.low is None or found.high is None:
