@@ -64,6 +64,7 @@ class Audit:
         self._selected: set[str] = set()
         self._tried: set[str] = set()  # measured, or not measurable
         self._level_rows: dict[str, SubtopicResult] = {}
+        self._has_two_models = False
         self._judged = JudgedLevels()
         root, extensions = self._surroundings.root, join_extensions(options.extensions)
         with ExitStack() as stack:
@@ -296,7 +297,9 @@ class Audit:
 
     def unpack(self, packed: dict[str, Any]) -> None:
         """Add what another process packed. The order of the calls does not matter."""
-        self.facts = load(ModelFacts, packed["facts"])
+        facts = load(ModelFacts, packed["facts"])
+        self._has_two_models |= "facts" in vars(self) and self.facts.model != facts.model
+        self.facts = facts
         judged = load(JudgedLevels, packed["judged"])
         self._judged = judged if judged.n_limits or judged.verdicts else self._judged
         if "path" in packed:
@@ -320,8 +323,10 @@ class Audit:
 
     @property
     def troubles(self) -> list[str]:
-        """What went wrong with second readings."""
-        return [reading.trouble for reading in self.readings if reading.trouble is not None]
+        """What went wrong beside the tests: with second readings, and between processes."""
+        told = f"--model={self.options.model}: changed while it was audited: the processes of this run read two models."
+        mixed = [f"{told} Run it again when nobody writes to it."] if self._has_two_models else []
+        return [*mixed, *(reading.trouble for reading in self.readings if reading.trouble is not None)]
 
     def pairs(self) -> PairTable:
         """Return the pair table of the run, in the order of the result, with the sentences of the suites."""

@@ -61,6 +61,12 @@ def hash_file(path: Path) -> str:
     return digest.hexdigest()
 
 
+def file_stamp(path: Path) -> str:
+    """Return what changes when a file does. The change time cannot be set back, as the modification time can."""
+    state = path.stat()
+    return f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
+
+
 class DatabaseHeader(NamedTuple):
     """Which program an SQLite file belongs to, and its format, by its first bytes. None for files of other kinds."""
 

@@ -59,6 +59,7 @@ class ModelSource:
     info: ModelInfo
     open: Callable[[], Predictor]
     is_content: bool = False
+    check: Callable[[], None] = lambda: None  # raises if what the fingerprint was made from is not there any more
 
     @classmethod
     def of(cls, predictor: Predictor) -> "ModelSource":

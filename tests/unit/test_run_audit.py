@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bbnli_audit import AuditError, AuditOptions, Verdict, read_result, run_audit
+from bbnli_audit.audit.audit import Audit
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.suites.bbnli import Bbnli
 from tests.invented import LIMITS, limits, write_large_suite
@@ -87,3 +88,20 @@ def test_a_report_would_not_replace_the_baseline(data: Path, tmp_path_factory: p
             with pytest.raises(AuditError, match=told):
                 run_audit(replace(options, **{name: given}))
     assert {path: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_processes_that_read_two_models_are_told(data: Path) -> None:
+    """A checkpoint may be replaced after one worker has hashed it, and before another has."""
+
+    def open_audit(model: str) -> Audit:
+        return Audit(AuditOptions(model=f"planted:{model}", thresholds=limits(), data=data))
+
+    workers = [open_audit(model) for model in ("ideal", "ideal", "brittle")]
+    packed = [worker.pack(path) for worker, path in zip(workers, [*workers[0].subtopics] * 2, strict=False)]
+    for order in (packed, packed[::-1]):
+        controller = open_audit("ideal")
+        for n_unpacked, found in enumerate(order, 1):
+            controller.unpack(found)
+            is_mixed = n_unpacked == 3 or (order is not packed and n_unpacked == 2)
+            assert bool(controller.troubles) == is_mixed
+        assert "the processes of this run read two models" in controller.troubles[0]

@@ -43,22 +43,26 @@ def _count(clusters: Mapping[str, Mapping[str, Cell]]) -> CellCounts:
 def _of_row(row: SubtopicResult, counts: CellCounts) -> Iterator[str]:
     """Compare a row with the counts of its pairs."""
     for cell in CELLS:
-        if row.outcomes.get(cell, 0) != counts.cells[cell]:
-            yield f"{row.path}: outcomes has {row.outcomes.get(cell, 0)} pairs {cell}, and pairs has {counts.cells[cell]}"
+        found, expected = row.outcomes.get(cell, 0), counts.cells[cell]
+        if found != expected:
+            yield f"{row.path}: outcomes has {found} pairs {cell}, and pairs has {expected}"
     numbers = {"n_pairs": row.n_pairs, "n_samples": row.n_samples}
     numbers |= {name: getattr(row.counts, name) for name in ("n_pro", "n_anti", "n_brittle", "n_mispredicted")}
     for name, number in numbers.items():
         if number != getattr(counts, name):
             yield f"{row.path}: {name} is {number}, and its pairs give {getattr(counts, name)}"
     for name, value in _rates(counts).items():
-        found = row.measures.get(name)
-        if found is not None and found.value is not None and not isclose(found.value, value, abs_tol=_ROUNDING):
-            yield f"{row.path}: {name} is {found.value}, and its pairs give {value:.6g}"
-    for name, found in row.measures.items():
-        if found.value is None or found.low is None or found.high is None:
-            is_sound = found.value is found.low is found.high
+        measured = row.measures.get(name)
+        if measured is None or measured.value is None:
+            continue
+        if not isclose(measured.value, value, abs_tol=_ROUNDING):
+            yield f"{row.path}: {name} is {measured.value}, and its pairs give {value:.6g}"
+    for name, measured in row.measures.items():
+        low, middle, high = measured.low, measured.value, measured.high
+        if low is None or middle is None or high is None:
+            is_sound = low is middle is high
         else:
-            is_sound = found.low <= found.value + _ROUNDING and found.value <= found.high + _ROUNDING
+            is_sound = low <= middle + _ROUNDING and middle <= high + _ROUNDING
         if not is_sound:
             yield f"{row.path}: {name} is not within its own interval"
 

@@ -110,6 +110,7 @@ class StoredPredictor:
             with closing(self._model.run(claim())) as results:
                 for batch, predictions in results:
                     check_predictions(predictions, len(batch.rows), self.info.name)
+                    self._source.check()  # also covers the time in which it was loaded
                     values = zip(predictions.probabilities.tolist(), predictions.is_truncated.tolist(), strict=True)
                     found = [Row._make((*probabilities, is_truncated)) for probabilities, is_truncated in values]
                     rows = dict(zip((keys[row] for row in batch.rows), found, strict=True))

@@ -235,7 +235,9 @@ class ServerClient:
             return None
         elif status < 400:
             problem = f"sends requests on to {_place_of(exc.response.headers.get('location', ''))}"
-            advice = "Prompts go to the server that was named, and to no other. Give it as --bbnli-base-url if you trust it."
+            advice = (
+                "Prompts go to the server that was named, and to no other. Give it as --bbnli-base-url if you trust it."
+            )
         elif status in (401, 403):
             problem = "refuses the key"
             advice = f"Set OPENAI_API_KEY to a key that may use the model {self.model!r}."
