@@ -43,7 +43,7 @@ def test_every_result_fits_the_schema(result: AuditResult) -> None:
 # Results of earlier versions lack these.
 MAY_LACK = {
     *("agreement", "size", "recalls", "second_model", "second_prompt", "reliability"),
-    *("suite_rows", "n_limits", "times_needed", "is_corrected", "n_templates"),
+    *("suite_rows", "n_limits", "times_needed", "is_corrected", "n_templates", "n_asked", "n_unseen"),
 }
 
 

@@ -24,7 +24,7 @@ _ADDED_LATER = {
     "Regression": {"times_needed"},
     "AgreementRow": {"kappa_interval", "rank_interval"},
     "SecondModel": {"r"},
-    "SubtopicResult": {"n_templates"},
+    "SubtopicResult": {"n_templates", "n_asked", "n_unseen"},
 }
 _RETIRED = {"pairs_needed"}  # keys of earlier versions that nothing reads any more
 _ADVICE = f"Give a {NAME} that --bbnli-report wrote."

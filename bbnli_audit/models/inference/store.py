@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS claims (
 CREATE TABLE IF NOT EXISTS file_hashes (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, value BLOB NOT NULL);
 """
 _VALUE = struct.Struct("<3d?")
+_CUT_VALUE = struct.Struct("<3d?Q")  # of a text that takes all the room that the model has
 _CHECKSUM = 8
 # How long a claim holds if its process is alive, or on another machine. A batch takes seconds.
 _LEASE_SECONDS = 600.0
@@ -51,6 +52,7 @@ class Row(NamedTuple):
     neutral: float
     contradiction: float
     is_truncated: bool
+    remains: int = 0  # as in `Predictions`
 
 
 def text_key(text: TextPair) -> bytes:
@@ -268,15 +270,20 @@ def check_store(path: Path) -> None:
 
 
 def _pack(model: str, text: bytes, row: Row) -> bytes:
-    value = _VALUE.pack(*row)
+    value = _CUT_VALUE.pack(*row) if row.is_truncated or row.remains else _VALUE.pack(*row[:4])
     return value + _checksum(model, text, value)
 
 
 def _unpack(model: str, text: bytes, value: object) -> Row | None:
-    if not isinstance(value, bytes) or len(value) != _VALUE.size + _CHECKSUM:
+    if not isinstance(value, bytes) or len(value) <= _CHECKSUM:
         return None
-    packed, checksum = value[: _VALUE.size], value[_VALUE.size :]
-    return Row(*_VALUE.unpack(packed)) if checksum == _checksum(model, text, packed) else None
+    packed, checksum = value[:-_CHECKSUM], value[-_CHECKSUM:]
+    if checksum != _checksum(model, text, packed):
+        return None
+    if len(packed) == _CUT_VALUE.size:
+        return Row(*_CUT_VALUE.unpack(packed))
+    row = Row(*_VALUE.unpack(packed))
+    return None if row.is_truncated else row  # earlier versions kept nothing of what was left of a text
 
 
 def _unpack_hash(name: str, stamp: str, value: object) -> str | None:
