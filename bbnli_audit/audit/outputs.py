@@ -10,8 +10,8 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import read_result, write_result
 from bbnli_audit.measures.readings.table import PairTable
-from bbnli_audit.reports.files import FILES, PAGE, SUMMARY, check_folder, remove_files, write_data, write_reports
-from bbnli_audit.reports.folder import has_report
+from bbnli_audit.reports.files import FILES, check_folder, remove_files, write_data, write_reports
+from bbnli_audit.reports.folder import PAGE, SUMMARY, has_report
 from bbnli_audit.reports.github import annotations, append_step_summary, is_github
 from bbnli_audit.reports.report import Report
 from bbnli_audit.reports.summary import summary_markdown

@@ -12,9 +12,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import read_result
 from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable
 from bbnli_audit.reports.files import (
-    CSV,
     FILES,
-    PARQUET,
     REPORTS,
     check_folder,
     read_pairs,
@@ -22,7 +20,7 @@ from bbnli_audit.reports.files import (
     write_data,
     write_reports,
 )
-from bbnli_audit.reports.folder import has_report
+from bbnli_audit.reports.folder import CSV, PARQUET, has_report
 from bbnli_audit.reports.report import Report
 from tests.browser.pages import LikelihoodPredictor, MixedPredictor, YesNoPredictor, audit
 
