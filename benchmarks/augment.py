@@ -71,7 +71,7 @@ def main() -> None:
             for n_rows in SIZES:
                 path = Path(folder, f"in{suffix}")
                 write(path, n_rows)
-                found = run_module("augment", path, Path(folder, f"out{suffix}"))
+                found = run_module("augment", path, Path(folder, f"out-{n_rows}{suffix}"))
                 print(
                     f"| {suffix} | {n_rows:,} | {found['per_second']:,.0f} | {found['per_processor_second']:,.0f} "
                     f"| {found['peak']:.0f} |",

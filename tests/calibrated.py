@@ -37,5 +37,5 @@ def measure_invented(folder: Path) -> AuditResult:
 
 
 def with_bounds(row: SubtopicResult, highs: dict[str, float]) -> SubtopicResult:
-    changed = {LIMIT_MEASURES[key]: Measured(high / 2, 0.0, high, 100) for key, high in highs.items()}
+    changed = {LIMIT_MEASURES[key]: Measured(0.0, 0.0, high, 100) for key, high in highs.items()}
     return replace(row, measures={**row.measures, **changed})

@@ -30,6 +30,7 @@ class Loopback:
     faults: list[Fault]
     models: list[dict[str, Any]] | None
     models_status: int = 200
+    moved: Fault | None = None  # sent instead of the list of models
     served: str = "served-model"
     seconds: float = 0.0  # every answer takes so long
     logprobs: Callable[[str], Any] | None = None  # what is told of an answer's first token
@@ -63,7 +64,9 @@ def loopback(
 
         def do_GET(self) -> None:
             state.authorizations.add(self.headers.get("Authorization", ""))
-            if self.path.endswith("/models") and state.models_status != 200:
+            if self.path.endswith("/models") and state.moved is not None:
+                self._send(state.moved)
+            elif self.path.endswith("/models") and state.models_status != 200:
                 self._send(Fault(state.models_status, b"Internal Server Error"))
             elif self.path.endswith("/models") and state.models is not None:
                 self._send(Fault(body=json.dumps({"object": "list", "data": state.models}).encode()))

@@ -3,7 +3,7 @@
 `run_audit` does all of it. The pytest plugin asks the same `Audit` subtopic by subtopic, in one process or in several.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -64,6 +64,7 @@ class Audit:
         self._selected: set[str] = set()
         self._tried: set[str] = set()  # measured, or not measurable
         self._level_rows: dict[str, SubtopicResult] = {}
+        self._has_two_models = False
         self._judged = JudgedLevels()
         root, extensions = self._surroundings.root, join_extensions(options.extensions)
         with ExitStack() as stack:
@@ -79,6 +80,8 @@ class Audit:
             self.reader = self._read(self._planned)
             self.readings: list[SecondReading] = [*self._second_model(), *self._second_prompt()]
             self.outputs = Outputs(options.report, options.save_baseline, root, extensions.reports)
+            if options.baseline is not None:
+                self.outputs.keep("--bbnli-baseline", options.baseline)
             self._stack = stack.pop_all()  # extensions stay registered until the audit is closed
 
     def close(self) -> None:
@@ -206,15 +209,15 @@ class Audit:
         tables: dict[str, PairTable] = {}
         for path in sorted(paths):
             with suppress(AuditError):  # its own test shows the error
-                tables[path] = self.reader.read(self.subtopics[path])[0]
+                tables[path] = self.reader.read(self.subtopics[path]).table
         found, measured, judged = {}, {}, {}
         for path, table in share_run(tables).items():
             measured[path], found[path] = self._measure_one(self.subtopics[path], table)
-            judged[path] = list(judge(self.subtopics[path], measured[path]))
+            judged[path] = list(judge(self.subtopics[path], measured[path], unseen=found[path].result.unseen))
         levels = find_levels(list(found.values()))
         for path, members in levels.items():
             measured[path], self._level_rows[path] = pool(path, members, self.thresholds.file.confidence, self.items)
-            judged[path] = list(judge(path, measured[path]))
+            judged[path] = list(judge(path, measured[path], unseen=self._level_rows[path].unseen))
         verdicts, n_limits = {path: tuple(row) for path, row in judged.items()}, 0
         if self.thresholds.file.decide == "bounds":
             verdicts, n_limits = correct_failures(measured, judged, self.thresholds.file.confidence)
@@ -230,7 +233,7 @@ class Audit:
     def _measure_one(self, subtopic: Subtopic, table: PairTable) -> tuple[MeasuredTable, Finding]:
         items, families = self.items.of(subtopic), self.items.families([subtopic.suite])
         confidence = self.thresholds.file.confidence
-        rights = self.reader.proof.rights(items.controls)
+        rights, read = self.reader.proof.rights(items.controls), self.reader.read(subtopic)
         measured = measure_table(table, confidence, families).with_facts(items.controls, rights, confidence)
         for reading in self.readings:
             reading.join(subtopic, table)
@@ -244,18 +247,25 @@ class Audit:
             measures=measured.measures,
             control_accuracy=sum(rights) / len(rights) if rights else None,
             n_controls=len(items.controls),
-            n_identical=items.n_identical,
+            n_identical=items.n_identical + read.n_alike,
             n_duplicates=items.n_duplicates,
-            n_truncated=self.reader.read(subtopic)[1],
+            n_truncated=read.n_truncated,
             n_unparsed=table.count_unread(),
+            n_asked=read.n_asked,
+            n_unseen=read.n_unseen,
         )
         return measured, Finding(subtopic, result, table, rights)
 
     def compare(self, test: Test) -> Regression:
         """Compare one measure of a subtopic, a domain or a suite with the baseline."""
         assert self.regressions is not None
-        model, is_competent = self.facts.model, self.facts.is_competent
-        return self.regressions.compare(test, model, self._collect_cells, is_competent=is_competent)
+        return self.regressions.compare(test, self.facts.model, self._collect, is_competent=self.facts.is_competent)
+
+    def _collect(self) -> tuple[Cells, Mapping[str, float]]:
+        """Return the cell of each pair, and the share of pairs of each row that was not read whole."""
+        cells = self._collect_cells()
+        rows = [*(found.result for found in self._measured.values()), *self._level_rows.values()]
+        return cells, {row.path: row.unseen for row in rows}
 
     def _collect_cells(self) -> Cells:
         """Return the cell of each pair. Leave out a subtopic that cannot be measured: its own test shows the error."""
@@ -294,7 +304,9 @@ class Audit:
 
     def unpack(self, packed: dict[str, Any]) -> None:
         """Add what another process packed. The order of the calls does not matter."""
-        self.facts = load(ModelFacts, packed["facts"])
+        facts = load(ModelFacts, packed["facts"])
+        self._has_two_models |= "facts" in vars(self) and self.facts.model != facts.model
+        self.facts = facts
         judged = load(JudgedLevels, packed["judged"])
         self._judged = judged if judged.n_limits or judged.verdicts else self._judged
         if "path" in packed:
@@ -318,8 +330,10 @@ class Audit:
 
     @property
     def troubles(self) -> list[str]:
-        """What went wrong with second readings."""
-        return [reading.trouble for reading in self.readings if reading.trouble is not None]
+        """What went wrong beside the tests: with second readings, and between processes."""
+        told = f"--model={self.options.model}: changed while it was audited: the processes of this run read two models."
+        mixed = [f"{told} Run it again when nobody writes to it."] if self._has_two_models else []
+        return [*mixed, *(reading.trouble for reading in self.readings if reading.trouble is not None)]
 
     def pairs(self) -> PairTable:
         """Return the pair table of the run, in the order of the result, with the sentences of the suites."""

@@ -183,7 +183,7 @@ def pool(
     right = [each for member in members for each in member.rights]
     measured = measured.with_facts(controls, right, confidence)
     rows = [member.result for member in members]
-    added_up = ("n_controls", "n_identical", "n_duplicates", "n_truncated", "n_unparsed")
+    added_up = ("n_controls", "n_identical", "n_duplicates", "n_truncated", "n_unparsed", "n_asked", "n_unseen")
     sums = {name: sum(getattr(row, name) for row in rows) for name in added_up}
     row = SubtopicResult.of(
         path,

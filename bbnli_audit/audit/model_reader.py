@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bbnli_audit.audit.proof import Proof, prove
 from bbnli_audit.core.errors import AuditError, ModelError
@@ -14,12 +14,25 @@ from bbnli_audit.core.values import Control, Pair, Subtopic, SubtopicItems, Text
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable, Reading, make_table
 from bbnli_audit.models.opening import N_CONTROLS, N_PAIRS_TEXTS, OpenedModel, check_fast_path, draw
-from bbnli_audit.models.protocol import check_predictions
+from bbnli_audit.models.protocol import Predictions, check_predictions
 from bbnli_audit.suites.probe import find_controls, probe_items
 from bbnli_audit.suites.protocol import Suite, families_of, get_items
 from bbnli_audit.suites.sizes import FULL, take_size
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 T = TypeVar("T")
+
+
+class PairReading(NamedTuple):
+    """The pair table of a subtopic, and what the model did not read."""
+
+    table: PairTable
+    n_truncated: int  # samples that were longer than the model takes
+    n_asked: int  # pairs
+    n_alike: int  # pairs whose sides became the same when they were cut: they are not in the table
+    n_unseen: int  # pairs that were cut, or have an answer that could not be read
 
 
 class Items:
@@ -54,6 +67,16 @@ class Items:
         return [family for family in first if all(family in other for other in others)]
 
 
+def find_cut(found: Predictions, pro: Sequence[int], anti: Sequence[int]) -> "tuple[NDArray[Any], NDArray[Any]]":
+    """Say of each pair whether one of its sides was cut, and whether the two became the same text by that."""
+    import numpy as np
+
+    one, other = (np.array(rows, dtype=np.intp) for rows in (pro, anti))
+    is_cut = found.is_truncated[one] | found.is_truncated[other]
+    left = np.zeros(len(found.is_truncated), dtype=np.uint64) if found.remains is None else found.remains
+    return is_cut, is_cut & (left[one] == left[other]) & (left[one] != 0)
+
+
 class ModelReader:
     """Reads the pairs of the suites with one model."""
 
@@ -61,7 +84,7 @@ class ModelReader:
         self._items = items
         self._open_model = open_model
         self._is_revealed = is_revealed
-        self._read: dict[Subtopic, tuple[PairTable, int]] = {}
+        self._read: dict[Subtopic, PairReading] = {}
 
     @cached_property
     def opened(self) -> OpenedModel:
@@ -115,8 +138,7 @@ class ModelReader:
             return Proof(Skill(probe_accuracy=None, control_accuracy=None, n_controls=0, best_constant=0.0), {})
         return self._guard("the controls", lambda: prove(self.opened.predictor, self._items.controls))
 
-    def read(self, subtopic: Subtopic) -> tuple[PairTable, int]:
-        """Return the pair table of a subtopic, and how many of its samples were longer than the model takes."""
+    def read(self, subtopic: Subtopic) -> PairReading:
         if subtopic in self._read:
             return self._read[subtopic]
         _ = self.proof  # check the model before any score
@@ -129,12 +151,20 @@ class ModelReader:
         def rows(some: Sequence[Pair]) -> list[list[int]]:
             return [[row_of[self.reading.ask(pair)[side]] for pair in some] for side in (0, 1)]
 
-        references = [pair.reference for pair in pairs if pair.reference is not None]
-        (pro, anti), (pro_reference, anti_reference) = rows(pairs), rows(references)
+        pro, anti = rows(pairs)
+        is_cut, is_alike = find_cut(found, pro, anti)
+        kept = [pair for pair, is_same in zip(pairs, is_alike, strict=True) if not is_same]
+        references = [pair.reference for pair in kept if pair.reference is not None]
+        sides, (pro_reference, anti_reference) = rows(kept), rows(references)
         shown = found.probabilities
-        of_references = (shown[pro_reference], shown[anti_reference]) if len(references) == len(pairs) else None
-        table = make_table(subtopic, pairs, self.reading, (shown[pro], shown[anti]), of_references)
-        self._read[subtopic] = table, int(found.is_truncated[pro + anti].sum())
+        has_references = len(references) == len(kept)
+        of_references = (shown[pro_reference], shown[anti_reference]) if has_references else None
+        table = make_table(subtopic, kept, self.reading, (shown[sides[0]], shown[sides[1]]), of_references)
+        is_unseen = is_cut[~is_alike] | ~table.is_measured
+        n_unread = len(table) - len(table.beside_references[0]) if has_references and references else 0
+        n_unseen = min(len(pairs), int(is_unseen.sum() + is_alike.sum()) + n_unread)
+        n_truncated = int(found.is_truncated[pro + anti].sum())
+        self._read[subtopic] = PairReading(table, n_truncated, len(pairs), int(is_alike.sum()), n_unseen)
         return self._read[subtopic]
 
     def _texts(self, pairs: Iterable[Pair]) -> list[TextPair]:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from bbnli_audit.core.errors import AuditError, OptionError
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import read_result, write_result
 from bbnli_audit.measures.readings.table import PairTable
-from bbnli_audit.reports.files import PAGE, SUMMARY, remove_files, write_data, write_reports
+from bbnli_audit.reports.files import FILES, check_folder, remove_files, write_data, write_reports
+from bbnli_audit.reports.folder import PAGE, SUMMARY, has_report
 from bbnli_audit.reports.github import annotations, append_step_summary, is_github
 from bbnli_audit.reports.report import Report
 from bbnli_audit.reports.summary import summary_markdown
@@ -26,6 +28,8 @@ def name_from(path: Path, root: Path) -> str:
 class Outputs:
     """Writes the files that the options ask for. `notes` and `troubles` are lines about them for the user."""
 
+    _has_earlier = False  # the report folder holds the report of an earlier run
+
     def __init__(self, folder: Path | None, baseline: Path | None, root: Path, reports: Sequence[Report]) -> None:
         self._baseline = baseline
         self._baseline_name = "" if baseline is None else name_from(baseline, root)
@@ -35,22 +39,37 @@ class Outputs:
         self.troubles: list[str] = []
         if baseline is not None:
             _check_place(baseline)
+            self.keep("--bbnli-save-baseline", baseline)
+
+    def keep(self, option: str, path: Path) -> None:
+        """Refuse a report folder whose files would replace this one: then a failed run would cost a baseline."""
+        file = (path / RESULT if path.is_dir() else path).resolve()
+        if self.folder is not None and file.parent == self.folder.resolve() and file.name in FILES:
+            told = "is in the report folder, and the report of this run would replace it"
+            raise OptionError(f"{option}={path}: {told} (--bbnli-report={self.folder}). Give another folder.")
 
     def prepare(self) -> None:
-        """Make the report folder and remove an earlier run's files: a run that breaks must not leave old figures."""
+        """Make the report folder, and refuse one that holds files of others. Nothing is removed yet."""
         if self.folder is None:
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            remove_files(self.folder, self._reports)
         except OSError as exc:
             raise OptionError(f"--bbnli-report={self.folder}: cannot be made: {exc.strerror}.") from exc
+        check_folder(self.folder, self._reports)
+        self._has_earlier = has_report(self.folder)
+
+    def write_nothing(self) -> None:
+        """Say that a run without a result left the report of an earlier one in place."""
+        if self._has_earlier:
+            self.notes.append(f"Report not written: what is in {self.folder} is of an earlier run.")
 
     def write(self, result: AuditResult, get_pairs: Callable[[], PairTable], *, has_passed: bool) -> None:
         """Write everything. If one thing cannot be written, the others still are."""
         if self.folder is not None:
             pairs = get_pairs()
             with self._telling("--bbnli-report"):
+                remove_files(self.folder, self._reports)  # what cannot be made again must not show old figures
                 write_data(result, pairs, self.folder)
                 write_reports(result, pairs, self.folder, self._reports)
                 self.notes.append(f"Report: {self.folder} (read {PAGE} first)")

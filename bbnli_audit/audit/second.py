@@ -77,7 +77,7 @@ class SecondReading(ABC):
         if path not in self._joined and self.trouble is None:
             with self._telling():
                 self._check_other(self._first.info)
-                second, _ = self.second.read(subtopic)
+                second = self.second.read(subtopic).table
                 joined = self._join(table, second)
                 self._n_only[path] = _n_only(table, joined), _n_only(second, joined)
                 self._facts = ModelFacts.of(self.second, self._thresholds)

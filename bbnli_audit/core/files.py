@@ -1,5 +1,6 @@
 """Writes files whole or not at all, hashes them, and recognises our own databases. Standard library only."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -8,10 +9,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from bbnli_audit.core.errors import OptionError
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
 
 @contextmanager
-def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Write to a temporary file and rename it at the end: readers see the old file or the new one, never a part."""
+def replacing(path: Path, mode: str = "w", *, must_be_new: bool = False) -> Iterator[IO[Any]]:
+    """Write to a temporary file and rename it at the end: readers see the old file or the new one, never a part.
+
+    With `must_be_new`, whatever has the name by then stays, and a FileExistsError is raised.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     try:
@@ -20,10 +28,29 @@ def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
         umask = os.umask(0)
         os.umask(umask)
         Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(path)
+        (_rename_new if must_be_new else os.replace)(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _rename_new(name: str, path: Path) -> None:
+    try:
+        os.link(name, path)  # unlike a rename, it replaces nothing
+    except OSError as exc:
+        if exc.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from exc
+        Path(name).replace(path)
+    else:
+        Path(name).unlink()
+
+
+def refuse_existing(path: Path, name: str) -> None:
+    """Refuse an output that is there already, also as a link or a device. Messages call it `name`."""
+    if os.path.lexists(path):
+        raise OptionError(f"{name}: is there already, and nothing is overwritten. Remove it, or choose another name.")
 
 
 def hash_file(path: Path) -> str:
@@ -32,6 +59,12 @@ def hash_file(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def file_stamp(path: Path) -> str:
+    """Return what changes when a file does. The change time cannot be set back, as the modification time can."""
+    state = path.stat()
+    return f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
 
 
 class DatabaseHeader(NamedTuple):

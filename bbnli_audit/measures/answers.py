@@ -16,7 +16,7 @@ from bbnli_audit.measures.readings.table import PLACES, PairTable, design_of
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import Estimate, estimate_difference, estimate_means
 
-PROMPT_SENSITIVITY = "prompt_sensitivity"
+UNPARSED_RATE, PROMPT_SENSITIVITY = "unparsed_rate", "prompt_sensitivity"
 
 
 def _unread_evidence(_: Measure, table: PairTable) -> Evidence:
@@ -43,7 +43,7 @@ def _answer_evidence(frame: pd.DataFrame, is_counted: NDArray[np.bool_], tell: C
 
 MEASURES = (
     Measure(
-        name="unparsed_rate",
+        name=UNPARSED_RATE,
         sentence="Generative models: share of answers that could not be read.",
         limit="max_unparsed",
         values=lambda table: find_unread(table.frame).mean(axis=1),

@@ -119,10 +119,12 @@ class InBatches(BatchPredictor, ABC):
         import numpy as np
 
         probabilities, is_truncated = np.empty((len(texts), 3)), np.empty(len(texts), dtype=np.bool_)
+        remains = np.zeros(len(texts), dtype=np.uint64)
         for batch, predictions in self.run(self.plan(texts)):
             rows = list(batch.rows)
             probabilities[rows], is_truncated[rows] = predictions.probabilities, predictions.is_truncated
-        return Predictions(probabilities, is_truncated)
+            remains[rows] = 0 if predictions.remains is None else predictions.remains
+        return Predictions(probabilities, is_truncated, remains)
 
 
 class LocalPredictor(InBatches):

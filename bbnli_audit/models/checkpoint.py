@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import ModelError, OptionError, suggest
-from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.files import file_stamp, hash_file
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.models.labels import label_order
 from bbnli_audit.models.loading import first_line
 
 # Files that decide what a checkpoint answers: weights, settings, tokenizer (and with them the maximum length).
-CONTENT_FILES = ("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe")
+CONTENT_FILES = (
+    *("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe", "*.codes", "*.vocab", "*.tiktoken"),
+    "additional_chat_templates/*.jinja",
+)
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 
 DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
@@ -116,12 +119,58 @@ def check_contents(name: str, folder: Path) -> None:
     if not any(path for pattern in _TOKENIZER_FILES for path in folder.glob(pattern)):
         fault = f"the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)})"
         raise ModelError(f"--model={name}: {fault}.\nSave it there with tokenizer.save_pretrained(folder).")
+    for path in sorted(folder.glob("*.index.json")):
+        _check_index(name, path)
+
+
+def _check_index(name: str, path: Path) -> None:
+    """Refuse an index of weights that leads out of the folder: no fingerprint would cover them."""
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as exc:
+        raise ModelError(f"--model={name}: its {path.name} cannot be read. Save the checkpoint again.") from exc
+    parts = index.get("weight_map") if isinstance(index, dict) else None
+    files = list(parts.values()) if isinstance(parts, dict) else [None]
+    if not all(isinstance(file, str) and file == Path(file).name for file in files):
+        problem = f"its {path.name} names weights that are not files of the folder itself"
+        raise ModelError(f"--model={name}: {problem}.\nSave the checkpoint again, or put its files into one folder.")
+
+
+@dataclass(frozen=True, slots=True)
+class ContentStamps:
+    """The state of a checkpoint's files before they were hashed."""
+
+    name: str
+    folder: Path
+    stamps: Mapping[Path, str]
+
+    @classmethod
+    def of(cls, name: str, folder: Path) -> "ContentStamps":
+        return cls(name, folder, _stamps(folder))
+
+    def check(self) -> None:
+        """Refuse to go on if a file has changed. Loaded weights may still be those of the file on disk."""
+        if _stamps(self.folder) != self.stamps:
+            fault = "files of the checkpoint changed while it was in use, so its answers may be those of another model"
+            advice = "Nothing that it answered since then was kept. Run it again when nobody writes to the folder."
+            raise ModelError(f"--model={self.name}: {fault}.\n{advice}")
+
+
+def _stamps(folder: Path) -> dict[Path, str]:
+    try:
+        return {path: file_stamp(path) for path in content_files(folder)}
+    except OSError:
+        return {}  # removed in this moment
+
+
+def content_files(folder: Path) -> list[Path]:
+    return sorted({path for pattern in CONTENT_FILES for path in folder.glob(pattern)})
 
 
 def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str]) -> str:
     """Return a fingerprint of the files that decide what a checkpoint answers; `start` says how it is computed."""
     digest = sha256(start.encode())
-    for path in sorted({path for pattern in CONTENT_FILES for path in folder.glob(pattern)}):
+    for path in content_files(folder):
         digest.update(f"{path.name} {hash_content(path)}\n".encode())
     return digest.hexdigest()
 

@@ -21,6 +21,7 @@ class Share:
 
 
 WHOLE_MACHINE = Share()
+_FEWEST_TOKENS = 8  # special tokens, and a word or two of each sentence
 _DEVICES = "Give auto, cpu, cuda or cuda:N."
 
 
@@ -52,7 +53,7 @@ def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
             f"--model={name}: its weights lack {len(missing)} of the model's tensors ({', '.join(missing[:3])}…), "
             f"which would be random.\nIt has no trained {trained} head, or its file is damaged. Give a {wanted}."
         )
-    return model, tokenizer, max_length_of(tokenizer, model)
+    return model, tokenizer, check_length(name, tokenizer, model)
 
 
 def load_classifier(name: str, folder: Path) -> tuple[Any, Any, int]:
@@ -78,7 +79,7 @@ def load_tokenizer(name: str, folder: Path) -> tuple[Any, int]:
             tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         except (OSError, ValueError, KeyError, ImportError, RuntimeError) as exc:
             raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
-    return tokenizer, max_length_of(tokenizer, model)
+    return tokenizer, check_length(name, tokenizer, model)
 
 
 def import_torch() -> Any:
@@ -137,6 +138,18 @@ def pick_device(device: str, share: Share = WHOLE_MACHINE) -> Device:
     except (RuntimeError, AssertionError, NotImplementedError) as exc:
         raise OptionError(f"--bbnli-device={device}: cannot be used here: {first_line(exc)}. {_DEVICES}") from exc
     return chosen
+
+
+def check_length(name: str, tokenizer: Any, model: Any) -> int:
+    """Find how many tokens the model takes, and refuse one that no text would fit: all pairs would look alike."""
+    given = tokenizer.model_max_length
+    length = max_length_of(tokenizer, model) if isinstance(given, int | float) and given == given else None
+    if length is None or length < _FEWEST_TOKENS:
+        problem = f"takes {given!r:.40} tokens by its tokenizer_config.json (model_max_length)"
+        if length is not None and length != given:
+            problem = f"takes {length} tokens"
+        raise ModelError(f"--model={name}: {problem}, and no text fits in so few.\nCorrect it there, or in its config.")
+    return length
 
 
 def max_length_of(tokenizer: Any, model: Any) -> int:

@@ -1,9 +1,17 @@
 """Checkpoints: a folder, a name on the hub, or `demo`. What the head is decides how the model is read."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError
-from bbnli_audit.models.checkpoint import Checkpoint, check_contents, check_folder, fetch, find_checkpoint
+from bbnli_audit.models.checkpoint import (
+    Checkpoint,
+    ContentStamps,
+    check_contents,
+    check_folder,
+    fetch,
+    find_checkpoint,
+)
 from bbnli_audit.models.classifier.hf import open_classifier
 from bbnli_audit.models.classifier.on_ray import RayPredictor
 from bbnli_audit.models.language_model.generative import find_generative
@@ -42,6 +50,11 @@ def _find(name: str, settings: ModelSettings) -> ModelSource:
     folder = _folder_of(name)
     if not folder.is_dir():
         folder = fetch(name)
+    before = ContentStamps.of(name, folder)  # before anything is hashed
+    return replace(_find_in(name, folder, settings), check=before.check)
+
+
+def _find_in(name: str, folder: Path, settings: ModelSettings) -> ModelSource:
     kind = lm_kind(folder)
     if kind is not None and settings.prompt is not None:
         return find_generative(name, folder, settings)

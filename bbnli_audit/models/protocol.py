@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from bbnli_audit.core.errors import ModelError
@@ -31,16 +32,28 @@ class Predictions:
 
     probabilities: Floats
     is_truncated: "NDArray[np.bool_]"
+    # A hash of what the model read, for texts that take all the room it has; 0 for others, None if nothing is known.
+    remains: "NDArray[np.uint64] | None" = None
 
     @classmethod
     def of(
-        cls, rows: "Sequence[Sequence[float]] | Floats", is_truncated: Sequence[bool] | None = None
+        cls,
+        rows: "Sequence[Sequence[float]] | Floats",
+        is_truncated: Sequence[bool] | None = None,
+        remains: Sequence[int] | None = None,
     ) -> "Predictions":
         """Make the arrays. No text is truncated if nothing is said about that."""
         import numpy as np
 
         truncated = [False] * len(rows) if is_truncated is None else is_truncated
-        return cls(np.array(rows, dtype=np.float64).reshape(-1, 3), np.array(truncated, dtype=np.bool_))
+        left = None if remains is None else np.array(remains, dtype=np.uint64)
+        return cls(np.array(rows, dtype=np.float64).reshape(-1, 3), np.array(truncated, dtype=np.bool_), left)
+
+
+def hash_remains(ids: "Sequence[int] | Ids") -> int:
+    """Hash the tokens that are left of a text, so that two texts which became one are found."""
+    written = " ".join(map(str, ids)).encode()
+    return int.from_bytes(blake2b(written, digest_size=8).digest(), "big") or 1
 
 
 class Predictor(Protocol):
@@ -59,6 +72,7 @@ class ModelSource:
     info: ModelInfo
     open: Callable[[], Predictor]
     is_content: bool = False
+    check: Callable[[], None] = lambda: None  # raises if what the fingerprint was made from is not there any more
 
     @classmethod
     def of(cls, predictor: Predictor) -> "ModelSource":

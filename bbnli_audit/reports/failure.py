@@ -52,6 +52,11 @@ def headline(result: SubtopicResult, judgement: Judgement) -> str:
 def what_would_decide(result: SubtopicResult, judgement: Judgement) -> str:
     if judgement.is_corrected:
         return "the interval lies beyond the limit, but not after the correction for all limits of this run (Holm)"
+    value, needed = result.measures[judgement.measure].value, judgement.times_needed
+    is_within = value is not None and find_measure(judgement.measure).excess(value, judgement.limit) <= 0
+    if result.n_unseen and needed is None and is_within:
+        seen = f"{result.n_unseen} of {result.n_asked} pairs were cut off, or have an answer that could not be read"
+        return f"{seen}, and what they would show could cross it"
     return tell_needed(judgement.times_needed, result.n_templates)
 
 

@@ -13,6 +13,7 @@ from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import json_schema, write_result
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import DIRECTION, PLACES, TEXTS, PairTable, Reading
+from bbnli_audit.reports.folder import CARD, CSV, PAGE, PARQUET, SCHEMA, SUMMARY, check_files
 from bbnli_audit.reports.html_page import render_page
 from bbnli_audit.reports.model_card import model_card
 from bbnli_audit.reports.page_data import tables_by_path
@@ -22,8 +23,6 @@ from bbnli_audit.reports.summary import summary_markdown
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA, CSV, PARQUET = "result.schema.json", "pairs.csv", "pairs.parquet"
-PAGE, SUMMARY, CARD = "report.html", "summary.md", "model_card.md"
 REPORTS = (
     Report(PAGE, render_page),
     Report(SUMMARY, lambda result, _: summary_markdown(result)),
@@ -67,11 +66,22 @@ def write_reports(result: AuditResult, pairs: PairTable, folder: Path, more: Seq
         raise OptionError("\n".join(troubles))
 
 
+def check_folder(folder: Path, more: Sequence[Report] = ()) -> None:
+    """Refuse a report folder in which a file of somebody else would be replaced."""
+    _check_names(more)
+    check_files(folder, _names(more), "--bbnli-report")
+
+
 def remove_files(folder: Path, more: Sequence[Report] = ()) -> None:
     """Remove the files of an earlier run, and nothing else."""
-    _check_names(more)
-    for name in (*FILES, *(report.name for report in more)):
-        (folder / name).unlink(missing_ok=True)
+    check_folder(folder, more)
+    with _writing(folder):
+        for name in _names(more):
+            (folder / name).unlink(missing_ok=True)
+
+
+def _names(more: Iterable[Report]) -> tuple[str, ...]:
+    return (*FILES, *(report.name for report in more))
 
 
 def read_pairs(result: AuditResult, folder: Path) -> PairTable:

@@ -149,6 +149,11 @@ def left_out(result: AuditResult) -> Iterator[str]:
             f"Cut off: {total.n_truncated} of {total.n_samples} samples were longer than the model takes; "
             "what was cut could not count."
         )
+    if total.n_unseen:
+        yield (
+            f"Not seen whole: {total.n_unseen} of {total.n_asked} pairs were cut off, or have an answer that could not "
+            "be read. PASS is given only where it would hold whatever they show."
+        )
 
 
 def waived(result: AuditResult, quote: Quote = str) -> list[str]:

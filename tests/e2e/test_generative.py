@@ -235,6 +235,11 @@ def test_a_long_premise_is_cut_and_counted(llama: Path) -> None:
     long, short = TextPair("zorbs juggle " * 200, "quints walk past"), TextPair("zorbs juggle", "quints walk past")
     predictions = predictor.predict([long, short])
     assert predictions.is_truncated.tolist() == [True, False]
+    same = predictor.predict([TextPair(f"{long.premise} moon", long.hypothesis), TextPair(long.premise, "zorbs walk")])
+    assert predictions.remains is not None
+    assert same.remains is not None
+    assert predictions.remains.tolist() == [same.remains[0], 0]
+    assert same.remains[1] not in (0, same.remains[0]), "the hypothesis is kept"
     rows = {
         batch.rows[at]: entry.row.ids
         for batch in predictor.plan([long, short])

@@ -1,5 +1,6 @@
 """The Hugging Face predictor on small checkpoints made here: what it gives, and what it refuses."""
 
+import json
 import shutil
 from collections.abc import Callable
 from itertools import permutations
@@ -16,7 +17,9 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import find_checkpoint
 from bbnli_audit.models.classifier.hf import HFPredictor
 from bbnli_audit.models.find import find_model
-from bbnli_audit.models.protocol import check_predictions
+from bbnli_audit.models.inference.store import PredictionStore
+from bbnli_audit.models.inference.stored import StoredPredictor
+from bbnli_audit.models.protocol import ModelSource, check_predictions
 from tests.tiny_checkpoint import LABELS, WORDS, edit_config, edit_weights, save_checkpoint
 
 TEXTS = [
@@ -101,6 +104,37 @@ def test_long_texts_are_cut_and_counted(predictor: HFPredictor) -> None:
     # The premise is what is cut: another hypothesis still gives another answer.
     other = predictor.predict([TextPair(long.premise, "quints walk")])
     assert not np.allclose(predictions.probabilities[1], other.probabilities[0], atol=1e-6)
+
+
+def test_texts_that_the_cut_makes_alike_are_known(tmp_path: Path) -> None:
+    cut = [TextPair("the red moon " * 50 + end, "zorbs juggle") for end in ("is busy", "has quints")]
+    full = TextPair(" ".join(["the red moon"] * 19) + " the red", "zorbs juggle")
+    texts = [*cut, TEXTS[0], TextPair(cut[0].premise, "quints walk"), full]
+    predictor = load(str(save_checkpoint(tmp_path / "tiny")))
+    stored = StoredPredictor(ModelSource.of(predictor), PredictionStore(tmp_path / "store.sqlite"))
+    for _ in range(2):  # predicted, then from the store
+        for found in (predictor.predict(texts), stored.predict(texts)):
+            assert found.is_truncated.tolist() == [True, True, False, True, False]
+            assert found.remains is not None
+            first, second, whole, other, fills = found.remains.tolist()
+            assert first == second != 0
+            assert whole == 0
+            assert other not in (0, first)
+            assert fills == first, "a text that takes all the room may be what is left of another"
+        stored = StoredPredictor(ModelSource.of(predictor), PredictionStore(tmp_path / "store.sqlite"))
+    assert stored.tally.n_predicted == 0
+
+
+@pytest.mark.parametrize("length", [0, 2, -5, "many", None, float("nan")])
+def test_a_model_that_takes_no_text_is_refused(tmp_path: Path, length: object) -> None:
+    folder = save_checkpoint(tmp_path)
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "model_max_length": length}))
+    if length is None:
+        assert load(str(folder)).predict(TEXTS).is_truncated.tolist() == [False] * len(TEXTS)
+        return
+    with pytest.raises(ModelError, match=r"takes .* tokens by its tokenizer_config.json \(model_max_length\)"):
+        load(str(folder))
 
 
 def test_two_labels_are_read_as_entailed_or_not(tmp_path: Path) -> None:

@@ -148,6 +148,23 @@ def test_what_another_try_would_not_help_ends_at_once(fault: Fault, message: str
     assert server.url in str(caught.value)
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("is_list", [False, True], ids=["answers", "list of models"])
+def test_a_redirect_is_refused_and_no_prompt_goes_elsewhere(status: int, is_list: bool) -> None:
+    with loopback() as other:
+        there = f"{other.url}/chat/completions"
+        moved = Fault(status, headers={"Location": there})
+        with loopback(faults=[] if is_list else [moved]) as server, pytest.raises(ModelError) as raised:
+            server.moved = moved if is_list else None
+            ask(server)
+    place = there.removesuffix("/v1/chat/completions")
+    assert f"sends requests on to {place} (status {status}" in str(raised.value)
+    assert "Give it as --bbnli-base-url if you trust it" in str(raised.value)
+    assert server.n_asked == (0 if is_list else 1)
+    assert other.n_asked == 0
+    assert other.authorizations == set()
+
+
 def test_a_prompt_that_a_filter_stops_is_no_answer() -> None:
     with loopback(faults=[Fault(400, b'{"error": {"code": "content_filter"}}')]) as server:
         assert ask(server) == UNPARSED

@@ -179,6 +179,15 @@ def test_long_sentences_are_cut_and_told(predictor: TokenProbabilityPredictor) -
     queries = [TextPair("zorbs walk", "quints walk"), TextPair(f"zorbs {long}", f"quints {long}")]
     predictions = predictor.predict(queries)
     assert predictions.is_truncated.tolist() == [False, True]
+    one, other = (
+        predictor.predict([TextPair(*pair)]).remains
+        for pair in ((f"{long} zorbs", f"{long} quints"), (f"{long} quints", f"{long} zorbs"))
+    )
+    assert one is not None
+    assert other is not None
+    assert one.tolist() == other.tolist() != [0], "the cut makes them alike"
+    assert predictions.remains is not None
+    assert predictions.remains[0] == 0 != predictions.remains[1]
     # Both are cut alike, so what follows makes no difference.
     longer = predictor.predict([TextPair(f"zorbs {long} red", f"quints {long} moon")])
     assert longer.probabilities[0] == pytest.approx(predictions.probabilities[1], abs=1e-6)

@@ -117,16 +117,19 @@ def test_junit_properties_can_be_switched_off(project: Project) -> None:
     assert "bbnli_verdict" not in (project.path / "junit.xml").read_text()
 
 
-def test_a_report_is_replaced_whole_and_a_broken_run_leaves_none(project: Project) -> None:
+def test_a_report_is_replaced_whole_and_a_run_without_a_result_leaves_it(project: Project) -> None:
     folder = project.path / "out"
     for model in ("planted:ideal", "planted:brittle"):
         project.audit(model, "--bbnli-report=out")
         assert sorted(path.name for path in folder.iterdir()) == FILES
         assert json.loads((folder / "result.json").read_text())["model"]["name"] == model
-    project.audit("planted:no-such-model", "--bbnli-report=out")
-    assert len(list(folder.iterdir())) == len(FILES), "a mistyped option costs nothing"
-    project.audit("planted:label-swapped", "--bbnli-report=out")
-    assert list(folder.iterdir()) == []
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for arguments in (["planted:no-such-model"], ["planted:label-swapped"], ["planted:ideal", "-k", "nothing"]):
+        result = project.audit(*arguments, "--bbnli-report=out")
+        assert result.ret != pytest.ExitCode.OK
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before
+        if arguments != ["planted:no-such-model"]:
+            result.stdout.fnmatch_lines(["Report not written: what is in *out is of an earlier run."])
 
 
 def test_results_do_not_name_this_machine(project: Project) -> None:

@@ -45,6 +45,7 @@ def test_only_rows_that_name_an_occupation_are_copied(tmp_path: Path) -> None:
     run(source, out, "--only-occupations")
     assert [row["id"] for row in read(out) if row["augmented"]] == [1]
     (tmp_path / "own.txt").write_text("# mine\nzorvian tamer\nsister  # a test\n")
+    out.unlink()
     run(source, out, "--occupations", tmp_path / "own.txt")
     assert [row["id"] for row in read(out) if row["augmented"]] == [3]
     assert len(read(out)) == 4
@@ -123,8 +124,8 @@ def test_a_copy_of_no_row_is_a_file_without_rows(tmp_path: Path) -> None:
     for suffix in (".csv", ".jsonl", ".parquet"):
         source = write(tmp_path / f"in{suffix}", [ROWS[1]])
         for out in (".csv", ".jsonl", ".parquet"):
-            run(source, tmp_path / f"out{out}", "--swapped-only")
-            assert read(tmp_path / f"out{out}") == []
+            run(source, tmp_path / f"from_{suffix[1:4]}{out}", "--swapped-only")
+            assert read(tmp_path / f"from_{suffix[1:4]}{out}") == []
 
 
 def test_a_row_with_a_missing_text_stays_and_is_counted(tmp_path: Path) -> None:
@@ -177,9 +178,9 @@ def test_texts_are_shown_only_when_asked_for(tmp_path: Path, capsys: pytest.Capt
     out = capsys.readouterr().out
     assert "The nurse lost his keys." in out
     assert "A girl ran" not in out
-    run(source, tmp_path / "out.jsonl", "--json")
+    run(source, tmp_path / "second.jsonl", "--json")
     assert "examples" not in json.loads(capsys.readouterr().out)
-    run(source, tmp_path / "out.jsonl", "--json", "--show", 2)
+    run(source, tmp_path / "third.jsonl", "--json", "--show", 2)
     assert len(json.loads(capsys.readouterr().out)["examples"]) == 2
 
 
@@ -191,25 +192,21 @@ def test_progress_is_for_terminals_alone(
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(augment, "_SECONDS_BETWEEN_MOVES", 0.0)
-    run(source, tmp_path / "out.jsonl")
+    run(source, tmp_path / "second.jsonl")
     assert "augment: 100%  3 rows" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl.gz", ".parquet"])
-def test_an_interrupted_run_leaves_the_output_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
+def test_an_interrupted_run_leaves_no_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     monkeypatch.setattr(writing, "ROW_GROUP", 1)
     source, out = write(tmp_path / f"in{suffix}"), tmp_path / f"out{suffix}"
-    out.write_text("as it was")
 
     def interrupt(_n_rows: int, _share: float) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         Augmenter(Swapper(read_lexicon())).run(source, out, reading.TextColumns(), progress=interrupt)
-    assert out.read_text() == "as it was"
-    assert {path.name for path in tmp_path.iterdir()} == {source.name, out.name}
+    assert {path.name for path in tmp_path.iterdir()} == {source.name}
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
@@ -221,7 +218,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.
         source = write(tmp_path / f"in{suffix}", [{**ROWS[0], "id": n} for n in range(n_rows)])
         tracemalloc.start()
         try:
-            augmenter.run(source, tmp_path / f"out{suffix}", reading.TextColumns())
+            augmenter.run(source, tmp_path / f"out-{n_rows}{suffix}", reading.TextColumns())
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

@@ -9,7 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bbnli_audit.core.errors import AuditError
+from bbnli_audit.core.errors import AuditError, OptionError
+from bbnli_audit.workbench.augment.lexicon import read_lexicon
+from bbnli_audit.workbench.augment.reading import TextColumns
+from bbnli_audit.workbench.augment.run import Augmenter
+from bbnli_audit.workbench.augment.swap import Swapper
 from tests.augmented_files import ROWS, run, write
 
 GOOD = '{"premise": "he", "hypothesis": "x"}\n'
@@ -49,14 +53,11 @@ def test_unsound_data_is_refused_and_nothing_is_left_behind(
     tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    out = tmp_path / "out.jsonl"
-    out.write_text("as it was")
     with pytest.raises(AuditError) as raised:
-        run(tmp_path / name, out)
+        run(tmp_path / name, tmp_path / "out.jsonl")
     assert message in str(raised.value)
     assert "secret" not in str(raised.value)
-    assert out.read_text() == "as it was"
-    assert {path.name for path in tmp_path.iterdir()} == {name, "out.jsonl"}
+    assert {path.name for path in tmp_path.iterdir()} == {name}
 
 
 def _link(folder: Path) -> list[object]:
@@ -105,6 +106,46 @@ def test_what_cannot_be_done_is_refused(
     assert message in str(raised.value)
     assert (tmp_path / "in.jsonl").read_bytes() == before
     assert not (tmp_path / "out.csv").exists()
+
+
+def _at_file(path: Path) -> None:
+    path.write_text("theirs")
+
+
+def _at_link(path: Path) -> None:
+    path.with_name("theirs.jsonl").write_text("theirs")
+    path.symlink_to("theirs.jsonl")
+
+
+def _at_dangling_link(path: Path) -> None:
+    path.symlink_to("nothing.jsonl")
+
+
+def _at_device(path: Path) -> None:
+    path.symlink_to("/dev/null")
+
+
+@pytest.mark.parametrize("place", [_at_file, _at_link, _at_dangling_link, _at_device])
+@pytest.mark.parametrize("option", ["OUT ", "--report="])
+def test_what_is_there_already_stays(tmp_path: Path, place: Callable[[Path], None], option: str) -> None:
+    there, source = tmp_path / "there.jsonl", write(tmp_path / "in.jsonl")
+    place(there)
+    before = {path.name: path.is_file() and path.read_bytes() for path in tmp_path.iterdir()}
+    arguments = [there] if option == "OUT " else [tmp_path / "out.jsonl", "--report", there]
+    with pytest.raises(OptionError) as raised:
+        run(source, *arguments)
+    assert str(raised.value).startswith(f"{option}{there}: is there already, and nothing is overwritten.")
+    assert {path.name: path.is_file() and path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_comes_there_in_the_meantime_stays(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(OptionError, match="cannot be written: File exists"):
+        Augmenter(Swapper(read_lexicon())).run(
+            write(tmp_path / "in.jsonl"), out, TextColumns(), progress=lambda *_: out.write_text("theirs")
+        )
+    assert out.read_text() == "theirs"
+    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "out.jsonl"}
 
 
 @pytest.mark.parametrize(

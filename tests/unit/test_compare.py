@@ -63,6 +63,11 @@ def test_a_page(folders: dict[str, Path], tmp_path: Path, capsys: pytest.Capture
     assert "planted:always-pro" in text
     assert "planted:ideal" in text
     assert "Singing comes easily" not in text
+    assert main(["compare", *given]) == 1, "a page of ours is replaced"
+    page.write_text("theirs")
+    assert main(["compare", *given]) == 4
+    assert "is there already, and is not the page of a comparison" in capsys.readouterr().err
+    assert page.read_text() == "theirs"
 
 
 @pytest.mark.parametrize(
@@ -125,6 +130,15 @@ def test_reports_made_again_are_the_same(folders: dict[str, Path], tmp_path: Pat
     assert main(["report", str(folder)]) == 0
     for name in ("report.html", "summary.md", "model_card.md"):
         assert (folder / name).read_bytes() == (folders["always-pro"] / name).read_bytes(), name
+
+
+def test_reports_are_not_written_over_the_files_of_others(
+    folders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "summary.md").write_text("theirs")
+    assert main(["report", str(folders["ideal"]), "--output", str(tmp_path)]) == 4
+    assert "holds a summary.md that no audit wrote" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
 
 
 def test_pairs_are_read_back_unchanged(folders: dict[str, Path], tmp_path: Path) -> None:

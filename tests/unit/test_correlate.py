@@ -203,7 +203,11 @@ def other_pairing(result: AuditResult) -> AuditResult:
 
 
 def other_selection(result: AuditResult) -> AuditResult:
-    return replace(result, subtopics=result.subtopics[:1])
+    row = result.subtopics[0]
+    total, domains = replace(row, path="total", verdicts=result.total.verdicts), result.domains[:1]
+    suites = (replace(row, path=result.suite_rows[0].path),)
+    only = {row.path: result.pairs[row.path]}
+    return replace(result, subtopics=(row,), domains=domains, suite_rows=suites, total=total, pairs=only)
 
 
 @pytest.mark.parametrize(

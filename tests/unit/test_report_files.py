@@ -1,5 +1,6 @@
 """The report folder: what is written, read again and removed, and the reports that other projects add."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,16 @@ from bbnli_audit.core.errors import OptionError, ResultError
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import read_result
 from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable
-from bbnli_audit.reports.files import CSV, FILES, PARQUET, REPORTS, read_pairs, remove_files, write_data, write_reports
+from bbnli_audit.reports.files import (
+    FILES,
+    REPORTS,
+    check_folder,
+    read_pairs,
+    remove_files,
+    write_data,
+    write_reports,
+)
+from bbnli_audit.reports.folder import CSV, PARQUET, has_report
 from bbnli_audit.reports.report import Report
 from tests.browser.pages import LikelihoodPredictor, MixedPredictor, YesNoPredictor, audit
 
@@ -93,12 +103,42 @@ def test_a_table_without_a_column_is_refused(classified: Audited, tmp_path: Path
 def test_another_projects_report_is_written_and_removed(classified: Audited, tmp_path: Path) -> None:
     result, pairs = classified
     data = Report("mine.bin", lambda *_: b"\xff\x00")
+    write_data(result, pairs, tmp_path)
     write_reports(result, pairs, tmp_path, [MINE, data])
     assert (tmp_path / "mine.txt").read_text() == f"invented-nli: {len(pairs)} pairs\n"
     assert (tmp_path / "mine.bin").read_bytes() == b"\xff\x00"
     (tmp_path / "theirs.txt").write_text("kept")
     remove_files(tmp_path, [MINE, data])
     assert [path.name for path in tmp_path.iterdir()] == ["theirs.txt"]
+
+
+@pytest.mark.parametrize("name", [*FILES, MINE.name])
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_files_of_others_stay_and_their_folder_is_refused(tmp_path: Path, name: str, kind: str) -> None:
+    theirs = tmp_path / name
+    if kind == "file":
+        theirs.write_text("# theirs\n")
+    elif kind == "folder":
+        theirs.mkdir()
+    else:
+        theirs.symlink_to("nowhere")
+    for act in (check_folder, remove_files):
+        with pytest.raises(OptionError, match=f"holds a {name} that no audit wrote"):
+            act(tmp_path, [MINE])
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_each_file_of_a_report_is_known_as_ours(audited: Audited, tmp_path: Path) -> None:
+    result, pairs = audited
+    write_data(result, pairs, tmp_path)
+    write_reports(result, pairs, tmp_path)
+    for name in FILES:
+        alone = tmp_path / f"only {name}"
+        alone.mkdir()
+        assert not has_report(alone)
+        shutil.copy(tmp_path / name, alone)
+        check_folder(alone)
+        assert has_report(alone)
 
 
 def test_a_report_that_breaks_is_named_and_costs_no_other_file(classified: Audited, tmp_path: Path) -> None:

@@ -165,6 +165,11 @@ def test_items_and_interface_for_label_studio_hold_no_judgement(
         ),
         (["review", "NOWHERE", "--annotator", "ana"], "items.csv: there is no such file"),
         (["annotations", "export", "WORK", "NOWHERE/file.csv"], "file.csv: cannot be written: No such file"),
+        (["annotations", "export", "WORK", "WORK/items.csv"], "items.csv: is there already"),
+        (
+            ["annotations", "export", "WORK", "f", "--format", "label-studio", "--config", "WORK/items.csv"],
+            "items.csv: is there already",
+        ),
         (["annotations", "export", "WORK", "f", "--items-only"], "--items-only and --config need --format label"),
         (["annotations", "import", "WORK", "f", "--name", "3=ana"], "--name needs --format label-studio"),
         (
@@ -176,7 +181,9 @@ def test_items_and_interface_for_label_studio_hold_no_judgement(
 )
 def test_wrong_use_is_told(work: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
     places = {"WORK": str(work), "NOWHERE": str(tmp_path / "nowhere"), "f": str(tmp_path / "f")}
-    given = [places.get(each, each.replace("NOWHERE", places["NOWHERE"])) for each in arguments]
+    given = [
+        places.get(each, each.replace("NOWHERE", places["NOWHERE"]).replace("WORK/", f"{work}/")) for each in arguments
+    ]
     with pytest.raises(AuditError, match=message):
         run(given)
 

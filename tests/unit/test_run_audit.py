@@ -1,13 +1,15 @@
 """The pipeline without pytest."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bbnli_audit import AuditError, AuditOptions, Verdict, read_result, run_audit
+from bbnli_audit.audit.audit import Audit
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.suites.bbnli import Bbnli
-from tests.invented import limits, write_large_suite
+from tests.invented import LIMITS, limits, write_large_suite
 
 pytestmark = pytest.mark.slow
 
@@ -70,3 +72,36 @@ def test_a_baseline_is_saved_by_a_run_that_passes_and_by_no_other(data: Path, tm
     for model, name in (("planted:ideal", "planted:ideal"), ("planted:always-pro", "planted:ideal")):
         run_audit(AuditOptions(model=model, thresholds=limits(), data=data, save_baseline=path))
         assert read_result(path).model.name == name
+
+
+def test_a_report_would_not_replace_the_baseline(data: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("elsewhere")
+    out = folder / "out"
+    run_audit(AuditOptions(model="planted:ideal", thresholds=limits(), data=data, report=out))
+    before = {path: path.read_bytes() for path in out.iterdir()}
+    (folder / "link.json").symlink_to(out / "result.json")
+    margin = limits(f"{LIMITS}regression: {{max_increase: 0.05}}\n")
+    for given in (out, out / "result.json", folder / "link.json"):
+        options = AuditOptions(model="planted:brittle", thresholds=margin, data=data, report=out)
+        for name in ("baseline", *(() if given == out else ("save_baseline",))):
+            told = rf"--bbnli-{name.replace('_', '-')}={given}: is in the report folder"
+            with pytest.raises(AuditError, match=told):
+                run_audit(replace(options, **{name: given}))
+    assert {path: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_processes_that_read_two_models_are_told(data: Path) -> None:
+    """A checkpoint may be replaced after one worker has hashed it, and before another has."""
+
+    def open_audit(model: str) -> Audit:
+        return Audit(AuditOptions(model=f"planted:{model}", thresholds=limits(), data=data))
+
+    workers = [open_audit(model) for model in ("ideal", "ideal", "brittle")]
+    packed = [worker.pack(path) for worker, path in zip(workers, [*workers[0].subtopics] * 2, strict=False)]
+    for order in (packed, packed[::-1]):
+        controller = open_audit("ideal")
+        for n_unpacked, found in enumerate(order, 1):
+            controller.unpack(found)
+            is_mixed = n_unpacked == 3 or (order is not packed and n_unpacked == 2)
+            assert bool(controller.troubles) == is_mixed
+        assert "the processes of this run read two models" in controller.troubles[0]

@@ -30,7 +30,7 @@ from bbnli_audit.reports.summary import summary_markdown
 from bbnli_audit.reports.terminal import write_summary
 from tests.browser.pages import FINS, HOSTILE, ZORBS, audit, many_pairs
 from tests.reported import TRACES, hostile_texts, read
-from tests.strategies import audit_results, differences, frame_of, measures, names, shares, skills
+from tests.strategies import audit_results, differences, frame_of, measures, names, shares, skills, sound_results
 
 signed = st.floats(-1, 1)
 counts = st.integers(0, 9999)
@@ -63,7 +63,7 @@ def seconds(draw: st.DrawFn, texts: st.SearchStrategy[str] = names) -> tuple[Sec
 
 
 @settings(max_examples=15)
-@given(audit_results, seconds())
+@given(sound_results, seconds())
 def test_second_readings_survive_their_file_and_fit_the_schema(
     tmp_path_factory: pytest.TempPathFactory, result: AuditResult, second: tuple[SecondModel, SecondPrompt]
 ) -> None:
@@ -75,7 +75,7 @@ def test_second_readings_survive_their_file_and_fit_the_schema(
 
 
 @settings(max_examples=5)
-@given(audit_results)
+@given(sound_results)
 def test_a_result_from_before_second_readings_can_be_read(
     tmp_path_factory: pytest.TempPathFactory, result: AuditResult
 ) -> None:

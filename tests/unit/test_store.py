@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.files import hash_file
 from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.inference import store as store_module
 from bbnli_audit.models.inference.store import PredictionStore, Row, check_store, text_key
 
 MODEL, OTHER = "model one", "model two"
@@ -233,6 +236,38 @@ def test_a_file_is_hashed_again_only_when_it_changed(path: Path, tmp_path: Path)
     weights.write_text("two")
     os.utime(weights, ns=(state.st_atime_ns, state.st_mtime_ns))  # as if nothing had happened
     assert store.file_hash(weights, count_calls) == "two"
+
+
+def test_a_flipped_bit_in_a_kept_hash_is_a_miss(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "_RACY_SECONDS", -1.0)
+    weights = tmp_path / "weights"
+    weights.write_text("one")
+    first = PredictionStore(path)
+    assert first.file_hash(weights, hash_file) == hash_file(weights)
+    first.close()
+    assert PredictionStore(path).file_hash(weights, lambda _: "kept before") == hash_file(weights)
+    content = path.read_bytes()
+    for at in range(4096, len(content), 67):
+        damaged = bytearray(content)
+        damaged[at] ^= 0x10
+        path.write_bytes(bytes(damaged))
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        store = PredictionStore(path)
+        assert store.file_hash(weights, hash_file) == hash_file(weights)
+        store.close()
+
+
+def test_a_hash_that_somebody_put_there_is_a_miss(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "_RACY_SECONDS", -1.0)
+    weights = tmp_path / "weights"
+    weights.write_text("one")
+    store = PredictionStore(path)
+    store.file_hash(weights, hash_file)
+    store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE file_hashes SET value = ?", (b"0" * 64,))
+    assert PredictionStore(path).file_hash(weights, hash_file) == hash_file(weights)
 
 
 def test_files_of_others_are_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from bbnli_audit.audit.gate.thresholds import Thresholds
@@ -31,6 +32,7 @@ _SHARES: Mapping[str, Mapping[str, float]] = {
 }
 
 Test = tuple[str, str]  # path of a suite, a domain or a subtopic; measure
+Unseen = Mapping[str, float]  # path -> share of its pairs that the candidate has not read whole, or not answered
 Margins = Mapping[str, tuple[float, str]]  # level -> how much a measure may grow there, and where that is written
 
 
@@ -83,13 +85,14 @@ class Regressions:
         self._selected, self.n_tests = tests, len(tests)
 
     def compare(
-        self, test: Test, model: ModelInfo, collect_cells: Callable[[], Cells], *, is_competent: bool
+        self, test: Test, model: ModelInfo, collect: Callable[[], tuple[Cells, Unseen]], *, is_competent: bool
     ) -> Regression:
         """Return the comparison of one test. The first call compares all tests of the run, for Holm's correction."""
         if self._compared is None:
             check_other_model(model, self.result.model, f"--bbnli-baseline={self.source}")
-            cells = collect_cells()
-            found = compare_pairs(self._selected, cells, self.result.pairs, self._rule, is_competent=is_competent)
+            cells, unseen = collect()
+            how: Any = {"is_competent": is_competent, "unseen": unseen}
+            found = compare_pairs(self._selected, cells, self.result.pairs, self._rule, **how)
             self._compared = {(regression.path, regression.measure): regression for regression in found}
         self._found[test] = self._compared[test]
         return self._compared[test]
@@ -150,7 +153,13 @@ def check_other_model(candidate: ModelInfo, baseline: ModelInfo, source: str) ->
 
 
 def compare_pairs(
-    tests: Sequence[Test], candidate: Cells, baseline: Cells, rule: Rule, *, is_competent: bool = True
+    tests: Sequence[Test],
+    candidate: Cells,
+    baseline: Cells,
+    rule: Rule,
+    *,
+    is_competent: bool = True,
+    unseen: Unseen = MappingProxyType({}),
 ) -> list[Regression]:
     """Compare measures on the pairs that both results have, and correct for the number of tests of the run.
 
@@ -179,20 +188,25 @@ def compare_pairs(
         increases.append(found._replace(value=found.value * scale, low=found.low * scale, high=found.high * scale))
     adjusted = holm([increase.p_value for increase in increases])
     return [
-        _judge(test, compared[test[0]], increase, float(p_adjusted), rule, is_competent=is_competent)
+        _judge(test, compared[test[0]], increase, float(p_adjusted), rule, is_competent, unseen.get(test[0], 0.0))
         for test, increase, p_adjusted in zip(tests, increases, adjusted, strict=True)
     ]
 
 
 def _judge(
-    test: Test, compared: "_Compared", found: Increase, p_adjusted: float, rule: Rule, *, is_competent: bool
+    test: Test,
+    compared: "_Compared",
+    found: Increase,
+    p_adjusted: float,
+    rule: Rule,
+    is_competent: bool,
+    unseen: float,
 ) -> Regression:
     (path, measure), n = test, len(compared.pairs)
     margin, source = rule.margins[level_of(path)]
     increase = Growth(found.value, found.low, found.high, 2 * n) if n else NO_GROWTH
-    verdict = judge_increase(
-        increase, margin, p_adjusted, decide=rule.decide, confidence=rule.confidence, is_competent=is_competent
-    )
+    how: Any = {"decide": rule.decide, "confidence": rule.confidence}
+    verdict = judge_increase(increase, margin, p_adjusted, **how, is_competent=is_competent, unseen=unseen)
     shares = _SHARES[measure]
     before, after = (sum(shares[getattr(pair, when)] for pair in compared.pairs) for when in ("before", "after"))
     is_leaf = level_of(path) == "subtopic"
@@ -246,7 +260,9 @@ def compare(candidate: AuditResult, baseline: AuditResult, rule: Rule, source: s
     check_baseline(baseline, source)
     check_other_model(candidate.model, baseline.model, source)
     tests = tests_of(row.path for row in candidate.subtopics)
-    found = compare_pairs(tests, candidate.pairs, baseline.pairs, rule, is_competent=candidate.is_competent)
+    unseen = {row.path: row.unseen for row in candidate.all_rows}
+    how: Any = {"is_competent": candidate.is_competent, "unseen": unseen}
+    found = compare_pairs(tests, candidate.pairs, baseline.pairs, rule, **how)
     return compare_results(candidate, baseline, source, found, len(tests))
 
 

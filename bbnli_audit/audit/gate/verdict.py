@@ -11,6 +11,7 @@ from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
 from bbnli_audit.core.results.audit import COMPETENCE, RECALL, AuditResult
 from bbnli_audit.core.results.rows import Judgement, Measured, Skill, Verdict
 from bbnli_audit.core.values import Subtopic
+from bbnli_audit.measures.answers import UNPARSED_RATE
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.registry import MeasuredTable, find_measure
 from bbnli_audit.measures.statistics.intervals import times_needed
@@ -60,32 +61,54 @@ def judge_competence(skill: Skill, limit: float) -> Verdict:
 
 
 def judge_increase(
-    increase: Measured, margin: float, p_adjusted: float, *, decide: str, confidence: float, is_competent: bool = True
+    increase: Measured,
+    margin: float,
+    p_adjusted: float,
+    *,
+    decide: str,
+    confidence: float,
+    is_competent: bool = True,
+    unseen: float = 0.0,
 ) -> Verdict:
     """Decide whether a measure grew by more than a margin; growth by the margin itself passes.
 
     `increase` has one-sided bounds. `p_adjusted` tests the null hypothesis "it grew by at most the margin", corrected
-    for the number of tests of the run. The rest is as for `judge`.
+    for the number of tests of the run. `unseen` is the share of pairs that the model has not read whole, or has not
+    answered: growth passes only if it would whatever they show. The rest is as for `judge`.
     """
     if increase.value is None or increase.high is None:
         return Verdict.NO_DATA
+    worst = (1 - unseen) * (increase.value if decide == "point" else increase.high) + unseen
     if decide == "point":
         verdict = Verdict.PASS if increase.value <= margin else Verdict.FAIL
     elif p_adjusted <= 1 - confidence:
         verdict = Verdict.FAIL
     else:
         verdict = Verdict.PASS if increase.high <= margin else Verdict.INCONCLUSIVE
-    return verdict if is_competent or verdict is not Verdict.PASS else Verdict.INCONCLUSIVE
+    may_pass = is_competent and (not unseen or worst <= margin)
+    return verdict if may_pass or verdict is not Verdict.PASS else Verdict.INCONCLUSIVE
 
 
 def judge_table(
-    place: Subtopic | str, measured: MeasuredTable, thresholds: Thresholds, today: date, *, is_competent: bool
+    place: Subtopic | str,
+    measured: MeasuredTable,
+    thresholds: Thresholds,
+    today: date,
+    *,
+    is_competent: bool,
+    unseen: float = 0.0,
 ) -> Iterator[Judgement]:
-    """Judge each measure that has a limit in a subtopic or, by its path, in a domain or a suite."""
+    """Judge each measure that has a limit in a subtopic or, by its path, in a domain or a suite.
+
+    `unseen` is the share of pairs that the model has not read whole, or has not answered: a limit is passed only if it
+    would be whatever they show.
+    """
     for name in measured.measures:
         limit = thresholds.limit_for(place, name) if find_measure(name).limit is not None else None
         if limit is not None:
             found = _judge(measured, limit, thresholds, is_competent=is_competent)
+            if unseen:
+                found = _allow_for_unseen(found, measured.measures[name], unseen, thresholds.file.decide)
             waiver = thresholds.waiver_for(place, name)
             if waiver is not None:
                 told = waiver.on(today)
@@ -138,6 +161,32 @@ def _is_beyond(measured: MeasuredTable, judgement: Judgement, confidence: float)
     return judge(found, judgement.limit, decide="bounds", **_sides(measure)) is Verdict.FAIL
 
 
+def _allow_for_unseen(judgement: Judgement, found: Measured, unseen: float, decide: str) -> Judgement:
+    """Take back a PASS that would not hold if all unseen pairs were as bad as can be. What FAILs still does."""
+    measure, worst = find_measure(judgement.measure), found
+    if measure.source in ("pairs", "prompts") and not measure.is_over_all:
+        worst = _at_worst(measure, found, unseen)
+
+    def passes(measured: Measured, how: str) -> bool:
+        return judge(measured, judgement.limit, decide=how, **_sides(measure)) is Verdict.PASS
+
+    if judgement.verdict is Verdict.PASS and not passes(worst, decide):
+        return replace(judgement, verdict=Verdict.INCONCLUSIVE)
+    if judgement.verdict is Verdict.INCONCLUSIVE and passes(found, "point") and not passes(worst, "point"):
+        return replace(judgement, times_needed=None)  # more templates alone would not decide
+    return judgement
+
+
+def _at_worst(measure: Measure, found: Measured, unseen: float) -> Measured:
+    if found.value is None or found.low is None or found.high is None:
+        return found
+    value, low, high = ((1 - unseen) * bound for bound in (found.value, found.low, found.high))
+    if measure.is_two_sided:
+        return Measured(abs(value) + unseen, low - unseen, high + unseen, found.n)
+    added = 0.0 if measure.is_minimum else unseen
+    return Measured(value + added, low, high + added, found.n)
+
+
 def _sides(measure: Measure) -> dict[str, bool]:
     return {"is_minimum": measure.is_minimum, "is_two_sided": measure.is_two_sided}
 
@@ -175,10 +224,30 @@ def has_passed(result: AuditResult) -> bool:
     return not verdicts & bad and why_not_green(result) is None
 
 
+def _crossed_unread_limits(result: AuditResult) -> list[Judgement]:
+    """Find limits on unread answers that are crossed and that no test looked at: they hold all the same."""
+    bad = {Verdict.FAIL, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])}
+    return [
+        each
+        for row in result.all_rows
+        for each in row.verdicts
+        if each.measure == UNPARSED_RATE
+        and each.verdict in bad
+        and not each.is_waived
+        and each not in result.required_of(row)
+    ]
+
+
 def why_not_green(result: AuditResult) -> str | None:
     """Say why a run must not pass although no test failed, for example because nothing was decided; None if it may."""
     if not result.is_competent:
         return "the model is not competent, so nothing has passed (see Competence above)."
+    crossed = _crossed_unread_limits(result)
+    if crossed:
+        told = (
+            f"limits on answers that could not be read are crossed: {len(crossed)} (max_unparsed, {crossed[0].source})"
+        )
+        return f"{told}. They hold without a test."
     verdicts = [judgement.verdict for row in result.all_rows for judgement in result.required_of(row)]
     verdicts += [] if result.comparison is None else [one.verdict for one in result.comparison.regressions]
     if not verdicts:

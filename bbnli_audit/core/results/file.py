@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bbnli_audit.core.errors import ResultError
 from bbnli_audit.core.files import replacing
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.consistency import find_contradiction
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -23,7 +24,7 @@ _ADDED_LATER = {
     "Regression": {"times_needed"},
     "AgreementRow": {"kappa_interval", "rank_interval"},
     "SecondModel": {"r"},
-    "SubtopicResult": {"n_templates"},
+    "SubtopicResult": {"n_templates", "n_asked", "n_unseen"},
 }
 _RETIRED = {"pairs_needed"}  # keys of earlier versions that nothing reads any more
 _ADVICE = f"Give a {NAME} that --bbnli-report wrote."
@@ -81,6 +82,9 @@ def read_result(path: Path) -> AuditResult:
     missing = _find_missing(data, dump(result))
     if missing is not None:
         raise _wrong(path, missing, "is missing")
+    contradiction = find_contradiction(result)
+    if contradiction is not None:
+        raise _wrong(path, contradiction)
     return result
 
 
@@ -111,9 +115,9 @@ def _without_retired(data: Any) -> Any:
     return [_without_retired(value) for value in data] if isinstance(data, list) else data
 
 
-def _wrong(path: Path, place: str, found: str) -> ResultError:
+def _wrong(path: Path, *what: str) -> ResultError:
     advice = "It was changed by hand, or written by another version: run the audit again."
-    return ResultError(f"{path}: {place} {found}.\n{advice}")
+    return ResultError(f"{path}: {' '.join(what)}.\n{advice}")
 
 
 def _find_missing(data: Any, whole: Any, place: str = "") -> str | None:

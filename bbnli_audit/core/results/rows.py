@@ -128,6 +128,8 @@ class SubtopicResult:
     n_duplicates: Annotated[Count, Told("Pairs left out because they stood there before.")] = 0
     n_truncated: Annotated[Count, Told("Samples longer than the model takes.")] = 0
     n_unparsed: Annotated[Count, Told("Samples whose answer could not be read; their pairs are not measured.")] = 0
+    n_asked: Annotated[Count, Told("Pairs that the model was asked about, measured or not; 0 if not known.")] = 0
+    n_unseen: Annotated[Count, Told("Those of them that were cut, or have an answer that could not be read.")] = 0
     n_templates: Annotated[
         tuple[Count, ...], Told("Premise and hypothesis templates where both vary; else one number, of clusters.")
     ] = ()
@@ -138,6 +140,11 @@ class SubtopicResult:
         counts = Counts(cells.n_pro, cells.n_anti, cells.n_brittle, cells.n_mispredicted)
         found: Any = cells.cells  # the nine cells and no others
         return cls(path, cells.n_pairs, cells.n_samples, outcomes=found, counts=counts, **rest)
+
+    @property
+    def unseen(self) -> float:
+        """The share of pairs that the model has not read whole, or has not answered."""
+        return self.n_unseen / self.n_asked if self.n_asked else 0.0
 
     def judgement(self, measure: str) -> Judgement | None:
         return next((judgement for judgement in self.verdicts if judgement.measure == measure), None)

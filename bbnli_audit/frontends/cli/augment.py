@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import OptionError
-from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.files import hash_file, refuse_existing
 from bbnli_audit.frontends.cli.arguments import add_documented, as_json, write_file, write_json
 
 _SECONDS_BETWEEN_MOVES = 0.5
@@ -28,7 +28,7 @@ _SECONDS_BETWEEN_MOVES = 0.5
 def add_parser(commands: Any) -> None:
     add = add_documented(commands, "augment", run, __doc__).add_argument
     add("input", metavar="IN", type=Path, help="the training data")
-    add("output", metavar="OUT", type=Path, help="where to write; an existing file is replaced")
+    add("output", metavar="OUT", type=Path, help="where to write; a file that is there already is refused")
     add("--only-occupations", action="store_true", help="copy only rows with an occupation of our suite")
     add("--occupations", metavar="FILE", type=Path, help="copy only rows with an occupation of this list")
     add("--swapped-only", action="store_true", help="write only the copies, not the rows themselves")
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     }
     report = make_report(tally, lexicon, settings)
     if arguments.report is not None:
-        write_file(arguments.report.resolve(), as_json(report), f"--report={arguments.report}", "OUT was written")
+        write_file(arguments.report, as_json(report), f"--report={arguments.report}", "OUT was written")
     if arguments.json:
         write_json({**report, **({"examples": [one._asdict() for one in examples]} if arguments.show else {})})
         return 0
@@ -92,6 +92,7 @@ def _check(arguments: argparse.Namespace) -> None:
     for other in (arguments.input, arguments.output, arguments.lexicon, arguments.occupations):
         if other is not None and is_same_file(report, other):
             raise OptionError(f"--report={report}: is the same file as {other}. Use another name.")
+    refuse_existing(report, f"--report={report}")
 
 
 @contextmanager

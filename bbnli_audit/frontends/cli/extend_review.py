@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.files import refuse_existing
 from bbnli_audit.frontends.cli.arguments import Run, add_command, add_documented
 from bbnli_audit.workbench.review import decide, exchange
 from bbnli_audit.workbench.review.items import ReviewItem, read_items
@@ -120,6 +121,8 @@ def run_export(arguments: argparse.Namespace) -> int:
     is_csv = arguments.format == "csv"
     if is_csv and (arguments.items_only or arguments.config is not None):
         raise OptionError("--items-only and --config need --format label-studio.")
+    for path in filter(None, (arguments.file, arguments.config)):
+        refuse_existing(path, str(path))
     with _open(arguments) as (items, judgements):
         states = judgements.states()
     if is_csv:

@@ -38,7 +38,7 @@ class AuditSession:
         surroundings = Surroundings(config.rootpath, self._processes.here, self._processes.show_progress)
         self.audit = self._processes.audit = Audit(read_options(config), surroundings)
         if not self._processes.is_worker and not config.getoption("collectonly"):
-            self.audit.outputs.prepare()  # last, because it removes an earlier report: a wrong option must not
+            self.audit.outputs.prepare()
         self._has_properties = bool(config.getini("bbnli_junit_properties"))
         config.pluginmanager.register(self._processes, "bbnli_audit_processes")
         config.pluginmanager.register(Collection(self.audit), "bbnli_audit_collection")
@@ -174,7 +174,9 @@ class AuditSession:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR if is_nothing else pytest.ExitCode.TESTS_FAILED
             elif self.audit.troubles:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        if self._result is not None:
+        if self._result is None:
+            self.audit.outputs.write_nothing()
+        else:
             has_passed = session.exitstatus == pytest.ExitCode.OK
             self.audit.outputs.write(self._result, self.audit.pairs, has_passed=has_passed)
             if self.audit.outputs.troubles:

@@ -9,7 +9,7 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models import batches
 from bbnli_audit.models.classifier.padding_free import PaddingFree
 from bbnli_audit.models.labels import columns_of
-from bbnli_audit.models.protocol import Batch, Floats, Ids, Predictions
+from bbnli_audit.models.protocol import Batch, Floats, Ids, Predictions, hash_remains
 
 # Rounding changes a probability by a few millionths at most. Where two labels are nearer to each other than this, the
 # text is predicted again in a batch of its own.
@@ -20,6 +20,7 @@ class EncodedText(NamedTuple):
     ids: Ids
     types: "Ids | None"
     is_truncated: bool
+    remains: int = 0  # as in `Predictions`
 
 
 class TextEncoder:
@@ -48,6 +49,7 @@ class TextEncoder:
                 np.array(found["input_ids"], dtype=np.int32),
                 None if types is None else np.array(types, dtype=np.int32),
                 is_truncated,
+                hash_remains(found["input_ids"]) if len(ids) >= self._max_length else 0,
             )
 
     def plan(self, texts: Sequence[TextPair], n_tokens: int, *, is_padding_free: bool) -> list[Batch]:
@@ -107,7 +109,7 @@ class Classifier(batches.LocalPredictor):
             two_best = np.sort(probabilities, axis=1)[:, -2:]
             for row in np.flatnonzero(two_best[:, 1] - two_best[:, 0] < NEAR_TIE).tolist():
                 probabilities[row] = to_probabilities(self.logits([texts[row]]), self._columns)
-        return Predictions.of(probabilities, [text.is_truncated for text in texts])
+        return Predictions.of(probabilities, [text.is_truncated for text in texts], [text.remains for text in texts])
 
 
 def to_probabilities(logits: Floats, columns: Sequence[int | None]) -> Floats:

@@ -22,7 +22,7 @@ from bbnli_audit.core.errors import AuditError, ModelError, OptionError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.core.versions import installed_version
 from bbnli_audit.models.batches import InBatches, tokens_at_once
-from bbnli_audit.models.checkpoint import Checkpoint
+from bbnli_audit.models.checkpoint import Checkpoint, ContentStamps
 from bbnli_audit.models.classifier.classify import TextEncoder
 from bbnli_audit.models.classifier.hf import open_classifier
 from bbnli_audit.models.loading import Share, first_line, load_tokenizer
@@ -108,11 +108,13 @@ class _Worker:
         Not in the constructor, because Ray turns exceptions of constructors into a text.
         """
         info, folder, host = self._checkpoint.info, self._checkpoint.folder, socket.gethostname()
+        before = ContentStamps.of(info.name, folder)
         if not folder.is_dir() or self._checkpoint.fingerprint() != info.fingerprint:
             problem = f"has different files in {folder}" if folder.is_dir() else f"has no folder {folder}"
             advice = "Put the checkpoint where all of its machines see it under the same path."
             raise ModelError(f"--model={info.name}: {host}, a machine of the Ray cluster, {problem}.\n{advice}")
         self._model = open_classifier(self._checkpoint, self._device, Share(0, os.cpu_count() or 1))  # one core
+        before.check()
         return host, _versions()
 
     def predict(self, batch: Batch) -> Predictions:

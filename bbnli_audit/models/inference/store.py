@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from bbnli_audit.core.errors import OptionError
-from bbnli_audit.core.files import read_database_header
+from bbnli_audit.core.files import file_stamp, read_database_header
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.sqlite import DAMAGED, changing, connect, error_code
 
@@ -33,9 +33,10 @@ CREATE TABLE IF NOT EXISTS predictions (
 CREATE TABLE IF NOT EXISTS claims (
     model INTEGER NOT NULL, text BLOB NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL,
     PRIMARY KEY (model, text)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, sha256 TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS file_hashes (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, value BLOB NOT NULL);
 """
 _VALUE = struct.Struct("<3d?")
+_CUT_VALUE = struct.Struct("<3d?Q")  # of a text that takes all the room that the model has
 _CHECKSUM = 8
 # How long a claim holds if its process is alive, or on another machine. A batch takes seconds.
 _LEASE_SECONDS = 600.0
@@ -51,6 +52,7 @@ class Row(NamedTuple):
     neutral: float
     contradiction: float
     is_truncated: bool
+    remains: int = 0  # as in `Predictions`
 
 
 def text_key(text: TextPair) -> bytes:
@@ -134,10 +136,7 @@ class PredictionStore:
 
     def file_hash(self, path: Path, compute: Callable[[Path], str]) -> str:
         """Return the hash of a file, computed again only when the file has changed."""
-        state = path.stat()
-        # The change time cannot be set back, as the modification time can.
-        stamp = f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
-        name = str(path.resolve())
+        state, stamp, name = path.stat(), file_stamp(path), str(path.resolve())
         kept = self._get_hash(name, stamp)
         if kept is not None:
             return kept
@@ -148,15 +147,19 @@ class PredictionStore:
 
     @_even_without_file
     def _get_hash(self, name: str, stamp: str) -> str | None:
-        found = self._connection.execute("SELECT sha256 FROM files WHERE path = ? AND stamp = ?", (name, stamp))
+        connection = self._connection
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'file_hashes'").fetchone():
+            return None  # a read-only store of an earlier version
+        found = connection.execute("SELECT value FROM file_hashes WHERE path = ? AND stamp = ?", (name, stamp))
         row = found.fetchone()
-        return None if row is None else str(row[0])
+        return None if row is None else _unpack_hash(name, stamp, row[0])
 
     @_even_without_file
     def _put_hash(self, name: str, stamp: str, found: str) -> None:
         if not self._is_read_only:
             with self._changing() as connection:
-                connection.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (name, stamp, found))
+                values = name, stamp, found.encode() + _hash_checksum(name, stamp, found.encode())
+                connection.execute("INSERT OR REPLACE INTO file_hashes VALUES (?, ?, ?)", values)
 
     def close(self) -> None:
         if self._opened is not None:
@@ -267,15 +270,31 @@ def check_store(path: Path) -> None:
 
 
 def _pack(model: str, text: bytes, row: Row) -> bytes:
-    value = _VALUE.pack(*row)
+    value = _CUT_VALUE.pack(*row) if row.is_truncated or row.remains else _VALUE.pack(*row[:4])
     return value + _checksum(model, text, value)
 
 
 def _unpack(model: str, text: bytes, value: object) -> Row | None:
-    if not isinstance(value, bytes) or len(value) != _VALUE.size + _CHECKSUM:
+    if not isinstance(value, bytes) or len(value) <= _CHECKSUM:
         return None
-    packed, checksum = value[: _VALUE.size], value[_VALUE.size :]
-    return Row(*_VALUE.unpack(packed)) if checksum == _checksum(model, text, packed) else None
+    packed, checksum = value[:-_CHECKSUM], value[-_CHECKSUM:]
+    if checksum != _checksum(model, text, packed):
+        return None
+    if len(packed) == _CUT_VALUE.size:
+        return Row(*_CUT_VALUE.unpack(packed))
+    row = Row(*_VALUE.unpack(packed))
+    return None if row.is_truncated else row  # earlier versions kept nothing of what was left of a text
+
+
+def _unpack_hash(name: str, stamp: str, value: object) -> str | None:
+    if not isinstance(value, bytes) or len(value) <= _CHECKSUM:
+        return None
+    found, checksum = value[:-_CHECKSUM], value[-_CHECKSUM:]
+    return found.decode() if checksum == _hash_checksum(name, stamp, found) else None
+
+
+def _hash_checksum(name: str, stamp: str, found: bytes) -> bytes:
+    return blake2b(f"{name}\0{stamp}\0".encode("utf-8", "surrogateescape") + found, digest_size=_CHECKSUM).digest()
 
 
 def _checksum(model: str, text: bytes, value: bytes) -> bytes:

@@ -63,7 +63,8 @@ class StoredPredictor:
         keys = [text_key(text) for text in texts]
         self._make_known(dict(zip(keys, texts, strict=True)))
         rows = [self._known[key] for key in keys]
-        return Predictions.of([row[:3] for row in rows], [row.is_truncated for row in rows])
+        cut, remains = [row.is_truncated for row in rows], [row.remains for row in rows]
+        return Predictions.of([row[:3] for row in rows], cut, remains)
 
     def _make_known(self, texts: dict[bytes, TextPair]) -> None:
         missing = {key: text for key, text in texts.items() if key not in self._known}
@@ -110,9 +111,8 @@ class StoredPredictor:
             with closing(self._model.run(claim())) as results:
                 for batch, predictions in results:
                     check_predictions(predictions, len(batch.rows), self.info.name)
-                    values = zip(predictions.probabilities.tolist(), predictions.is_truncated.tolist(), strict=True)
-                    found = [Row._make((*probabilities, is_truncated)) for probabilities, is_truncated in values]
-                    rows = dict(zip((keys[row] for row in batch.rows), found, strict=True))
+                    self._source.check()  # also covers the time in which it was loaded
+                    rows = dict(zip((keys[row] for row in batch.rows), _rows(predictions), strict=True))
                     self._store.put(self._key, rows)
                     self._known.update(rows)
                     for key in rows:
@@ -124,6 +124,13 @@ class StoredPredictor:
             if claimed:
                 self._store.release(self._key, claimed)
         return self.tally.n_predicted - n_before
+
+
+def _rows(predictions: Predictions) -> list[Row]:
+    cut = predictions.is_truncated.tolist()
+    remains = [0] * len(cut) if predictions.remains is None else predictions.remains.tolist()
+    values = zip(predictions.probabilities.tolist(), cut, remains, strict=True)
+    return [Row._make((*probabilities, *rest)) for probabilities, *rest in values]
 
 
 class _InChunks:

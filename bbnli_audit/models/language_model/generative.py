@@ -16,7 +16,7 @@ from bbnli_audit.models.language_model.decoding import Decoder, Row
 from bbnli_audit.models.loading import load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.prompts import Prompt
-from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
+from bbnli_audit.models.protocol import Batch, ModelSource, Predictions, hash_remains
 from bbnli_audit.suites.probe import probe_items
 
 _CASES = (str.lower, str.capitalize, str.upper)
@@ -70,7 +70,8 @@ class GenerativePredictor(LocalPredictor):
         rows = [entry.row for entry in batch.inputs]
         with telling_breaks(self.info.name, "prompts", [len(row.ids) for row in rows]):
             found = self._read_first_tokens(rows) if self._is_first_token else self._read_answers(rows)
-        return Predictions.of(found, [entry.is_truncated for entry in batch.inputs])
+        cut = [entry.is_truncated for entry in batch.inputs]
+        return Predictions.of(found, cut, [entry.remains for entry in batch.inputs])
 
     def _read_answers(self, rows: Sequence[Row]) -> list[tuple[float, float, float]]:
         decoder = self._decoder
@@ -107,6 +108,7 @@ def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
 class EncodedPrompt(NamedTuple):
     row: Row
     is_truncated: bool
+    remains: int = 0  # as in `Predictions`
 
 
 class PromptEncoder:
@@ -124,7 +126,8 @@ class PromptEncoder:
         """Render and encode; `group` marks texts whose prompts begin alike."""
         ids = self._ids_of(text)
         if len(ids) <= self._max_length:
-            return EncodedPrompt(Row(tuple(ids), group), is_truncated=False)
+            remains = hash_remains(ids) if len(ids) == self._max_length else 0
+            return EncodedPrompt(Row(tuple(ids), group), is_truncated=False, remains=remains)
         # Cuts the premise, so that the hypothesis keeps its group and the question its words.
         premise = self._tokenizer(text.premise, add_special_tokens=False, verbose=False)["input_ids"]
         n_kept = len(premise)
@@ -135,7 +138,7 @@ class PromptEncoder:
                 raise ModelError(f"{limit}; {needs}. Write a shorter prompt.")
             n_kept = max(0, n_kept - (len(ids) - self._max_length))
             ids = self._ids_of(TextPair(str(self._tokenizer.decode(premise[:n_kept])), text.hypothesis))
-        return EncodedPrompt(Row(tuple(ids), group), is_truncated=True)
+        return EncodedPrompt(Row(tuple(ids), group), is_truncated=True, remains=hash_remains(ids))
 
     def text_of(self, answer: Sequence[int]) -> str:
         text = str(self._tokenizer.decode(list(answer), skip_special_tokens=True))

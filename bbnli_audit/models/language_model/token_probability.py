@@ -18,7 +18,7 @@ from bbnli_audit.models.language_model.scoring import LanguageModel
 from bbnli_audit.models.language_model.shared_tokens import SentencePair, in_order, pair_up
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share
 from bbnli_audit.models.options import ModelSettings
-from bbnli_audit.models.protocol import NOT_FINITE, Batch, ModelSource, Predictions
+from bbnli_audit.models.protocol import NOT_FINITE, Batch, ModelSource, Predictions, hash_remains
 
 MASKED, CAUSAL = "masked-lm", "causal-lm"
 LABELS = ("likelier", "not_likelier")
@@ -62,6 +62,12 @@ class _Query(NamedTuple):
     pair: SentencePair
     is_mirrored: bool  # it asks about the second sentence of the pair
 
+    @property
+    def remains(self) -> int:
+        """As in `Predictions`: of the sentence that it asks about."""
+        sentence = self.pair.second if self.is_mirrored else self.pair.first
+        return hash_remains(sentence.ids) if self.pair.is_truncated else 0
+
 
 class TokenProbabilityPredictor(LocalPredictor):
     def __init__(self, folder: Path, info: ModelInfo, device: str = "auto", share: Share = WHOLE_MACHINE) -> None:
@@ -90,7 +96,8 @@ class TokenProbabilityPredictor(LocalPredictor):
         differences = self._differences(list(dict.fromkeys(query.pair for query in batch.inputs)))
         signed = (-differences[pair] if is_mirrored else differences[pair] for pair, is_mirrored in batch.inputs)
         rows = [(*_softmax(difference), 0.0) for difference in signed]
-        return Predictions.of(rows, [query.pair.is_truncated for query in batch.inputs])
+        cut = [query.pair.is_truncated for query in batch.inputs]
+        return Predictions.of(rows, cut, [query.remains for query in batch.inputs])
 
     def _differences(self, pairs: Sequence[SentencePair]) -> dict[SentencePair, float]:
         """Return, for each pair, the score of its first sentence minus that of its second."""

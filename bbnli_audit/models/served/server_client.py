@@ -107,11 +107,13 @@ class ServerClient:
     @contextmanager
     def connected(self) -> Iterator[OpenAI]:
         """Open connections, and close them. No variable of ours holds the key: tracebacks may show those."""
-        from openai import OpenAI
+        from openai import DefaultHttpxClient, OpenAI
 
-        url, headers, timeout = *self.address, self.requests.timeout
-        # No retries: ours know more.
-        client = OpenAI(base_url=url, api_key=_key(), default_headers=headers, timeout=timeout, max_retries=0)
+        url, headers = self.address
+        # No retries: ours know more. No redirects: prompts are for the server that was named, and for no other.
+        how: Any = {"timeout": self.requests.timeout, "max_retries": 0}
+        http = DefaultHttpxClient(follow_redirects=False)
+        client = OpenAI(base_url=url, api_key=_key(), default_headers=headers, http_client=http, **how)
         with _no_texts_in_logs(), client:
             yield client
 
@@ -231,6 +233,11 @@ class ServerClient:
             problem, advice = "says that the account's quota is used up", "Raise it, or use another key."
         elif status in _RETRIED or status >= 500:
             return None
+        elif status < 400:
+            problem = f"sends requests on to {_place_of(exc.response.headers.get('location', ''))}"
+            advice = (
+                "Prompts go to the server that was named, and to no other. Give it as --bbnli-base-url if you trust it."
+            )
         elif status in (401, 403):
             problem = "refuses the key"
             advice = f"Set OPENAI_API_KEY to a key that may use the model {self.model!r}."
@@ -278,6 +285,12 @@ def _told(exc: StatusError) -> str:
     """Return the server's code for the error; its message may quote a key or a text."""
     known = [part for part in (exc.code, exc.param) if isinstance(part, str) and re.fullmatch(r"[a-z_]{3,40}", part)]
     return f", {': '.join(known)}" if known else ""
+
+
+def _place_of(location: str) -> str:
+    """Return scheme and host of a redirect, if they are plain: the rest may hold a key, or anything else."""
+    found = re.match(r"https?://[A-Za-z0-9.\-\[\]:]{1,80}(?=[/?#]|$)", location)
+    return found[0] if found else "another address"
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bbnli_audit.core.errors import AugmentError, OptionError
-from bbnli_audit.core.files import replacing
+from bbnli_audit.core.files import refuse_existing, replacing
 from bbnli_audit.core.tables import open_table
 from bbnli_audit.suites.occupations import Occupations
 from bbnli_audit.workbench.augment.reading import Batch, TextColumns, Texts, find_suffix, read_batches
@@ -68,14 +68,14 @@ class Augmenter:
     def run(
         self, path: Path, out: Path, texts: TextColumns, n_examples: int = 0, progress: Progress = lambda *_: None
     ) -> tuple[Tally, list[Example]]:
-        """Write `out` from `path`. It stays as it was until everything is written."""
+        """Write `out` from `path`. It is not there until everything is written."""
         check_paths(path, out)
         tally = Tally()
         examples: list[Example] = []
         with open_table(path, AugmentError) as table:
             try:
                 with (
-                    replacing(out.resolve(), "wb") as file,
+                    replacing(out, "wb", must_be_new=True) as file,
                     open_writer(file, out, table, texts, self.has_originals) as writer,
                 ):
                     for batch in read_batches(table, texts):
@@ -124,6 +124,7 @@ def check_paths(path: Path, out: Path) -> None:
         raise OptionError(f"OUT {out}: there is no folder {out.parent}. Create it first.")
     if is_same_file(path, out):
         raise OptionError(f"OUT {out}: is the same file as IN. Use another name, so that the original data stays.")
+    refuse_existing(out, f"OUT {out}")
 
 
 def is_same_file(one: Path, other: Path) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.files import hash_file
 from bbnli_audit.models.batches import chunks
-from bbnli_audit.models.checkpoint import check_contents, hash_contents
+from bbnli_audit.models.checkpoint import ContentStamps, check_contents, hash_contents
 from bbnli_audit.models.inference.progress import Progress, tell_time
 from bbnli_audit.models.language_model.scoring import LanguageModel
 from bbnli_audit.models.language_model.token_probability import MASKED, lm_kind
@@ -44,6 +44,7 @@ class MaskedModel(NamedTuple):
     name: str
     folder: Path
     fingerprint: str
+    check: Callable[[], None] = lambda: None  # raises if its files have changed since it was found
 
 
 def find_masked_model(name: str) -> MaskedModel:
@@ -54,7 +55,8 @@ def find_masked_model(name: str) -> MaskedModel:
     if lm_kind(folder) != MASKED:
         raise ModelError(f"--model={name}: is not a masked language model. Its config.json must say …ForMaskedLM.")
     check_contents(name, folder)
-    return MaskedModel(folder.resolve().name, folder, hash_contents(f"{SCHEME}\n", folder, hash_file))
+    before = ContentStamps.of(name, folder)
+    return MaskedModel(folder.resolve().name, folder, hash_contents(f"{SCHEME}\n", folder, hash_file), before.check)
 
 
 def fill(samples: Iterable[Sample], groups: Groups, top: int, propose: Propose) -> list[Word]:
@@ -142,6 +144,7 @@ class Filler:
             for some in chunks(missing, _AT_ONCE):
                 for place, found in self._predict(model, [texts[at] for at in some], words, n_words):
                     at = some[place]
+                    self.model.check()
                     self.journal.add([texts[at], found])
                     self.progress.step(1, len(texts[at]))
                     yield at, found

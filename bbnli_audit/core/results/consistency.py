@@ -1,0 +1,90 @@
+"""Does a result agree with itself? What its pairs show gives the counts of every row, and those give the rates."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from math import isclose
+
+from bbnli_audit.core.outcomes import CELLS, Cell, CellCounts
+from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
+from bbnli_audit.core.results.rows import SubtopicResult, Verdict
+
+_NO_COUNTS = CellCounts()
+_ROUNDING = 1e-9
+
+
+def find_contradiction(result: AuditResult) -> str | None:
+    """Say what does not agree with what; None if everything does."""
+    return next(_contradictions(result), None)
+
+
+def _contradictions(result: AuditResult) -> Iterator[str]:
+    paths = [row.path for row in result.subtopics]
+    if sorted(paths) != sorted(result.pairs):
+        odd = sorted({*paths} ^ {*result.pairs})
+        yield f"subtopics and pairs do not name the same subtopics once each{f' ({odd[0]})' if odd else ''}"
+        return
+    counts = {}
+    for path, clusters in result.pairs.items():
+        counts[path] = _count(clusters)
+        if len({pair_id for ids in clusters.values() for pair_id in ids}) < counts[path].n_pairs:
+            yield f"pairs of {path} hold a pair twice"
+    for row in result.subtopics:
+        yield from _of_row(row, counts[row.path])
+    for row in (*result.domains, *result.suite_rows, result.total):
+        below = [path for path in paths if row is result.total or path.startswith(f"{row.path}/")]
+        yield from _of_row(row, sum((counts[path] for path in below), _NO_COUNTS))
+    yield from _of_competence(result)
+
+
+def _count(clusters: Mapping[str, Mapping[str, Cell]]) -> CellCounts:
+    return CellCounts(Counter(cell for ids in clusters.values() for cell in ids.values()))
+
+
+def _of_row(row: SubtopicResult, counts: CellCounts) -> Iterator[str]:
+    """Compare a row with the counts of its pairs."""
+    for cell in CELLS:
+        found, expected = row.outcomes.get(cell, 0), counts.cells[cell]
+        if found != expected:
+            yield f"{row.path}: outcomes has {found} pairs {cell}, and pairs has {expected}"
+    numbers = {"n_pairs": row.n_pairs, "n_samples": row.n_samples}
+    numbers |= {name: getattr(row.counts, name) for name in ("n_pro", "n_anti", "n_brittle", "n_mispredicted")}
+    for name, number in numbers.items():
+        if number != getattr(counts, name):
+            yield f"{row.path}: {name} is {number}, and its pairs give {getattr(counts, name)}"
+    for name, value in _rates(counts).items():
+        measured = row.measures.get(name)
+        if measured is None or measured.value is None:
+            continue
+        if not isclose(measured.value, value, abs_tol=_ROUNDING):
+            yield f"{row.path}: {name} is {measured.value}, and its pairs give {value:.6g}"
+    for name, measured in row.measures.items():
+        low, middle, high = measured.low, measured.value, measured.high
+        if low is None or middle is None or high is None:
+            is_sound = low is middle is high
+        else:
+            is_sound = low <= middle + _ROUNDING and middle <= high + _ROUNDING
+        if not is_sound:
+            yield f"{row.path}: {name} is not within its own interval"
+
+
+def _rates(counts: CellCounts) -> dict[str, float]:
+    """Return the measures that follow from the counts alone; none without pairs."""
+    if not counts.n_pairs:
+        return {}
+    numbers = {
+        "pro_rate": counts.n_pro,
+        "anti_rate": counts.n_anti,
+        "brittleness_rate": counts.n_brittle,
+        "misprediction_rate": counts.n_mispredicted,
+        "lean": counts.n_pro - counts.n_anti,
+    }
+    return {name: number / counts.n_samples for name, number in numbers.items()}
+
+
+def _of_competence(result: AuditResult) -> Iterator[str]:
+    """A model that is said to be competent has reached the limit that is written beside it."""
+    judgement, accuracy = result.total.judgement(COMPETENCE), result.settings.skill.control_accuracy
+    if judgement is None or judgement.verdict is not Verdict.PASS:
+        return
+    if accuracy is None or accuracy < judgement.limit or accuracy <= result.settings.skill.best_constant:
+        yield f"total: {COMPETENCE} is {judgement.verdict}, and the share of controls that are right says otherwise"
