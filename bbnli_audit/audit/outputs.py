@@ -46,8 +46,13 @@ class Outputs:
         except OSError as exc:
             raise OptionError(f"--bbnli-report={self.folder}: cannot be made: {exc.strerror}.") from exc
 
-    def write(self, result: AuditResult, get_pairs: Callable[[], PairTable], *, has_passed: bool) -> None:
-        """Write everything. If one thing cannot be written, the others still are."""
+    def write(
+        self, result: AuditResult, get_pairs: Callable[[], PairTable], *, has_passed: bool, may_be_saved: bool = True
+    ) -> None:
+        """Write everything. If one thing cannot be written, the others still are.
+
+        Unless the run has passed, it does not replace a baseline. Unless it may be saved, it does not become the first.
+        """
         if self.folder is not None:
             pairs = get_pairs()
             with self._telling("--bbnli-report"):
@@ -56,7 +61,7 @@ class Outputs:
                 self.notes.append(f"Report: {self.folder} (read {PAGE} first)")
         if self._baseline is not None:
             with self._telling("--bbnli-save-baseline"):
-                self._save(result, self._baseline, has_passed=has_passed)
+                self._save(result, self._baseline, has_passed=has_passed, may_be_saved=may_be_saved)
         self._tell_github(result)
 
     @contextmanager
@@ -66,12 +71,16 @@ class Outputs:
         except AuditError as exc:
             self.troubles.append(f"{option}: {exc}")
 
-    def _save(self, result: AuditResult, path: Path, *, has_passed: bool) -> None:
+    def _save(self, result: AuditResult, path: Path, *, has_passed: bool, may_be_saved: bool) -> None:
         """Save the baseline. Replace an existing one only if this run passed and has all of its subtopics."""
         name = self._baseline_name
         reason = _reason_to_keep(path, result, has_passed=has_passed)
         if reason is not None:
             self.notes.append(f"Baseline not saved: {name} is kept, because {reason}. Remove it to save this run.")
+            return
+        if not may_be_saved:
+            advice = "Waive them, or keep the result.json that --bbnli-report writes by hand."
+            self.notes.append(f"Baseline not saved: {name}: required limits are crossed without a waiver. {advice}")
             return
         try:
             write_result(result, path)

@@ -34,6 +34,10 @@ def get_setting(config: pytest.Config, name: str) -> str | None:
     return str(value) if value else None
 
 
+def is_strict(config: pytest.Config) -> bool:
+    return bool(config.getoption("bbnli_strict", None) or config.getini("bbnli_strict"))
+
+
 def is_audit(item: pytest.Item) -> bool:
     return any(fixture in getattr(item, "fixturenames", ()) for fixture in FIXTURES)
 
