@@ -14,6 +14,10 @@ from bbnli_audit.reports.github import annotations, append_step_summary, is_gith
 from bbnli_audit.reports.report import Report
 from bbnli_audit.reports.summary import summary_markdown
 
+# Stands in the report folder from the start of a run until everything is written. `bbnli-audit verify` looks for it.
+UNFINISHED = "run-unfinished.txt"
+_UNFINISHED_TEXT = "An audit began to write here and has not finished. If none is running, it broke: run it again.\n"
+
 
 def name_from(path: Path, root: Path) -> str:
     """Return a path relative to the root folder: results must not depend on the machine they were made on."""
@@ -43,6 +47,7 @@ class Outputs:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             remove_files(self.folder, self._reports)
+            (self.folder / UNFINISHED).write_text(_UNFINISHED_TEXT, encoding="utf-8")
         except OSError as exc:
             raise OptionError(f"--bbnli-report={self.folder}: cannot be made: {exc.strerror}.") from exc
 
@@ -63,6 +68,8 @@ class Outputs:
             with self._telling("--bbnli-save-baseline"):
                 self._save(result, self._baseline, has_passed=has_passed, may_be_saved=may_be_saved)
         self._tell_github(result)
+        if self.folder is not None and not self.troubles:
+            (self.folder / UNFINISHED).unlink(missing_ok=True)
 
     @contextmanager
     def _telling(self, option: str) -> Iterator[None]:

@@ -4,7 +4,9 @@ import pytest
 
 from tests.plugin.conftest import Project
 
-TOLD = "ERROR: nothing was audited: 5 audits were skipped, because no model was given; give one: pytest --model=CHECKPOINT"
+TOLD = (
+    "ERROR: nothing was audited: 5 audits were skipped, because no model was given; give one: pytest --model=CHECKPOINT"
+)
 
 
 def test_audits_among_other_tests_skip_and_name_the_option(project: Project, mode: list[str]) -> None:
@@ -39,7 +41,9 @@ def test_an_option_model_of_somebody_else_is_named(project: Project) -> None:
     project.write("tests/test_other.py", "def test_other():\n    pass\n")
     result = project.run("audits", "tests", "--model=planted:ideal")
     assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["ERROR: nothing was audited: 5 *; --model belongs to another * --bbnli-model=CHECKPOINT"])
+    result.stdout.fnmatch_lines(
+        ["ERROR: nothing was audited: 5 *; --model belongs to another * --bbnli-model=CHECKPOINT"]
+    )
 
 
 def test_nothing_but_audits_is_a_usage_error(project: Project, mode: list[str]) -> None:

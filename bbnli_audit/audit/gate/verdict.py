@@ -136,17 +136,17 @@ def correct_failures(
 def _is_beyond(measured: MeasuredTable, judgement: Judgement, confidence: float) -> bool:
     measure, estimate = find_measure(judgement.measure), measured.estimate_again[judgement.measure](confidence)
     found = Measured(estimate.value, estimate.low, estimate.high, estimate.n)
-    return judge(found, judgement.limit, decide="bounds", **_sides(measure)) is Verdict.FAIL
+    return judge(found, judgement.limit, decide="bounds", **sides_of(measure)) is Verdict.FAIL
 
 
-def _sides(measure: Measure) -> dict[str, bool]:
+def sides_of(measure: Measure) -> dict[str, bool]:
     return {"is_minimum": measure.is_minimum, "is_two_sided": measure.is_two_sided}
 
 
 def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_competent: bool) -> Judgement:
     settings, name = thresholds.file, limit.measure
     measure, found = find_measure(name), measured.measures[name]
-    verdict = judge(found, limit.value, decide=settings.decide, is_competent=is_competent, **_sides(measure))
+    verdict = judge(found, limit.value, decide=settings.decide, is_competent=is_competent, **sides_of(measure))
     needed = None
     if verdict is Verdict.INCONCLUSIVE and is_competent:
         estimate, allowed = measured.estimates[name], limit.value
@@ -211,7 +211,9 @@ def why_not_green(result: AuditResult) -> str | None:
     verdicts = [one.verdict for one in required if not cannot_be_crossed(one.measure, one.limit)]
     verdicts += [] if result.comparison is None else [one.verdict for one in result.comparison.regressions]
     if not verdicts and required:
-        return f"nothing can cross the limits that tests required ({find_idle_limits(result)[0]}), so nothing has passed."
+        return (
+            f"nothing can cross the limits that tests required ({find_idle_limits(result)[0]}), so nothing has passed."
+        )
     if not verdicts:
         return "no test required a limit (bbnli.require), so nothing has passed."
     if not {Verdict.PASS, Verdict.FAIL} & set(verdicts):

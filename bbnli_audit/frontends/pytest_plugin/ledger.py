@@ -76,11 +76,11 @@ class Ledger:
             (path, measure), verdict = unmet[0]
             first = f"{path} {measure} is {verdict}"
             more = f", and {len(unmet) - 1} more" if len(unmet) > 1 else ""
-            told = f"required verdicts are not met, although no test failed: {first}{more}"
+            told = f"required verdicts are not met, although pytest would have passed: {first}{more}"
             return f"{told}. Only a waiver in the threshold file lets a limit be crossed."
         if self.broken:
             test, error = next(iter(sorted(self.broken.items())))
-            return f"{len(self.broken)} audits could not measure, although no test failed. {test}: {error}"
+            return f"{len(self.broken)} audits could not measure, although pytest would have passed. {test}: {error}"
         return None
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bbnli_audit.frontends.pytest_plugin.settings import find_options, get_setting, is_audit, spell
+from bbnli_audit.core.options import find_options
+from bbnli_audit.frontends.pytest_plugin.settings import get_setting, is_audit, spell
 from bbnli_audit.frontends.pytest_plugin.without_model import (
     AUDIT_KEYWORD,
     WithoutModel,

@@ -186,9 +186,7 @@ class AuditSession:
         if self._result is not None:
             has_passed = session.exitstatus == pytest.ExitCode.OK
             is_crossed = any(verdict is Verdict.FAIL for _, verdict in find_unmet(self._result))
-            self.audit.outputs.write(
-                self._result, self.audit.pairs, has_passed=has_passed, may_be_saved=not is_crossed
-            )
+            self.audit.outputs.write(self._result, self.audit.pairs, has_passed=has_passed, may_be_saved=not is_crossed)
             if self.audit.outputs.troubles:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
 

@@ -9,7 +9,7 @@ import pytest
 from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.gate.baseline import tests_of
 from bbnli_audit.audit.gate.idle import find_idle_limits
-from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.errors import OptionError, list_some
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.suites.sizes import FULL
 
@@ -47,22 +47,19 @@ def find_gaps(audit: Audit, result: AuditResult, n_deselected: int) -> Iterator[
     missing = result.settings.not_audited
     if missing:
         n_all = len(audit.items.subtopics)
-        yield f"{len(missing)} of {n_all} subtopics were not audited ({_shorten(missing)})"
+        yield f"{len(missing)} of {n_all} subtopics were not audited ({list_some(missing)})"
     if n_deselected:
         yield f"{n_deselected} audits were deselected (-k, -m, --deselect, --lf or a plugin)"
     if result.comparison is not None:
         compared = {(one.path, one.measure) for one in result.comparison.regressions}
-        lacking = [f"{path} {measure}" for path, measure in tests_of(audit.subtopics) if (path, measure) not in compared]
+        lacking = [
+            f"{path} {measure}" for path, measure in tests_of(audit.subtopics) if (path, measure) not in compared
+        ]
         if lacking:
-            yield f"{len(lacking)} measures were not compared with the baseline ({_shorten(lacking)})"
+            yield f"{len(lacking)} measures were not compared with the baseline ({list_some(lacking)})"
     idle = find_idle_limits(result)
     if idle:
-        yield f"nothing can cross some limits: {_shorten(idle)}"
-
-
-def _shorten(names: tuple[str, ...] | list[str], most: int = 3) -> str:
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+        yield f"nothing can cross some limits: {list_some(idle)}"
 
 
 def _refuse(problem: str, advice: str) -> OptionError:

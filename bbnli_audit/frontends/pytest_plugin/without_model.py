@@ -1,4 +1,4 @@
-"""What happens to audits when no model was given. Nothing heavy is imported here: projects that do not audit load it."""
+"""Audits when no model was given. Nothing heavy is imported here: projects that do not audit load it too."""
 
 from collections.abc import Generator
 
