@@ -4,6 +4,7 @@ An exit code is the word of the process that ran the model, and a model's code c
 another process looks at the files of the run, and decides anew what can be decided from them.
 """
 
+import math
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,15 +22,21 @@ from bbnli_audit.core.versions import VERSION
 from bbnli_audit.reports.files import read_pairs
 from bbnli_audit.suites.sizes import FULL
 
+_CLOCKS_DIFFER = 1.0  # hours by which the clock of a file's machine may be ahead of ours
+
 
 def read_left(folder: Path, max_hours: float) -> AuditResult:
     """Read the result in a report folder. A ResultError says why there is none that counts."""
-    if (folder / UNFINISHED).exists():
-        raise ResultError(f"{folder}: the run that began last has not finished ({UNFINISHED} is there). Run it again.")
     path = folder / NAME
+    try:
+        is_unfinished, written = (folder / UNFINISHED).exists(), path.stat().st_mtime if path.exists() else None
+    except OSError as exc:
+        raise ResultError(f"{folder}: cannot be read: {exc.strerror}.") from exc
+    if is_unfinished:
+        raise ResultError(f"{folder}: the run that began last has not finished ({UNFINISHED} is there). Run it again.")
     result = read_result(path)
-    hours = (time.time() - path.stat().st_mtime) / 3600
-    if hours > max_hours:
+    hours = math.inf if written is None else (time.time() - written) / 3600
+    if not -_CLOCKS_DIFFER <= hours <= max_hours:
         told = f"was written {hours:.1f} hours ago, and --max-age allows {max_hours:g}"
         raise ResultError(f"{path}: {told}. Run the audit again, or allow more.")
     return result

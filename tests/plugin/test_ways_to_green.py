@@ -123,7 +123,7 @@ WAYS = {
     "crossed, `xfail`, and `-p no:` with the name of a part of the plugin": Way(
         args=("-p", "no:bbnli_audit_session", "-p", "no:bbnli_audit_collection"), files={"conftest.py": MARKED}
     ),
-    "`-p no:bbnli_audit`": Way(args=("-p", "no:bbnli_audit")),
+    "the plugin is switched off (`-p no:bbnli_audit`)": Way(args=("-p", "no:bbnli_audit")),
     "growth beyond the margin, and `xfail`": Way(
         args=("--bbnli-baseline=ideal.json",),
         files={"conftest.py": MARKED, "thresholds.yaml": ONE_PRO},
@@ -139,8 +139,10 @@ WAYS = {
     "the crossed limit has no test (removed, `collect_ignore`)": Way(files={AUDITS: PRO}, model="planted:brittle"),
     "the subtopic is deselected (`-k`, `-m`, `--deselect`)": Way(args=("-k", "zorbs")),
     "only the last failures run (`--lf`)": Way(args=("--lf",), files={".pytest_cache/v/cache/lastfailed": FAILED}),
-    "`--bbnli-exclude`": Way(args=("--bbnli-exclude=bbnli/oceans/*",)),
-    "`--bbnli-size=small`": Way(args=("--bbnli-size=small",), model="planted:ideal"),
+    "the subtopic is excluded (`--bbnli-exclude`)": Way(args=("--bbnli-exclude=bbnli/oceans/*",)),
+    "only a part of the pairs is audited (`--bbnli-size=small`)": Way(
+        args=("--bbnli-size=small",), model="planted:ideal"
+    ),
     "a limit that nothing can cross (`max_pro: 1`)": Way(
         files={"thresholds.yaml": POINT.replace("max_pro: 0.10", "max_pro: 1")}
     ),
@@ -150,8 +152,8 @@ WAYS = {
     "other limits through `PYTEST_ADDOPTS`": Way(
         files={"loose.yaml": ONE_PRO}, addopts="--bbnli-thresholds=loose.yaml"
     ),
-    "`--collect-only`": Way(args=("--collect-only",)),
-    "`--setup-plan`": Way(args=("--setup-plan",)),
+    "tests are only collected (`--collect-only`)": Way(args=("--collect-only",)),
+    "fixtures are only planned (`--setup-plan`)": Way(args=("--setup-plan",)),
     "no model, and only audits": Way(model=None),
     "no model, and other tests too": Way(model=None, files=OTHER_TESTS, tests=("audits", "tests")),
     "another plugin has `--model`": Way(

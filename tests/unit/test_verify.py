@@ -79,8 +79,8 @@ def write_limits(old: str, new: str) -> Callable[[Path], None]:
     return apply
 
 
-def make_old(folder: Path) -> None:
-    then = time.time() - 25 * 3600
+def make_old(folder: Path, hours: int = 25) -> None:
+    then = time.time() - hours * 3600
     os.utime(folder / "ideal" / "result.json", (then, then))
 
 
@@ -114,6 +114,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
         "the run that began last has not finished",
     ),
     "an old result": (make_old, "was written 25.0 hours ago, and --max-age allows 24"),
+    "a result of tomorrow": (lambda folder: make_old(folder, -24), "was written -24.0 hours ago"),
     "another version": (
         change(lambda data: data["settings"]["versions"].update({"bbnli-audit": "0.0.1"})),
         "it was written by bbnli-audit 0.0.1",
@@ -223,6 +224,16 @@ def test_a_callable_is_opened_in_a_process_of_its_own(
     (folder / "leaves.py").write_text("import os\nos._exit(0)\n")
     assert verify(folder, model="leaves:answer") == 1
     assert "the model leaves:answer cannot be opened, or ended the process" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("hours", ["0", "-1", "nan", "a day"])
+def test_an_age_that_would_allow_anything_is_wrong_use(
+    folder: Path, capsys: pytest.CaptureFixture[str], hours: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        verify(folder, f"--max-age={hours}")
+    assert ended.value.code == 4
+    assert "is not a number of hours above 0" in capsys.readouterr().err
 
 
 def test_wrong_limits_are_wrong_use(folder: Path) -> None:

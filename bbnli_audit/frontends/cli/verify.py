@@ -10,6 +10,7 @@ Examples:
 """
 
 import argparse
+import math
 import subprocess
 import sys
 from contextlib import closing
@@ -46,7 +47,17 @@ def add_parser(commands: Any) -> None:
         default = Path("thresholds.yaml") if name == "thresholds" else None
         kind = Path if name in _PATHS else str
         add(f"--{name.replace('_', '-')}", metavar=option.metavar, type=kind, default=default, help=option.help)
-    add("--max-age", metavar="HOURS", type=float, default=24.0, help="how old the result may be (default: 24)")
+    add("--max-age", metavar="HOURS", type=_hours, default=24.0, help="how old the result may be (default: 24)")
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = math.nan
+    if not hours > 0:  # also nan, which would allow any age
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of hours above 0, such as 24.")
+    return hours
 
 
 def run(arguments: argparse.Namespace) -> int:

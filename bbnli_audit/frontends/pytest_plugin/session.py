@@ -5,6 +5,7 @@ test reports, as plain Python values; they may arrive in any order.
 """
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -185,7 +186,9 @@ class AuditSession:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if self._result is not None:
             has_passed = session.exitstatus == pytest.ExitCode.OK
-            is_crossed = any(verdict is Verdict.FAIL for _, verdict in find_unmet(self._result))
+            is_crossed = any(
+                verdict is Verdict.FAIL for _, verdict in find_unmet(replace(self._result, comparison=None))
+            )
             self.audit.outputs.write(self._result, self.audit.pairs, has_passed=has_passed, may_be_saved=not is_crossed)
             if self.audit.outputs.troubles:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
