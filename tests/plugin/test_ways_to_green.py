@@ -57,8 +57,8 @@ import pytest
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport():
     report = yield
-    report.outcome = "passed"
-    return report
+    known = {name: getattr(report, name) for name in ("nodeid", "location", "keywords", "when")}
+    return pytest.TestReport(**known, outcome="passed", longrepr=None)
 """
 RESET = "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"
 OWNER = "def pytest_addoption(parser):\n    parser.addoption('--model')\n"

@@ -106,7 +106,12 @@ def waive(data: dict[str, Any]) -> None:
     judgement.update(verdict="FAIL", waiver=waiver)
 
 
-CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
+def remove_pairs(folder: Path) -> None:
+    for end in ("csv", "parquet"):
+        (folder / "ideal" / f"pairs.{end}").unlink()
+
+
+CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "no result": (lambda folder: (folder / "ideal" / "result.json").unlink(), "there is no such file"),
     "no folder": (lambda folder: shutil.rmtree(folder / "ideal"), "there is no such file"),
     "a run that broke": (
@@ -119,10 +124,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
         change(lambda data: data["settings"]["versions"].update({"bbnli-audit": "0.0.1"})),
         "it was written by bbnli-audit 0.0.1",
     ),
-    "no pairs": (
-        lambda folder: [(folder / "ideal" / f"pairs.{end}").unlink() for end in ("csv", "parquet")],
-        "has neither pairs.parquet nor pairs.csv",
-    ),
+    "no pairs": (remove_pairs, "has neither pairs.parquet nor pairs.csv"),
     "pairs of another run": (
         lambda folder: shutil.copy(folder / "always-pro" / "pairs.parquet", folder / "ideal"),
         "is not of the same run as result.json",

@@ -91,11 +91,11 @@ def recheck_growth(
 
     def is_as_said(path: str, one: Regression | None) -> bool:
         margin = rule.margins[level_of(path)][0]
-        how = {"decide": rule.decide, "confidence": rule.confidence, "is_competent": result.is_competent}
-        return (
-            one is not None
-            and one.margin == margin
-            and one.verdict is judge_increase(one.increase, margin, one.p_adjusted, **how)
+        if one is None or one.margin != margin:
+            return False
+        decide, confidence, is_competent = rule.decide, rule.confidence, result.is_competent
+        return one.verdict is judge_increase(
+            one.increase, margin, one.p_adjusted, decide=decide, confidence=confidence, is_competent=is_competent
         )
 
     faults = [f"{test[0]} {test[1]}" for test in tests_of(subtopics) if not is_as_said(test[0], compared.get(test))]

@@ -1,8 +1,8 @@
 """What the tests of a run asked for, whatever became of them.
 
 A test may be marked as an expected failure, or may catch what a handle raises. Its limits count all the same: handles
-note them before they raise, and every report of a test brings what is new. So it does not matter in which phase, in
-which process and with which outcome a test asked.
+note them before they raise, and all handles are kept. So it does not matter in which phase, in which process and with
+which outcome a test asked, nor what became of its report.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,14 +18,8 @@ from bbnli_audit.frontends.pytest_plugin.settings import is_audit
 
 _handles_key: pytest.StashKey[list[Handle]] = pytest.StashKey()
 _n_told_key: pytest.StashKey[int] = pytest.StashKey()
-_DESELECTED = "bbnli_deselected"
+_OUTPUT = "bbnli_ledger"
 H = TypeVar("H", bound=Handle)
-
-
-def keep(item: pytest.Item, handle: H) -> H:
-    """Note that a test is given a handle."""
-    item.stash.setdefault(_handles_key, []).append(handle)
-    return handle
 
 
 def handles_of(item: pytest.Item) -> list[Handle]:
@@ -55,20 +49,34 @@ class Ledger:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self.required: set[Place] = set()
+        self._handles: list[Handle] = []
+        self._required_elsewhere: set[Place] = set()
         self.broken: dict[str, str] = {}  # tests that could not measure -> the first line of the error
         self.n_deselected = 0
+
+    @property
+    def required(self) -> set[Place]:
+        """Path and measure of all limits that tests asked for."""
+        here = {(path, measure) for handle in self._handles for path, measure, _ in handle.required}
+        return here | self._required_elsewhere
+
+    def keep(self, item: pytest.Item, handle: H) -> H:
+        """Note that a test is given a handle."""
+        self._handles.append(handle)
+        item.stash.setdefault(_handles_key, []).append(handle)
+        return handle
 
     def note_error(self, report: pytest.TestReport, error: BaseException | None) -> None:
         if isinstance(error, AuditError):
             report.bbnli_broken = str(error).partition("\n")[0]  # type: ignore[attr-defined]  # xdist sends it too
 
     def gather(self, report: pytest.TestReport, packed: Mapping[str, Any] | None) -> None:
+        """Take over what a report brings. A worker that crashes later tells nothing at its end."""
+        if packed is not None:
+            self._required_elsewhere.update((path, measure) for path, measure, _ in packed["required"])
         broken = getattr(report, "bbnli_broken", None)
         if broken is not None:
             self.broken[report.nodeid] = broken
-        if packed is not None:
-            self.required.update((path, measure) for path, measure, _ in packed["required"])
 
     def tell_unmet(self, unmet: Sequence[tuple[Place, Verdict]]) -> str | None:
         """Say which verdicts and errors did not make their tests fail; None if there are none."""
@@ -89,10 +97,12 @@ class Ledger:
     def pytest_sessionfinish(self) -> None:
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
-            output[_DESELECTED] = self.n_deselected
+            output[_OUTPUT] = {"required": sorted(self.required), "n_deselected": self.n_deselected}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take over what a worker deselected; all workers collect the same tests."""
-        told = getattr(node, "workeroutput", {}).get(_DESELECTED, 0)
-        self.n_deselected = max(self.n_deselected, int(told))
+        """Take over what the tests of a worker asked for. All workers collect, and deselect, the same tests."""
+        told = getattr(node, "workeroutput", {}).get(_OUTPUT)
+        if told is not None:
+            self._required_elsewhere.update((path, measure) for path, measure in told["required"])
+            self.n_deselected = max(self.n_deselected, told["n_deselected"])

@@ -21,7 +21,7 @@ from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import levels_above
 from bbnli_audit.frontends.pytest_plugin import handles, strict
 from bbnli_audit.frontends.pytest_plugin.collection import REGRESSION, Collection, path_of, regression_of
-from bbnli_audit.frontends.pytest_plugin.ledger import Ledger, handles_of, has_news, keep, pack_requests
+from bbnli_audit.frontends.pytest_plugin.ledger import Ledger, handles_of, has_news, pack_requests
 from bbnli_audit.frontends.pytest_plugin.processes import Processes
 from bbnli_audit.frontends.pytest_plugin.settings import is_audit, is_strict, read_options
 from bbnli_audit.reports.terminal import write_summary
@@ -81,25 +81,29 @@ class AuditSession:
         return (yield)
 
     def open_subtopic(self, item: pytest.Item, path: str) -> handles.SubtopicHandle:
-        return keep(item, handles.SubtopicHandle(self.audit, partial(self._record, item), self._measure(path)))
+        return self._ledger.keep(
+            item, handles.SubtopicHandle(self.audit, partial(self._record, item), self._measure(path))
+        )
 
     def open_answers(self, item: pytest.Item, test: tuple[str, str]) -> handles.AnswersHandle:
         found = self._measure(test[0])
-        return keep(item, handles.AnswersHandle(self.audit, partial(self._record, item), found, test[1]))
+        return self._ledger.keep(item, handles.AnswersHandle(self.audit, partial(self._record, item), found, test[1]))
 
     def open_model(self, item: pytest.Item) -> handles.ModelHandle:
         self._prove()
-        return keep(item, handles.ModelHandle(self.audit, partial(self._record, item)))
+        return self._ledger.keep(item, handles.ModelHandle(self.audit, partial(self._record, item)))
 
     def open_regression(self, item: pytest.Item, test: tuple[str, str]) -> handles.RegressionHandle:
         self._prove()
         row, regression = self.audit.measure_row(test[0]), self.audit.compare(test)
-        return keep(item, handles.RegressionHandle(self.audit, partial(self._record, item), row, regression))
+        return self._ledger.keep(
+            item, handles.RegressionHandle(self.audit, partial(self._record, item), row, regression)
+        )
 
     def open_level(self, item: pytest.Item, test: tuple[str, str]) -> handles.LevelHandle:
         self._prove()
         row = self.audit.measure_row(test[0])
-        return keep(item, handles.LevelHandle(self.audit, partial(self._record, item), row, test[1]))
+        return self._ledger.keep(item, handles.LevelHandle(self.audit, partial(self._record, item), row, test[1]))
 
     def _measure(self, path: str) -> Finding:
         self._prove()
