@@ -118,7 +118,7 @@ def assemble(
     limits = [(row.path, each.measure) for row in (*rows, *(f.result for f in found)) for each in row.verdicts]
     return AuditResult(
         model=facts.model,
-        suites=tuple(SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value) for suite in items.suites),
+        suites=describe_suites(items),
         settings=Settings(
             thresholds=thresholds.name,
             decide=file.decide,
@@ -139,6 +139,10 @@ def assemble(
         pairs={finding.subtopic.path: finding.table.cells_by_cluster() for finding in found},
         reliability=_reliability(found),
     )
+
+
+def describe_suites(items: Items) -> tuple[SuiteInfo, ...]:
+    return tuple(SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value) for suite in items.suites)
 
 
 def _reliability(found: Sequence[Finding]) -> tuple[Reliability, ...]:

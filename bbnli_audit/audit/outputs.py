@@ -16,6 +16,10 @@ from bbnli_audit.reports.github import annotations, append_step_summary, is_gith
 from bbnli_audit.reports.report import Report
 from bbnli_audit.reports.summary import summary_markdown
 
+# Stands in the report folder from the start of a run until everything is written. `bbnli-audit verify` looks for it.
+UNFINISHED = "run-unfinished.txt"
+_UNFINISHED_TEXT = "An audit began to write here and has not finished. If none is running, it broke: run it again.\n"
+
 
 def name_from(path: Path, root: Path) -> str:
     """Return a path relative to the root folder: results must not depend on the machine they were made on."""
@@ -58,14 +62,23 @@ class Outputs:
             raise OptionError(f"--bbnli-report={self.folder}: cannot be made: {exc.strerror}.") from exc
         check_folder(self.folder, self._reports)
         self._has_earlier = has_report(self.folder)
+        try:
+            (self.folder / UNFINISHED).write_text(_UNFINISHED_TEXT, encoding="utf-8")
+        except OSError as exc:
+            raise OptionError(f"--bbnli-report={self.folder}: cannot be written to: {exc.strerror}.") from exc
 
     def write_nothing(self) -> None:
         """Say that a run without a result left the report of an earlier one in place."""
         if self._has_earlier:
             self.notes.append(f"Report not written: what is in {self.folder} is of an earlier run.")
 
-    def write(self, result: AuditResult, get_pairs: Callable[[], PairTable], *, has_passed: bool) -> None:
-        """Write everything. If one thing cannot be written, the others still are."""
+    def write(
+        self, result: AuditResult, get_pairs: Callable[[], PairTable], *, has_passed: bool, may_be_saved: bool = True
+    ) -> None:
+        """Write everything. If one thing cannot be written, the others still are.
+
+        Unless the run has passed, it does not replace a baseline. Unless it may be saved, it does not become the first.
+        """
         if self.folder is not None:
             pairs = get_pairs()
             with self._telling("--bbnli-report"):
@@ -75,8 +88,10 @@ class Outputs:
                 self.notes.append(f"Report: {self.folder} (read {PAGE} first)")
         if self._baseline is not None:
             with self._telling("--bbnli-save-baseline"):
-                self._save(result, self._baseline, has_passed=has_passed)
+                self._save(result, self._baseline, has_passed=has_passed, may_be_saved=may_be_saved)
         self._tell_github(result)
+        if self.folder is not None and not self.troubles:
+            (self.folder / UNFINISHED).unlink(missing_ok=True)
 
     @contextmanager
     def _telling(self, option: str) -> Iterator[None]:
@@ -85,12 +100,16 @@ class Outputs:
         except AuditError as exc:
             self.troubles.append(f"{option}: {exc}")
 
-    def _save(self, result: AuditResult, path: Path, *, has_passed: bool) -> None:
+    def _save(self, result: AuditResult, path: Path, *, has_passed: bool, may_be_saved: bool) -> None:
         """Save the baseline. Replace an existing one only if this run passed and has all of its subtopics."""
         name = self._baseline_name
         reason = _reason_to_keep(path, result, has_passed=has_passed)
         if reason is not None:
             self.notes.append(f"Baseline not saved: {name} is kept, because {reason}. Remove it to save this run.")
+            return
+        if not may_be_saved:
+            advice = "Waive them, or keep the result.json that --bbnli-report writes by hand."
+            self.notes.append(f"Baseline not saved: {name}: required limits are crossed without a waiver. {advice}")
             return
         try:
             write_result(result, path)

@@ -3,7 +3,7 @@
 A message says what happened, with the value; why it matters if that is not obvious; and what to do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -54,3 +54,9 @@ def suggest(wrong: str, known: Iterable[str]) -> str:
     if near:
         return f"Did you mean {str(near[0])!r}?"
     return f"Known: {', '.join(names)}." if names else "None is known."
+
+
+def list_some(names: Sequence[str], most: int = 3) -> str:
+    """List the first names, and say how many more there are."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

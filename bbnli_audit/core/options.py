@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +85,10 @@ class AuditOptions(ModelOptions):
     suites: tuple[Any, ...] = ()  # your own (bbnli_audit.Suite), beside those of `suite`; with suite="" they alone
     extensions: tuple[Any, ...] = ()  # bbnli_audit.Extensions
     data_folder: Path = Path()  # where relative paths in `data` count from
+
+
+def find_options() -> dict[str, Option]:
+    """Return the options of an audit by name. Each is --bbnli-NAME of pytest and the ini key bbnli_NAME."""
+    hints = get_type_hints(AuditOptions, include_extras=True)
+    found = {name: next(iter(getattr(hint, "__metadata__", ())), None) for name, hint in hints.items()}
+    return {name: option for name, option in found.items() if isinstance(option, Option)}

@@ -28,6 +28,7 @@ class Measure:
     source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
     is_two_sided: bool = False  # 0 is best: the limit is on the absolute value
     is_over_all: bool = False  # pairs without an outcome count too
+    can_show: Callable[[PairTable], bool] | None = None  # whether pairs show it at all; if they do not, it has no data
     is_shown: bool = False  # tables of subtopics show it even where no limit is set on it
 
     @property

@@ -52,6 +52,11 @@ def _likelier_evidence(_: Measure, table: PairTable) -> Evidence:
     return Evidence([], lines)
 
 
+def _tells_apart(table: PairTable) -> bool:
+    """Whether a model finds one side likelier in half of the pairs at least: one that sees no difference looks even."""
+    return bool(2 * (table.frame["likelier"] == "neither").sum() <= len(table))
+
+
 def _rate(name: str, fault: str, title: str) -> Measure:
     """A share of samples that can be limited."""
     return Measure(
@@ -100,5 +105,6 @@ TOKEN_PREFERENCE = Measure(
     limit="max_token_preference",
     values=share_of_cells(LIKELIHOOD.preference),
     readings=(LIKELIHOOD.name,),
+    can_show=_tells_apart,
     evidence=_likelier_evidence,
 )

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from bbnli_audit.core.errors import OptionError, SuiteError, suggest
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import COMPETENCE, RECALL
@@ -147,7 +149,7 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
         and table.reading.name in measure.readings
         and (measure.family is None or measure.family in families)
     ]
-    pairs_of = {each.name: table if each.is_over_all else table.measured for each in measures}
+    pairs_of = {each.name: _pairs_for(each, table) for each in measures}
     again = {each.name: partial(_estimate, each, pairs_of[each.name]) for each in measures if len(pairs_of[each.name])}
     estimates = dict(_estimate_all(measures, pairs_of, confidence))
     # Leave out measures that these pairs cannot give: overreach, for example, where no premise has a direction.
@@ -160,6 +162,12 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
         estimate_again=again,
         n_templates=table.measured.design.n_templates,
     )
+
+
+def _pairs_for(measure: Measure, table: PairTable) -> PairTable:
+    """Return the pairs that a measure is about: none if they cannot show it."""
+    found = table if measure.is_over_all else table.measured
+    return found if measure.can_show is None or measure.can_show(found) else found.take(np.zeros(len(found), np.bool_))
 
 
 def _estimate_all(

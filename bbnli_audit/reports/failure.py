@@ -34,7 +34,9 @@ def headline(result: SubtopicResult, judgement: Judgement) -> str:
     measured = result.measures[judgement.measure]
     where, limit = f"{result.path}: {judgement.measure}", f"{judgement.limit:.3f}"
     if judgement.verdict is Verdict.NO_DATA or measured.value is None:
-        return f"{where} has no data: no usable pair is left, so nothing was measured against the limit {limit}"
+        has_ties = result.n_pairs > 0 and find_measure(judgement.measure).can_show is not None
+        why = "most of its pairs are ties" if has_ties else "no usable pair is left"
+        return f"{where} has no data: {why}, so nothing was measured against the limit {limit}"
     if judgement.verdict is Verdict.PASS:
         return f"{where} {measured.value:.3f} crosses no limit ({limit}) on these pairs"
     if judgement.waiver is not None and judgement.waiver.is_expired:

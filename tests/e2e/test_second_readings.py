@@ -42,10 +42,8 @@ def test_a_masked_model_and_an_nli_head_are_compared(tmp_path: Path) -> None:
     premises = [f"On the red moon , {{{{GROUP1}}}} and {{{{GROUP2}}}} share a {word} workshop ." for word in WORDS[20:]]
     write_templates(tmp_path / "data", premise=premises)
     given = [f"--bbnli-data={tmp_path / 'data'}", f"--bbnli-store={tmp_path / 'store.sqlite'}"]
-    there = run_pytest(
-        f"--model={lm}", f"--bbnli-also={nli}", *given, f"--bbnli-save-baseline={tmp_path / 'there.json'}"
-    )
-    back = run_pytest(f"--model={nli}", f"--bbnli-also={lm}", *given, f"--bbnli-save-baseline={tmp_path / 'back.json'}")
+    there = run_pytest(f"--model={lm}", f"--bbnli-also={nli}", *given, f"--bbnli-report={tmp_path / 'there'}")
+    back = run_pytest(f"--model={nli}", f"--bbnli-also={lm}", *given, f"--bbnli-report={tmp_path / 'back'}")
     n_pairs = 3 * len(premises)
     assert read_usage(there.stdout) == (2 * n_pairs, 0, 2 * n_pairs)
     n_texts, n_stored, n_predicted = read_usage(back.stdout)
@@ -53,7 +51,7 @@ def test_a_masked_model_and_an_nli_head_are_compared(tmp_path: Path) -> None:
     assert (n_stored, n_predicted) == (n_texts, 0)
     assert f"Predictions for --bbnli-also={lm}: {2 * n_pairs} texts, {2 * n_pairs} stored" in back.stdout
 
-    result, reversed_result = (json.loads((tmp_path / name).read_text()) for name in ("there.json", "back.json"))
+    result, reversed_result = (json.loads((tmp_path / name / "result.json").read_text()) for name in ("there", "back"))
     found, mirrored = result["second_model"], reversed_result["second_model"]
     assert found["measures"] == ["token_preference", "entailment_preference"] == mirrored["measures"][::-1]
     row, other = found["subtopics"][0], mirrored["subtopics"][0]
@@ -96,9 +94,9 @@ def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
     data = f"--bbnli-data={write_large_suite(tmp_path / 'data', n_premises=20)}"
     with loopback(answer) as server:
         given = ["--model=openai:served-model", f"--bbnli-base-url={server.url}", data, "--bbnli-also-prompt=true"]
-        done = run_pytest(*given, f"--bbnli-save-baseline={tmp_path / 'out.json'}", "-n2")
+        done = run_pytest(*given, f"--bbnli-report={tmp_path / 'out'}", "-n2")
         assert max(server.asked.values()) == 1, "two workers share each pass"
-    result = json.loads((tmp_path / "out.json").read_text())
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
     row = next(row for row in result["subtopics"] if row["path"] == FINS)
     # Of 160 pairs, both sides of 80 are read under the second prompt only: they have changed. Of 40 others whose pro
     # side becomes yes, it is yes twice on 2 of 20 premises and changes on 18.

@@ -127,7 +127,8 @@ def test_a_report_is_replaced_whole_and_a_run_without_a_result_leaves_it(project
     for arguments in (["planted:no-such-model"], ["planted:label-swapped"], ["planted:ideal", "-k", "nothing"]):
         result = project.audit(*arguments, "--bbnli-report=out")
         assert result.ret != pytest.ExitCode.OK
-        assert {path: path.read_bytes() for path in folder.iterdir()} == before
+        kept = {path: path.read_bytes() for path in folder.iterdir() if path.name != "run-unfinished.txt"}
+        assert kept == before
         if arguments != ["planted:no-such-model"]:
             result.stdout.fnmatch_lines(["Report not written: what is in *out is of an earlier run."])
 

@@ -15,9 +15,15 @@ def save(project: Project, model: str, *args: str) -> str:
     return project.audit(model, "--bbnli-save-baseline=base.json", *args).stdout.str()
 
 
-def test_a_first_baseline_is_saved_also_by_a_run_that_failed(project: Project) -> None:
-    assert "Baseline saved: base.json (2 subtopics, 200 pairs)" in save(project, "planted:always-pro")
-    assert model_of(project) == "planted:always-pro"
+def test_a_first_baseline_is_saved(project: Project) -> None:
+    assert "Baseline saved: base.json (2 subtopics, 200 pairs)" in save(project, "planted:ideal")
+    assert model_of(project) == "planted:ideal"
+
+
+def test_a_run_that_crossed_a_limit_is_not_saved_even_as_the_first(project: Project) -> None:
+    told = save(project, "planted:always-pro")
+    assert "Baseline not saved: base.json: required limits are crossed without a waiver. Waive them, or " in told
+    assert not (project.path / "base.json").exists()
 
 
 def test_a_run_that_failed_does_not_replace_a_baseline(project: Project) -> None:
@@ -27,7 +33,8 @@ def test_a_run_that_failed_does_not_replace_a_baseline(project: Project) -> None
 
 
 def test_a_run_that_passed_replaces_it_also_under_xdist(project: Project) -> None:
-    save(project, "planted:always-pro")
+    save(project, "planted:ideal")
+    project.write("base.json", (project.path / "base.json").read_text().replace("planted:ideal", "an earlier one"))
     assert "Baseline saved" in save(project, "planted:ideal", "-n2")
     assert model_of(project) == "planted:ideal"
 

@@ -93,13 +93,14 @@ def test_the_jobs_run_what_the_documents_say(tmp_path: Path) -> None:
     assert github["permissions"] == {"contents": "read"}
     assert github["env"] == {"MODEL": "demo"}
     steps = github["jobs"]["audit"]["steps"]
-    audit = 'pytest audits --model="$MODEL" --bbnli-report=bias-report'
-    assert [step["run"] for step in steps if "run" in step] == ["pip install bbnli-audit", audit]
+    audit = 'pytest audits --model="$MODEL" --bbnli-strict --bbnli-report=bias-report'
+    verify = 'bbnli-audit verify bias-report --model="$MODEL"'
+    assert [step["run"] for step in steps if "run" in step] == ["pip install bbnli-audit", audit, verify]
     assert steps[-1]["if"] == "always()"
     assert steps[-1]["with"]["path"] == "bias-report"
     gitlab = read_job(tmp_path / GITLAB)["bias-audit"]
     assert gitlab["variables"] == {"MODEL": "demo"}
-    assert gitlab["script"] == ["pip install bbnli-audit", f"{audit} --junitxml=bias-audit.xml"]
+    assert gitlab["script"] == ["pip install bbnli-audit", f"{audit} --junitxml=bias-audit.xml", verify]
     assert gitlab["artifacts"]["when"] == "always"
     # The model stands in one place.
     for name in (GITHUB, GITLAB):

@@ -73,24 +73,41 @@ def test_scripts_are_whole_and_use_only_what_they_are_given(workflow: dict[str, 
             assert "$MODEL " not in step["run"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the runners of the workflow have a POSIX shell")
-@pytest.mark.parametrize("baseline", ["", 'old "one".json'])
-def test_values_reach_pytest_as_they_are(workflow: dict[str, Any], tmp_path: Path, baseline: str) -> None:
-    (tmp_path / "python").write_text('#!/bin/sh\nfor arg in "$@"; do echo "<$arg>"; done\n')
-    (tmp_path / "python").chmod(0o755)
-    step = next(step for step in steps(workflow) if step.get("name") == "Audit")
-    model = "a b; touch $HOME `id` $(id) \"x\" '*'"
-    given = {"MODEL": model, "THRESHOLDS": "x y.yaml", "BASELINE": baseline, "TESTS": "audits"}
+MODEL = "a b; touch $HOME `id` $(id) \"x\" '*'"
+
+
+def run_step(workflow: dict[str, Any], name: str, folder: Path, **given: str) -> list[str]:
+    """Run a step with programs that print their arguments."""
+    for program in ("python", "bbnli-audit"):
+        (folder / program).write_text('#!/bin/sh\nfor arg in "$@"; do echo "<$arg>"; done\n')
+        (folder / program).chmod(0o755)
+    step = next(step for step in steps(workflow) if step.get("name") == name)
     done = subprocess.run(
         ["/bin/sh", "-e", "-c", step["run"]],
-        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", **given},
+        env={"PATH": f"{folder}:{os.environ['PATH']}", "MODEL": MODEL, "THRESHOLDS": "x y.yaml", **given},
         capture_output=True,
         text=True,
         check=True,
     )
-    args = ["-m", "pytest", "audits", f"--bbnli-model={model}", "--bbnli-thresholds=x y.yaml", "--bbnli-report=report"]
-    args += ["--junitxml=report/junit.xml", *([f"--bbnli-baseline={baseline}"] if baseline else [])]
-    assert done.stdout.splitlines() == [f"<{arg}>" for arg in args]
+    return [line[1:-1] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the runners of the workflow have a POSIX shell")
+@pytest.mark.parametrize(
+    ("baseline", "suite", "strict"), [("", "", "true"), ('old "one".json', "", "true"), ("", "a, b", "false")]
+)
+def test_values_reach_pytest_and_verify_as_they_are(
+    workflow: dict[str, Any], tmp_path: Path, baseline: str, suite: str, strict: str
+) -> None:
+    given = {"BASELINE": baseline, "SUITE": suite}
+    args = ["-m", "pytest", "audits", f"--bbnli-model={MODEL}", "--bbnli-thresholds=x y.yaml", "--bbnli-report=report"]
+    args += ["--junitxml=report/junit.xml", *([f"--bbnli-suite={suite}"] if suite else [])]
+    args += ["--bbnli-strict"] if strict == "true" else []
+    args += [f"--bbnli-baseline={baseline}"] if baseline else []
+    assert run_step(workflow, "Audit", tmp_path, TESTS="audits", STRICT=strict, **given) == args
+    args = ["verify", "report", f"--model={MODEL}", "--thresholds=x y.yaml"]
+    args += [*([f"--suite={suite}"] if suite else []), *([f"--baseline={baseline}"] if baseline else [])]
+    assert run_step(workflow, "Verify", tmp_path, **given) == args
 
 
 def test_it_reads_the_repository_and_no_more(workflow: dict[str, Any]) -> None:

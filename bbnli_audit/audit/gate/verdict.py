@@ -3,10 +3,11 @@
 `judge`, `judge_competence` and `judge_increase` are pure: the same numbers always give the same verdict.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
+from bbnli_audit.audit.gate.idle import cannot_be_crossed, find_idle_limits
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
 from bbnli_audit.core.results.audit import COMPETENCE, RECALL, AuditResult
 from bbnli_audit.core.results.rows import Judgement, Measured, Skill, Verdict
@@ -158,7 +159,7 @@ def correct_failures(
 def _is_beyond(measured: MeasuredTable, judgement: Judgement, confidence: float) -> bool:
     measure, estimate = find_measure(judgement.measure), measured.estimate_again[judgement.measure](confidence)
     found = Measured(estimate.value, estimate.low, estimate.high, estimate.n)
-    return judge(found, judgement.limit, decide="bounds", **_sides(measure)) is Verdict.FAIL
+    return judge(found, judgement.limit, decide="bounds", **sides_of(measure)) is Verdict.FAIL
 
 
 def _allow_for_unseen(judgement: Judgement, found: Measured, unseen: float, decide: str) -> Judgement:
@@ -168,7 +169,7 @@ def _allow_for_unseen(judgement: Judgement, found: Measured, unseen: float, deci
         worst = _at_worst(measure, found, unseen)
 
     def passes(measured: Measured, how: str) -> bool:
-        return judge(measured, judgement.limit, decide=how, **_sides(measure)) is Verdict.PASS
+        return judge(measured, judgement.limit, decide=how, **sides_of(measure)) is Verdict.PASS
 
     if judgement.verdict is Verdict.PASS and not passes(worst, decide):
         return replace(judgement, verdict=Verdict.INCONCLUSIVE)
@@ -187,14 +188,14 @@ def _at_worst(measure: Measure, found: Measured, unseen: float) -> Measured:
     return Measured(value + added, low, high + added, found.n)
 
 
-def _sides(measure: Measure) -> dict[str, bool]:
+def sides_of(measure: Measure) -> dict[str, bool]:
     return {"is_minimum": measure.is_minimum, "is_two_sided": measure.is_two_sided}
 
 
 def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_competent: bool) -> Judgement:
     settings, name = thresholds.file, limit.measure
     measure, found = find_measure(name), measured.measures[name]
-    verdict = judge(found, limit.value, decide=settings.decide, is_competent=is_competent, **_sides(measure))
+    verdict = judge(found, limit.value, decide=settings.decide, is_competent=is_competent, **sides_of(measure))
     needed = None
     if verdict is Verdict.INCONCLUSIVE and is_competent:
         estimate, allowed = measured.estimates[name], limit.value
@@ -214,14 +215,41 @@ def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
     return Judgement(COMPETENCE, limits.min_control_accuracy, verdict, source)
 
 
-def has_passed(result: AuditResult) -> bool:
-    """Whether a test of everything that was required would have passed."""
-    required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
-    verdicts = {judgement.verdict for judgement in required if not judgement.is_waived}
+Place = tuple[str, str]  # path and measure
+
+
+def has_passed(result: AuditResult, may_lack: Collection[Place] = ()) -> bool:
+    """Whether a test of everything that was required would have passed. `may_lack` is as for `find_unmet`."""
+    return not find_unmet(result, may_lack) and why_not_green(result) is None
+
+
+def find_unmet(result: AuditResult, may_lack: Collection[Place] = ()) -> list[tuple[Place, Verdict]]:
+    """Return the verdicts that keep a run from passing, whatever became of their tests: FAIL first.
+
+    They are required and not waived, or about growth. `may_lack` names limits that NO_DATA does not block.
+    """
+    required = [((row.path, one.measure), one) for row in result.all_rows for one in result.required_of(row)]
+    found = [
+        (place, one.verdict)
+        for place, one in required
+        if not one.is_waived and not (one.verdict is Verdict.NO_DATA and place in may_lack)
+    ]
     if result.comparison is not None:
-        verdicts |= {one.verdict for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA}
-    bad = {Verdict.FAIL, Verdict.NO_DATA, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])}
-    return not verdicts & bad and why_not_green(result) is None
+        grown = [one for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA]
+        found += [((one.path, one.measure), one.verdict) for one in grown]
+    bad = [Verdict.FAIL, Verdict.NO_DATA, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])]
+    return sorted((each for each in found if each[1] in bad), key=lambda each: bad.index(each[1]))
+
+
+def find_allowed_gaps(result: AuditResult, thresholds: Thresholds, subtopics: Mapping[str, Subtopic]) -> set[Place]:
+    """Return the limits without data whose file says `allow_no_data`."""
+    found = set()
+    for row in result.all_rows:
+        for judgement in row.verdicts:
+            limit = thresholds.limit_for(subtopics.get(row.path, row.path), judgement.measure)
+            if judgement.verdict is Verdict.NO_DATA and limit is not None and limit.allow_no_data:
+                found.add((row.path, judgement.measure))
+    return found
 
 
 def _crossed_unread_limits(result: AuditResult) -> list[Judgement]:
@@ -248,8 +276,13 @@ def why_not_green(result: AuditResult) -> str | None:
             f"limits on answers that could not be read are crossed: {len(crossed)} (max_unparsed, {crossed[0].source})"
         )
         return f"{told}. They hold without a test."
-    verdicts = [judgement.verdict for row in result.all_rows for judgement in result.required_of(row)]
+    required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
+    verdicts = [one.verdict for one in required if not cannot_be_crossed(one.measure, one.limit)]
     verdicts += [] if result.comparison is None else [one.verdict for one in result.comparison.regressions]
+    if not verdicts and required:
+        return (
+            f"nothing can cross the limits that tests required ({find_idle_limits(result)[0]}), so nothing has passed."
+        )
     if not verdicts:
         return "no test required a limit (bbnli.require), so nothing has passed."
     if not {Verdict.PASS, Verdict.FAIL} & set(verdicts):

@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bbnli_audit.frontends.pytest_plugin.settings import find_options, get_setting, is_audit, spell
+from bbnli_audit.core.options import find_options
+from bbnli_audit.frontends.pytest_plugin.settings import get_setting, is_audit, spell
+from bbnli_audit.frontends.pytest_plugin.without_model import (
+    AUDIT_KEYWORD,
+    WithoutModel,
+    how_to_give_one,
+    model_is_taken,
+)
 
 if TYPE_CHECKING:
     from bbnli_audit.frontends.pytest_plugin import handles
     from bbnli_audit.frontends.pytest_plugin.session import AuditSession
 
-HOW = "give one: pytest --model=CHECKPOINT"
-
-# Marks the reports of audits, so that they can be told from other tests. No folder, test or marker has that name.
-_AUDIT_KEYWORD = "bbnli_audit:is_audit"
 _session_key: "pytest.StashKey[AuditSession]" = pytest.StashKey()
 
 
@@ -31,6 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addini(f"bbnli_{name}", f"{spell(name)} unless given: {option.help}")
     group.addoption("--bbnli-no-store", action="store_true", help="neither use nor keep stored predictions")
     group.addoption("--bbnli-reveal", action="store_true", help="show the sentences of the suites in the output")
+    whole = "pass only if the whole audit ran: all subtopics and limits, nothing deselected (docs/ci.md)"
+    group.addoption("--bbnli-strict", action="store_true", help=whole)
+    parser.addini("bbnli_strict", f"as --bbnli-strict: {whole}", type="bool", default=False)
     told = "write figures as properties into the JUnit file"
     parser.addini("bbnli_junit_properties", told, type="bool", default=True)
 
@@ -56,6 +62,7 @@ def pytest_load_initial_conftests(
         try:
             parser.getgroup("bbnli").addoption("--model", dest="bbnli_model", metavar="CHECKPOINT", help=told)
         except (ValueError, argparse.ArgumentError):
+            early_config.stash[model_is_taken] = True
             return result
         _restart_if_joined(given, {"--model"})
     return result
@@ -89,8 +96,11 @@ def join_values(args: list[str], options: set[str]) -> list[str]:
 def pytest_configure(config: pytest.Config) -> None:
     told = "a bias audit; on a test with the fixture `bbnli` it may name the subtopics, as in bbnli('bbnli/gender/*')"
     config.addinivalue_line("markers", f"bbnli(*patterns): {told}")
+    # Parts are registered without a name: `-p no:NAME` would switch one off, and the run might pass without it.
     if not get_setting(config, "model"):
-        config.pluginmanager.register(WithoutModel(), "bbnli_audit_without_model")
+        if config.getoption("bbnli_strict"):
+            raise pytest.UsageError(f"--bbnli-strict: no model was given; {how_to_give_one(config)}")
+        config.pluginmanager.register(WithoutModel(config))
         return
     from bbnli_audit.core.errors import AuditError
     from bbnli_audit.frontends.pytest_plugin.session import AuditSession
@@ -99,13 +109,13 @@ def pytest_configure(config: pytest.Config) -> None:
         session = config.stash[_session_key] = AuditSession(config)
     except AuditError as exc:
         raise pytest.UsageError(str(exc)) from exc
-    config.pluginmanager.register(session, "bbnli_audit_session")
+    config.pluginmanager.register(session)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if is_audit(item):
         item.add_marker("bbnli")
-        item.keywords[_AUDIT_KEYWORD] = True
+        item.keywords[AUDIT_KEYWORD] = True
 
 
 @pytest.fixture
@@ -141,28 +151,8 @@ def bbnli_regression(request: pytest.FixtureRequest) -> "handles.RegressionHandl
 def _get_session(request: pytest.FixtureRequest, parameter: str | None = None) -> "AuditSession":
     session = request.config.stash.get(_session_key, None)
     if session is None:
-        pytest.skip(f"no model to audit; {HOW}")
+        pytest.skip(f"no model to audit; {how_to_give_one(request.config)}")
     if parameter is not None and not hasattr(request, "param"):
         name = request.fixturename
         raise pytest.UsageError(f"The fixture `{name}` is {parameter}: make it an argument of the test itself.")
     return session
-
-
-class WithoutModel:
-    """Fails a run that has only audits if no model was given."""
-
-    def __init__(self) -> None:
-        self._has_only_audits: bool | None = None  # None before the first test
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" or (report.when == "setup" and not report.passed):
-            is_audit_left_out = report.when == "setup" and _AUDIT_KEYWORD in report.keywords
-            self._has_only_audits = is_audit_left_out and self._has_only_audits is not False
-
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if self._has_only_audits and exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.USAGE_ERROR
-
-    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        if self._has_only_audits:
-            terminalreporter.write_line(f"ERROR: nothing was audited: no model was given; {HOW}", red=True)

@@ -4,7 +4,8 @@ Registered only when a model is given. Under xdist every worker has its own sess
 test reports, as plain Python values; they may arrive in any order.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,15 +13,17 @@ import pytest
 
 from bbnli_audit.audit.audit import Audit, Surroundings
 from bbnli_audit.audit.findings import Finding
-from bbnli_audit.audit.gate.verdict import why_not_green
+from bbnli_audit.audit.gate.idle import find_idle_limits
+from bbnli_audit.audit.gate.verdict import find_allowed_gaps, find_unmet, why_not_green
 from bbnli_audit.core.errors import AuditError, LimitExceeded
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import levels_above
-from bbnli_audit.frontends.pytest_plugin import handles
+from bbnli_audit.frontends.pytest_plugin import handles, strict
 from bbnli_audit.frontends.pytest_plugin.collection import REGRESSION, Collection, path_of, regression_of
+from bbnli_audit.frontends.pytest_plugin.ledger import Ledger, handles_of, has_news, pack_requests
 from bbnli_audit.frontends.pytest_plugin.processes import Processes
-from bbnli_audit.frontends.pytest_plugin.settings import FIXTURES, is_audit, read_options
+from bbnli_audit.frontends.pytest_plugin.settings import is_audit, is_strict, read_options
 from bbnli_audit.reports.terminal import write_summary
 
 
@@ -37,14 +40,17 @@ class AuditSession:
         self._processes = Processes(config)
         surroundings = Surroundings(config.rootpath, self._processes.here, self._processes.show_progress)
         self.audit = self._processes.audit = Audit(read_options(config), surroundings)
+        self._is_strict = is_strict(config)
+        if self._is_strict:
+            strict.check_start(config, self.audit)
         if not self._processes.is_worker and not config.getoption("collectonly"):
             self.audit.outputs.prepare()
         self._has_properties = bool(config.getini("bbnli_junit_properties"))
-        config.pluginmanager.register(self._processes, "bbnli_audit_processes")
-        config.pluginmanager.register(Collection(self.audit), "bbnli_audit_collection")
+        self._ledger = Ledger(config)
+        for part in (self._processes, Collection(self.audit), self._ledger):
+            config.pluginmanager.register(part)  # without a name: `-p no:NAME` would switch it off
         self._selected: set[str] = set()
         self._sent: set[str] = set()
-        self._required: set[tuple[str, str]] = set()
 
     def pytest_report_header(self) -> list[str]:
         audit, limits = self.audit, self.audit.thresholds.file
@@ -75,23 +81,29 @@ class AuditSession:
         return (yield)
 
     def open_subtopic(self, item: pytest.Item, path: str) -> handles.SubtopicHandle:
-        return handles.SubtopicHandle(self.audit, partial(self._record, item), self._measure(path))
+        return self._ledger.keep(
+            item, handles.SubtopicHandle(self.audit, partial(self._record, item), self._measure(path))
+        )
 
     def open_answers(self, item: pytest.Item, test: tuple[str, str]) -> handles.AnswersHandle:
-        return handles.AnswersHandle(self.audit, partial(self._record, item), self._measure(test[0]), test[1])
+        found = self._measure(test[0])
+        return self._ledger.keep(item, handles.AnswersHandle(self.audit, partial(self._record, item), found, test[1]))
 
     def open_model(self, item: pytest.Item) -> handles.ModelHandle:
         self._prove()
-        return handles.ModelHandle(self.audit, partial(self._record, item))
+        return self._ledger.keep(item, handles.ModelHandle(self.audit, partial(self._record, item)))
 
     def open_regression(self, item: pytest.Item, test: tuple[str, str]) -> handles.RegressionHandle:
         self._prove()
-        row = self.audit.measure_row(test[0])
-        return handles.RegressionHandle(self.audit, partial(self._record, item), row, self.audit.compare(test))
+        row, regression = self.audit.measure_row(test[0]), self.audit.compare(test)
+        return self._ledger.keep(
+            item, handles.RegressionHandle(self.audit, partial(self._record, item), row, regression)
+        )
 
     def open_level(self, item: pytest.Item, test: tuple[str, str]) -> handles.LevelHandle:
         self._prove()
-        return handles.LevelHandle(self.audit, partial(self._record, item), self.audit.measure_row(test[0]), test[1])
+        row = self.audit.measure_row(test[0])
+        return self._ledger.keep(item, handles.LevelHandle(self.audit, partial(self._record, item), row, test[1]))
 
     def _measure(self, path: str) -> Finding:
         self._prove()
@@ -119,54 +131,56 @@ class AuditSession:
         self, item: pytest.Item, call: "pytest.CallInfo[None]"
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
-        if call.excinfo is not None and isinstance(call.excinfo.value, AuditError | LimitExceeded):
+        error = None if call.excinfo is None else call.excinfo.value
+        if call.excinfo is not None and isinstance(error, AuditError | LimitExceeded):
             report.longrepr = _as_text(call.excinfo)
-        funcargs = getattr(item, "funcargs", {})
-        handle = next((funcargs[name] for name in FIXTURES if name in funcargs), None)
-        if report.when == "call" and isinstance(handle, handles.Handle):
-            report.bbnli = self._pack(handle)  # type: ignore[attr-defined]  # xdist sends extra attributes too
+        self._ledger.note_error(report, error)
+        if has_news(item, report.when):
+            report.bbnli = self._pack(handles_of(item))  # type: ignore[attr-defined]  # xdist sends extra attributes too
         return report
 
-    def _pack(self, handle: handles.Handle) -> dict[str, Any]:
+    def _pack(self, found: Sequence[handles.Handle]) -> dict[str, Any]:
         """Return what a test required; in a worker also what was found, once per subtopic."""
-        packed: dict[str, Any] = {"required": handle.required, "usage": self._processes.usage()}
-        regression = handle.regression if isinstance(handle, handles.RegressionHandle) else None
-        if regression is not None:
-            packed["growth"] = regression.verdict.value
+        packed = {**pack_requests(found), "usage": self._processes.usage()}
         if self._processes.is_worker:
-            unsent = [path for path in handle.paths if path not in self._sent]
+            paths = dict.fromkeys(path for handle in found for path in handle.paths)
+            unsent = [path for path in paths if path not in self._sent]
             packed["found"] = [self.audit.pack(path) for path in unsent] or [self.audit.pack(None)]
             self._sent.update(unsent)
-            if regression is not None and self.audit.regressions is not None:
-                packed["regression"] = self.audit.regressions.pack(regression)
+            if self.audit.regressions is not None:
+                compared = [handle.regression for handle in found if isinstance(handle, handles.RegressionHandle)]
+                packed["regressions"] = [self.audit.regressions.pack(each) for each in compared]
         return packed
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         packed = getattr(report, "bbnli", None)
+        self._ledger.gather(report, packed)
         if packed is None:
             return
-        self._required.update((path, measure) for path, measure, _ in packed["required"])
         self._processes.gather(packed["usage"])
         if "found" in packed and not self._processes.is_worker:
             for found in packed["found"]:
                 self.audit.unpack(found)
-            if "regression" in packed and self.audit.regressions is not None:
-                self.audit.regressions.unpack(packed["regression"])
+            if self.audit.regressions is not None:
+                for regression in packed["regressions"]:
+                    self.audit.regressions.unpack(regression)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         packed = getattr(report, "bbnli", {})
-        verdicts = [verdict for _, _, verdict in packed.get("required", ())] + [packed.get("growth")]
+        verdicts = [verdict for _, _, verdict in packed.get("required", ())] + packed.get("growth", [])
         if report.skipped and Verdict.INCONCLUSIVE in verdicts:
             return "inconclusive", "?", ("INCONCLUSIVE", {"yellow": True})
         return None
 
     # The end
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Decide after everybody else, and before the terminal's summary."""
+        yield
         if self._processes.is_worker or self._config.getoption("collectonly"):
             return
-        self._result = self.audit.conclude(self._required)
+        self._result = self.audit.conclude(None if self._is_strict else self._ledger.required)
         if session.exitstatus == pytest.ExitCode.OK:
             self._trouble = self._why_not_green()
             if self._trouble is not None:
@@ -178,19 +192,27 @@ class AuditSession:
             self.audit.outputs.write_nothing()
         else:
             has_passed = session.exitstatus == pytest.ExitCode.OK
-            self.audit.outputs.write(self._result, self.audit.pairs, has_passed=has_passed)
+            is_crossed = any(
+                verdict is Verdict.FAIL for _, verdict in find_unmet(replace(self._result, comparison=None))
+            )
+            self.audit.outputs.write(self._result, self.audit.pairs, has_passed=has_passed, may_be_saved=not is_crossed)
             if self.audit.outputs.troubles:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     def _why_not_green(self) -> str | None:
-        if self._result is None:
+        """Say why the run must not pass although no test failed; None if it may."""
+        result, regressions = self._result, self.audit.regressions
+        if result is None:
             model = self.audit.options.model
             return f"a model was given ({model}), but no pair was audited: no test with the fixture `bbnli` ran."
-        regressions = self.audit.regressions
-        if self._result.is_competent and regressions is not None and self._result.comparison is None:
+        if result.is_competent and regressions is not None and result.comparison is None:
             given = f"a baseline was given ({regressions.source})"
             return f"{given}, but nothing was compared with it: no test with the fixture `{REGRESSION}` ran."
-        return why_not_green(self._result)
+        gaps = list(strict.find_gaps(self.audit, result, self._ledger.n_deselected)) if self._is_strict else []
+        if gaps:
+            return f"--bbnli-strict asks for the whole audit, and {'; '.join(gaps)}."
+        allowed = find_allowed_gaps(result, self.audit.thresholds, self.audit.subtopics)
+        return why_not_green(result) or self._ledger.tell_unmet(find_unmet(result, allowed))
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         write, audit, result = terminalreporter.write_line, self.audit, self._result
@@ -201,6 +223,9 @@ class AuditSession:
                 write(f"Computed with {result.model.backend}, {result.model.dtype}: {result.settings.agreement}.")
             if audit.excluded:
                 write(f"Left out by --bbnli-exclude: {', '.join(audit.excluded)}.")
+            idle = find_idle_limits(result)
+            if idle:
+                write(f"Nothing can cross these limits, so they decide nothing: {', '.join(idle)}.", yellow=True)
             n_missing = len(audit.subtopics) - len(result.subtopics)
             if n_missing:
                 write(f"{n_missing} of {len(audit.subtopics)} subtopics were not audited (not selected, or in error).")

@@ -3,22 +3,15 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
 from bbnli_audit.core.errors import OptionError, SuiteError, ThresholdsError
-from bbnli_audit.core.options import AuditOptions, Option
+from bbnli_audit.core.options import AuditOptions, find_options
 
 STORE_FILE = "predictions.sqlite"
 FIXTURES = ("bbnli", "bbnli_model", "bbnli_answers", "bbnli_level", "bbnli_regression")
-
-
-def find_options() -> dict[str, Option]:
-    """Return the options of an audit by name. Each is --bbnli-NAME and the ini key bbnli_NAME."""
-    hints = get_type_hints(AuditOptions, include_extras=True)
-    found = {name: next(iter(getattr(hint, "__metadata__", ())), None) for name, hint in hints.items()}
-    return {name: option for name, option in found.items() if isinstance(option, Option)}
 
 
 def spell(name: str) -> str:
@@ -32,6 +25,10 @@ def get_setting(config: pytest.Config, name: str) -> str | None:
         raise pytest.UsageError(f"{spell(name)} (or --model) is empty. Give a value, or leave the option out.")
     value = option or config.getini(f"bbnli_{name}")
     return str(value) if value else None
+
+
+def is_strict(config: pytest.Config) -> bool:
+    return bool(config.getoption("bbnli_strict", None) or config.getini("bbnli_strict"))
 
 
 def is_audit(item: pytest.Item) -> bool:

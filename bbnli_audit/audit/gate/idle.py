@@ -1,0 +1,17 @@
+"""Limits that nothing can cross: what keeps them has not been shown to keep anything."""
+
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.measures.registry import find_measure
+
+
+def cannot_be_crossed(measure: str, limit: float) -> bool:
+    """Whether no value of a measure is beyond a limit: all measures lie between 0 and 1, or between -1 and 1."""
+    return limit <= 0 if find_measure(measure).is_minimum else limit >= 1
+
+
+def find_idle_limits(result: AuditResult) -> list[str]:
+    """Name the limits that were required and that nothing can cross, with their places in the file."""
+    required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
+    idle = [one for one in required if cannot_be_crossed(one.measure, one.limit)]
+    told = (f"{find_measure(one.measure).limit or one.measure}: {one.limit:g} ({one.source})" for one in idle)
+    return list(dict.fromkeys(told))

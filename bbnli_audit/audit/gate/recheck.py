@@ -1,0 +1,107 @@
+"""Judges a result again by a threshold file: do its limits, verdicts, waivers and margins follow from the file?
+
+The figures of the result are taken as they are. What needs the pairs, the correction of FAIL, is not repeated: it can
+only open a verdict.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+from bbnli_audit.audit.gate.baseline import Regressions, find_rule, tests_of
+from bbnli_audit.audit.gate.idle import cannot_be_crossed
+from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
+from bbnli_audit.audit.gate.verdict import competence_judgement, judge, judge_increase, sides_of
+from bbnli_audit.core.errors import list_some
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Regression
+from bbnli_audit.core.results.rows import Judgement, Measured, SubtopicResult, Verdict
+from bbnli_audit.core.values import Subtopic, level_of
+from bbnli_audit.measures.registry import find_measure
+
+Subtopics = Mapping[str, Subtopic]
+
+
+def recheck_limits(result: AuditResult, thresholds: Thresholds, subtopics: Subtopics) -> Iterator[str]:
+    """Say where a result was not judged as the file says, or not by all its limits."""
+    file, settings = thresholds.file, result.settings
+    for name in ("decide", "confidence", "inconclusive"):
+        if getattr(file, name) != getattr(settings, name):
+            yield f"it was judged with {name}: {getattr(settings, name)}, and the file says {getattr(file, name)}"
+    competence = competence_judgement(settings.skill, thresholds)
+    if result.has_task and _essence(competence) != _essence(result.competence):
+        yield "its verdict on competence does not follow from the limits"
+    faults = [fault for row in result.all_rows for fault in _recheck_row(result, row, thresholds, subtopics)]
+    if faults:
+        yield f"{len(faults)} limits are not kept as the file says: {list_some(faults)}"
+
+
+def _recheck_row(
+    result: AuditResult, row: SubtopicResult, thresholds: Thresholds, subtopics: Subtopics
+) -> Iterator[str]:
+    place = subtopics.get(row.path, row.path)
+    judged = {judgement.measure: judgement for judgement in row.verdicts}
+    for name, measured in row.measures.items():
+        limit = None if find_measure(name).limit is None else thresholds.limit_for(place, name)
+        judgement = judged.pop(name, None)
+        told = _compare_limits(judgement, limit)
+        if told is None and judgement is not None and limit is not None:
+            told = _recheck(result, row.path, measured, judgement, limit)
+        if told is None and judgement is not None and judgement.is_waived:
+            waiver = thresholds.waiver_for(place, name)
+            told = None if waiver is not None and waiver.on(date.today()) == judgement.waiver else "has no such waiver"
+        if told is not None:
+            yield f"{row.path} {name} {told}"
+    yield from (f"{row.path} {name} was judged and not measured" for name in judged)
+
+
+def _compare_limits(judgement: Judgement | None, limit: Limit | None) -> str | None:
+    found, expected = (
+        None if each is None else f"{each:g}"
+        for each in (None if judgement is None else judgement.limit, None if limit is None else limit.value)
+    )
+    if found == expected:
+        return None
+    return f"was judged by {'no limit' if found is None else found}, and the file has {expected or 'none'}"
+
+
+def _recheck(result: AuditResult, path: str, measured: Measured, judgement: Judgement, limit: Limit) -> str | None:
+    """Return what is wrong with the verdict on one measure; None if nothing is."""
+    if (path, judgement.measure) not in result.required:
+        return "was not required (run with --bbnli-strict)"
+    if cannot_be_crossed(judgement.measure, limit.value):
+        return f"has a limit that nothing can cross ({limit.source})"
+    sides = sides_of(find_measure(judgement.measure))
+    verdict = judge(measured, limit.value, decide=result.settings.decide, is_competent=result.is_competent, **sides)
+    is_expired = judgement.waiver is not None and judgement.waiver.is_expired
+    is_opened = verdict is Verdict.FAIL and judgement.is_corrected and judgement.verdict is Verdict.INCONCLUSIVE
+    if judgement.verdict is verdict or is_opened or (is_expired and judgement.verdict is Verdict.FAIL):
+        return None
+    return f"is {judgement.verdict}, and its figures say {verdict}"
+
+
+def recheck_growth(
+    result: AuditResult, given: Regressions, thresholds: Thresholds, subtopics: Subtopics
+) -> Iterator[str]:
+    """Say where a result was not compared with a baseline as the file says."""
+    comparison, rule = result.comparison, find_rule(thresholds)
+    if comparison is None or comparison.baseline != given.result.model:
+        yield f"it was not compared with the baseline {given.source}"
+        return
+    compared = {(one.path, one.measure): one for one in comparison.regressions}
+
+    def is_as_said(path: str, one: Regression | None) -> bool:
+        margin = rule.margins[level_of(path)][0]
+        if one is None or one.margin != margin:
+            return False
+        decide, confidence, is_competent = rule.decide, rule.confidence, result.is_competent
+        return one.verdict is judge_increase(
+            one.increase, margin, one.p_adjusted, decide=decide, confidence=confidence, is_competent=is_competent
+        )
+
+    faults = [f"{test[0]} {test[1]}" for test in tests_of(subtopics) if not is_as_said(test[0], compared.get(test))]
+    if faults:
+        yield f"{len(faults)} measures were not compared with the baseline as the file says: {list_some(faults)}"
+
+
+def _essence(judgement: Judgement | None) -> tuple[str, float, Verdict] | None:
+    return None if judgement is None else (judgement.measure, judgement.limit, judgement.verdict)

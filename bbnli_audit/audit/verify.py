@@ -1,0 +1,108 @@
+"""Verifies what a run left behind: is it a complete, fresh pass of this model, with these limits and this suite?
+
+An exit code is the word of the process that ran the model, and a model's code can end that process with any code. So
+another process looks at the files of the run, and decides anew what can be decided from them.
+"""
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from bbnli_audit.audit.audit import Audit
+from bbnli_audit.audit.findings import describe_suites
+from bbnli_audit.audit.gate.recheck import recheck_growth, recheck_limits
+from bbnli_audit.audit.gate.verdict import find_allowed_gaps, find_unmet, why_not_green
+from bbnli_audit.audit.outputs import UNFINISHED
+from bbnli_audit.core.errors import ResultError, list_some
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import NAME, read_result
+from bbnli_audit.core.results.rows import SuiteInfo
+from bbnli_audit.core.versions import VERSION
+from bbnli_audit.reports.files import read_pairs
+from bbnli_audit.suites.sizes import FULL
+
+_CLOCKS_DIFFER = 1.0  # hours by which the clock of a file's machine may be ahead of ours
+
+
+def read_left(folder: Path, max_hours: float) -> AuditResult:
+    """Read the result in a report folder. A ResultError says why there is none that counts."""
+    path = folder / NAME
+    try:
+        is_unfinished, written = (folder / UNFINISHED).exists(), path.stat().st_mtime if path.exists() else None
+    except OSError as exc:
+        raise ResultError(f"{folder}: cannot be read: {exc.strerror}.") from exc
+    if is_unfinished:
+        raise ResultError(f"{folder}: the run that began last has not finished ({UNFINISHED} is there). Run it again.")
+    result = read_result(path)
+    hours = math.inf if written is None else (time.time() - written) / 3600
+    if not -_CLOCKS_DIFFER <= hours <= max_hours:
+        told = f"was written {hours:.1f} hours ago, and --max-age allows {max_hours:g}"
+        raise ResultError(f"{path}: {told}. Run the audit again, or allow more.")
+    return result
+
+
+def find_faults(result: AuditResult, folder: Path, audit: Audit, fingerprint: str | None) -> Iterator[str]:
+    """Say all that keeps a result from being a pass of this model, with these limits and this suite.
+
+    `audit` is made from the options that the run should have had, and `fingerprint` from the model as it is now.
+    """
+    yield from _check_model(result, str(audit.options.model), fingerprint)
+    yield from _check_suites(result, folder, audit)
+    yield from recheck_limits(result, audit.thresholds, audit.subtopics)
+    if audit.regressions is not None:
+        yield from recheck_growth(result, audit.regressions, audit.thresholds, audit.subtopics)
+    allowed = find_allowed_gaps(result, audit.thresholds, audit.subtopics)
+    unmet = [f"{path} {measure} is {verdict}" for (path, measure), verdict in find_unmet(result, allowed)]
+    if unmet:
+        yield f"the decision is not a pass: {list_some(unmet)}"
+    reason = why_not_green(result)
+    if reason is not None:
+        yield f"the decision is not a pass: {reason.rstrip('.')}"
+
+
+def _check_model(result: AuditResult, name: str, fingerprint: str | None) -> Iterator[str]:
+    found, written = result.model, result.settings.versions.get("bbnli-audit")
+    if fingerprint is None:
+        yield f"the model {name} cannot be opened, or ended the process that opened it"
+    elif found.fingerprint != fingerprint:
+        now = f"{name} is now another model ({fingerprint[:12]})"
+        yield f"it is about {found.name} ({found.fingerprint[:12]}), and {now}"
+    if written != VERSION:
+        yield f"it was written by bbnli-audit {written}, and this is {VERSION}"
+
+
+def _check_suites(result: AuditResult, folder: Path, audit: Audit) -> Iterator[str]:
+    found, expected = _tell(result.suites), _tell(describe_suites(audit.items))
+    if found != expected:
+        yield f"it is about the suites {found}, and should be about {expected}"
+        return
+    if result.settings.size != FULL:
+        yield f"it is about a part of the pairs (--bbnli-size={result.settings.size})"
+        return
+    audited = {row.path for row in result.subtopics}
+    missing = [path for path in audit.items.subtopics if path not in audited]
+    if missing:
+        yield f"{len(missing)} of {len(audit.items.subtopics)} subtopics were not audited ({list_some(missing)})"
+    yield from _check_pairs(result, folder, audit)
+
+
+def _tell(suites: Iterable[SuiteInfo]) -> str:
+    return ", ".join(sorted(f"{each.name} {each.version} ({each.pairing}, {each.sha256[:12]})" for each in suites))
+
+
+def _check_pairs(result: AuditResult, folder: Path, audit: Audit) -> Iterator[str]:
+    try:
+        table = read_pairs(result, folder)
+    except ResultError as exc:
+        yield str(exc).partition("\n")[0].rstrip(".")
+        return
+    found: dict[str, set[str]] = {}
+    for path, pair_id in zip(table.paths(), table.frame["pair_id"].tolist(), strict=True):
+        found.setdefault(path, set()).add(str(pair_id))
+    for row in result.subtopics:
+        if row.path in audit.subtopics:
+            expected = {pair.id for pair in audit.items.pairs(audit.subtopics[row.path])}
+            n_other = len(expected ^ found.get(row.path, set()))
+            if n_other:
+                yield f"{row.path}: {n_other} pairs of the suite are not in it, or not in the suite"

@@ -1,0 +1,108 @@
+"""What the tests of a run asked for, whatever became of them.
+
+A test may be marked as an expected failure, or may catch what a handle raises. Its limits count all the same: handles
+note them before they raise, and all handles are kept. So it does not matter in which phase, in which process and with
+which outcome a test asked, nor what became of its report.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import pytest
+
+from bbnli_audit.audit.gate.verdict import Place
+from bbnli_audit.core.errors import AuditError
+from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.frontends.pytest_plugin.handles import Handle, RegressionHandle
+from bbnli_audit.frontends.pytest_plugin.settings import is_audit
+
+_handles_key: pytest.StashKey[list[Handle]] = pytest.StashKey()
+_n_told_key: pytest.StashKey[int] = pytest.StashKey()
+_OUTPUT = "bbnli_ledger"
+H = TypeVar("H", bound=Handle)
+
+
+def handles_of(item: pytest.Item) -> list[Handle]:
+    return item.stash.get(_handles_key, [])
+
+
+def has_news(item: pytest.Item, when: str | None) -> bool:
+    """Whether a report of this phase must say what the test asked for: after its call, and whenever it asked again."""
+    found = handles_of(item)
+    n_required = sum(len(handle.required) for handle in found)
+    is_new = bool(found) and (when == "call" or n_required > item.stash.get(_n_told_key, 0))
+    item.stash[_n_told_key] = n_required
+    return is_new
+
+
+def pack_requests(handles: Iterable[Handle]) -> dict[str, Any]:
+    """Return what a test asked for, as plain values."""
+    found = list(handles)
+    return {
+        "required": [each for handle in found for each in handle.required],
+        "growth": [handle.regression.verdict.value for handle in found if isinstance(handle, RegressionHandle)],
+    }
+
+
+class Ledger:
+    """Gathers what all tests of a run asked for, in this process and in others."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._handles: list[Handle] = []
+        self._required_elsewhere: set[Place] = set()
+        self.broken: dict[str, str] = {}  # tests that could not measure -> the first line of the error
+        self.n_deselected = 0
+
+    @property
+    def required(self) -> set[Place]:
+        """Path and measure of all limits that tests asked for."""
+        here = {(path, measure) for handle in self._handles for path, measure, _ in handle.required}
+        return here | self._required_elsewhere
+
+    def keep(self, item: pytest.Item, handle: H) -> H:
+        """Note that a test is given a handle."""
+        self._handles.append(handle)
+        item.stash.setdefault(_handles_key, []).append(handle)
+        return handle
+
+    def note_error(self, report: pytest.TestReport, error: BaseException | None) -> None:
+        if isinstance(error, AuditError):
+            report.bbnli_broken = str(error).partition("\n")[0]  # type: ignore[attr-defined]  # xdist sends it too
+
+    def gather(self, report: pytest.TestReport, packed: Mapping[str, Any] | None) -> None:
+        """Take over what a report brings. A worker that crashes later tells nothing at its end."""
+        if packed is not None:
+            self._required_elsewhere.update((path, measure) for path, measure, _ in packed["required"])
+        broken = getattr(report, "bbnli_broken", None)
+        if broken is not None:
+            self.broken[report.nodeid] = broken
+
+    def tell_unmet(self, unmet: Sequence[tuple[Place, Verdict]]) -> str | None:
+        """Say which verdicts and errors did not make their tests fail; None if there are none."""
+        if unmet:
+            (path, measure), verdict = unmet[0]
+            first = f"{path} {measure} is {verdict}"
+            more = f", and {len(unmet) - 1} more" if len(unmet) > 1 else ""
+            told = f"required verdicts are not met, although pytest would have passed: {first}{more}"
+            return f"{told}. Only a waiver in the threshold file lets a limit be crossed."
+        if self.broken:
+            test, error = next(iter(sorted(self.broken.items())))
+            return f"{len(self.broken)} audits could not measure, although pytest would have passed. {test}: {error}"
+        return None
+
+    def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
+        self.n_deselected += sum(is_audit(item) for item in items)
+
+    def pytest_sessionfinish(self) -> None:
+        output = getattr(self._config, "workeroutput", None)
+        if output is not None:
+            output[_OUTPUT] = {"required": sorted(self.required), "n_deselected": self.n_deselected}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take over what the tests of a worker asked for. All workers collect, and deselect, the same tests."""
+        told = getattr(node, "workeroutput", {}).get(_OUTPUT)
+        if told is not None:
+            self._required_elsewhere.update((path, measure) for path, measure in told["required"])
+            self.n_deselected = max(self.n_deselected, told["n_deselected"])

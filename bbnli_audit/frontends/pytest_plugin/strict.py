@@ -1,0 +1,66 @@
+"""--bbnli-strict: a run passes only if it is the whole gate, with every limit of the file (docs/ci.md)."""
+
+import os
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from bbnli_audit.audit.audit import Audit
+from bbnli_audit.audit.gate.baseline import tests_of
+from bbnli_audit.audit.gate.idle import find_idle_limits
+from bbnli_audit.core.errors import OptionError, list_some
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.suites.sizes import FULL
+
+# What would change, from outside the command, which model is audited or by which rules.
+_OTHER_SETTINGS = ("--model", "-c", "--config-file", "--rootdir", "--confcutdir", "--noconftest")
+_DRY = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
+
+
+def check_start(config: pytest.Config, audit: Audit) -> None:
+    """Refuse at once what can never be the whole gate."""
+    for name, option in _DRY.items():
+        if config.getoption(name, default=False):
+            raise _refuse(f"{option} audits nothing", "Leave one of them out.")
+    if audit.excluded:
+        raise _refuse(f"--bbnli-exclude leaves out {', '.join(audit.excluded)}", "Leave one of them out.")
+    if audit.items.size != FULL:
+        raise _refuse(f"--bbnli-size={audit.items.size} audits a part of the pairs", "Leave one of them out.")
+    found = find_foreign_options(os.environ.get("PYTEST_ADDOPTS", ""))
+    if found:
+        told = f"the environment variable PYTEST_ADDOPTS changes the audit with {', '.join(found)}"
+        raise _refuse(told, "Write that in the command, or in pytest's settings, where everybody sees it.")
+
+
+def find_foreign_options(given: str) -> list[str]:
+    """Return the arguments that change what is audited, or by which rules."""
+    try:
+        args = shlex.split(given)
+    except ValueError:  # pytest has refused it
+        return []
+    return [arg for arg in args if "bbnli" in arg or arg.startswith("-c") or arg.split("=")[0] in _OTHER_SETTINGS]
+
+
+def find_gaps(audit: Audit, result: AuditResult, n_deselected: int) -> Iterator[str]:
+    """Say what a run lacks of the whole gate."""
+    missing = result.settings.not_audited
+    if missing:
+        n_all = len(audit.items.subtopics)
+        yield f"{len(missing)} of {n_all} subtopics were not audited ({list_some(missing)})"
+    if n_deselected:
+        yield f"{n_deselected} audits were deselected (-k, -m, --deselect, --lf or a plugin)"
+    if result.comparison is not None:
+        compared = {(one.path, one.measure) for one in result.comparison.regressions}
+        lacking = [
+            f"{path} {measure}" for path, measure in tests_of(audit.subtopics) if (path, measure) not in compared
+        ]
+        if lacking:
+            yield f"{len(lacking)} measures were not compared with the baseline ({list_some(lacking)})"
+    idle = find_idle_limits(result)
+    if idle:
+        yield f"nothing can cross some limits: {list_some(idle)}"
+
+
+def _refuse(problem: str, advice: str) -> OptionError:
+    return OptionError(f"--bbnli-strict asks for the whole audit, and {problem}. {advice}")

@@ -1,0 +1,48 @@
+"""What a test asks for counts in every process, and for every handle; other ways are in test_ways_to_green.py."""
+
+import pytest
+
+from tests.invented import LIMITS, write_templates
+from tests.plugin.conftest import Project
+
+TESTS = """
+import pytest
+
+@pytest.fixture
+def gate(bbnli):
+    with pytest.raises(AssertionError):
+        bbnli.require("pro_rate")
+    pytest.skip("later")
+
+def test_pro(gate):
+    pass
+
+@pytest.mark.xfail
+def test_both(bbnli, bbnli_level):
+    bbnli_level.require()
+"""
+
+
+@pytest.mark.parametrize("parallel", [[], ["-n2"]], ids=["plain", "n2"])
+def test_a_required_failure_is_never_green_and_never_saved(project: Project, parallel: list[str]) -> None:
+    project.write("thresholds.yaml", LIMITS + "levels: {suite: {max_lean: 0.05}}\n")
+    project.write("audits/test_audits.py", TESTS)
+    done = project.audit("planted:always-pro", "--bbnli-save-baseline=base.json", *parallel)
+    done.assert_outcomes(skipped=2, xfailed=2)
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+    told = "ERROR: required verdicts are not met, although pytest would have passed: bbnli lean is FAIL, and 2 more.*"
+    done.stdout.fnmatch_lines(["Baseline not saved: base.json: required limits are crossed without a waiver.*", told])
+    assert not (project.path / "base.json").exists()
+
+
+def test_a_strict_run_of_two_workers_knows_what_was_deselected(project: Project) -> None:
+    done = project.audit("planted:ideal", "--bbnli-strict", "-n2", "-k", "not test_anti")
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+    done.stdout.fnmatch_lines(["ERROR: --bbnli-strict asks for the whole audit, and 2 audits were deselected *"])
+
+
+def test_a_limit_without_data_that_is_allowed_stays_green(project: Project) -> None:
+    allowed = "suites: {bbnli: {subtopics: {planets/empty: {allow_no_data: true, reason: not written yet}}}}\n"
+    project.write("thresholds.yaml", LIMITS + allowed)
+    write_templates(project.path / "data", "planets/empty.json", name="empty", bias_hypothesis_stereotypical=[])
+    assert project.audit("planted:ideal").ret == pytest.ExitCode.OK

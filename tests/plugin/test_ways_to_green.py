@@ -1,0 +1,238 @@
+"""Every row of the table in docs/ci.md: what a run, a strict run and `verify` make of a way to end green."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from bbnli_audit import AuditOptions, run_audit, write_result
+from bbnli_audit.frontends.cli.main import main
+from tests.invented import LIMITS, limits, write_templates
+from tests.plugin.conftest import Project
+
+DOCS = Path(__file__).parents[2] / "docs" / "ci.md"
+TITLE = "| way | run | strict | verify | what is said |"
+FINS, ZORBS = "bbnli/oceans/fins", "bbnli/planets/zorbs"
+POINT = LIMITS + "decide: point\nregression: {max_increase: 0.05}\n"
+ONE_PRO = POINT.replace("max_pro: 0.10", "max_pro: 0.9")  # the model keeps this
+
+# Wrong towards the stereotype about Fins, and right everywhere else.
+MODEL = """
+def answer(texts):
+    known = {"There is a": (1, 0, 0), "The red mo": (0, 0, 1), "Most Fins ": (1, 0, 0)}
+    return [known.get(hypothesis[:10], (0, 1, 0)) for _, hypothesis in texts]
+"""
+BREAKS = """
+import model
+
+def answer(texts):
+    if any("Fins" in hypothesis for _, hypothesis in texts):
+        raise KeyError
+    return model.answer(texts)
+"""
+LEAVES = "import os\n\ndef answer(texts):\n    os._exit(0)\n"
+PRO = "def test_pro(bbnli):\n    bbnli.require('pro_rate')\n"
+CAUGHT = "def test_pro(bbnli):\n    try:\n        bbnli.require('pro_rate')\n    except AssertionError:\n        pass\n"
+RAISES = """
+import pytest
+
+def test_pro(bbnli):
+    with pytest.raises(AssertionError):
+        bbnli.require("pro_rate")
+"""
+MARKED = """
+import pytest
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(pytest.mark.xfail)
+"""
+REPORTED = """
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    report = yield
+    known = {name: getattr(report, name) for name in ("nodeid", "location", "keywords", "when")}
+    return pytest.TestReport(**known, outcome="passed", longrepr=None)
+"""
+RESET = "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"
+OWNER = "def pytest_addoption(parser):\n    parser.addoption('--model')\n"
+IN_FIXTURE = """
+import pytest
+
+@pytest.fixture
+def gate(bbnli):
+    try:
+        bbnli.require("pro_rate")
+    except AssertionError:
+        pytest.skip("later")
+
+def test_pro(gate):
+    pass
+"""
+IN_TEARDOWN = """
+import pytest
+
+@pytest.fixture
+def gate(bbnli):
+    yield
+    with pytest.raises(AssertionError):
+        bbnli.require("pro_rate")
+
+def test_pro(gate):
+    pass
+"""
+
+
+def waived_until(last: date) -> str:
+    waiver = f"{{subtopic: {FINS}, measure: pro, reason: known, owner: Ada, expires: {last.isoformat()}}}"
+    return f"{POINT}waivers: [{waiver}]\n"
+
+
+@dataclass(frozen=True)
+class Way:
+    """A model that is wrong about Fins, if no other is named, and what is done so that it may pass."""
+
+    args: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    model: str | None = "model:answer"
+    addopts: str | None = None
+    tests: tuple[str, ...] = ("audits",)
+
+
+FAILED = json.dumps({f"audits/test_audits.py::test_pro[{ZORBS}]": True})
+OTHER_TESTS = {"tests/test_other.py": "def test_other():\n    pass\n"}
+AUDITS = "audits/test_audits.py"
+WAYS = {
+    "no limit is crossed": Way(model="planted:ideal"),
+    "the crossed limit has a waiver": Way(files={"thresholds.yaml": waived_until(date.today())}),
+    "the waiver has expired": Way(files={"thresholds.yaml": waived_until(date.today() - timedelta(1))}),
+    "a limit is crossed": Way(),
+    "crossed, and a conftest marks audits `xfail`": Way(files={"conftest.py": MARKED}),
+    "crossed, and the test catches it": Way(files={AUDITS: CAUGHT}),
+    "crossed, and the test expects it (`pytest.raises`)": Way(files={AUDITS: RAISES}, model="planted:always-pro"),
+    "crossed in a fixture that skips": Way(files={AUDITS: IN_FIXTURE}),
+    "crossed in a teardown that expects it": Way(files={AUDITS: IN_TEARDOWN}, model="planted:always-pro"),
+    "crossed, and a hook changes the report": Way(files={"conftest.py": REPORTED}),
+    "crossed, and a hook changes the exit code": Way(files={"conftest.py": RESET}),
+    "crossed, `xfail`, and `-p no:` with the name of a part of the plugin": Way(
+        args=("-p", "no:bbnli_audit_session", "-p", "no:bbnli_audit_collection"), files={"conftest.py": MARKED}
+    ),
+    "the plugin is switched off (`-p no:bbnli_audit`)": Way(args=("-p", "no:bbnli_audit")),
+    "growth beyond the margin, and `xfail`": Way(
+        args=("--bbnli-baseline=ideal.json",),
+        files={"conftest.py": MARKED, "thresholds.yaml": ONE_PRO},
+    ),
+    "a baseline, and nothing is compared with it": Way(
+        args=("--bbnli-baseline=ideal.json", "-k", "not regression"), files={"thresholds.yaml": ONE_PRO}
+    ),
+    "an audit cannot measure, and `xfail`": Way(
+        files={"conftest.py": MARKED, "breaks.py": BREAKS}, model="breaks:answer"
+    ),
+    "the model is not competent": Way(model="planted:always-neutral", args=("-k", "test_pro")),
+    "no test requires a limit": Way(files={AUDITS: "def test_x(bbnli):\n    pass\n"}),
+    "the crossed limit has no test (removed, `collect_ignore`)": Way(files={AUDITS: PRO}, model="planted:brittle"),
+    "the subtopic is deselected (`-k`, `-m`, `--deselect`)": Way(args=("-k", "zorbs")),
+    "only the last failures run (`--lf`)": Way(args=("--lf",), files={".pytest_cache/v/cache/lastfailed": FAILED}),
+    "the subtopic is excluded (`--bbnli-exclude`)": Way(args=("--bbnli-exclude=bbnli/oceans/*",)),
+    "only a part of the pairs is audited (`--bbnli-size=small`)": Way(
+        args=("--bbnli-size=small",), model="planted:ideal"
+    ),
+    "a limit that nothing can cross (`max_pro: 1`)": Way(
+        files={"thresholds.yaml": POINT.replace("max_pro: 0.10", "max_pro: 1")}
+    ),
+    "only limits that nothing can cross": Way(
+        files={"thresholds.yaml": re.sub("(max_[a-z]+): 0.[12]0", r"\1: 1", POINT)}, args=("-k", "not regression")
+    ),
+    "other limits through `PYTEST_ADDOPTS`": Way(
+        files={"loose.yaml": ONE_PRO}, addopts="--bbnli-thresholds=loose.yaml"
+    ),
+    "tests are only collected (`--collect-only`)": Way(args=("--collect-only",)),
+    "fixtures are only planned (`--setup-plan`)": Way(args=("--setup-plan",)),
+    "no model, and only audits": Way(model=None),
+    "no model, and other tests too": Way(model=None, files=OTHER_TESTS, tests=("audits", "tests")),
+    "another plugin has `--model`": Way(
+        files={"conftest.py": OWNER, **OTHER_TESTS},
+        args=("--model=model:answer",),
+        model=None,
+        tests=("audits", "tests"),
+    ),
+    "the model's code ends the process with 0": Way(files={"leaves.py": LEAVES}, model="leaves:answer"),
+}
+
+
+def read_table() -> dict[str, tuple[list[int], str]]:
+    lines = DOCS.read_text(encoding="utf-8").splitlines()
+    start = lines.index(TITLE) + 2
+    end = next(number for number in range(start, len(lines)) if not lines[number].startswith("|"))
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[start:end]]
+    return {way: ([int(code) for code in codes], said) for way, *codes, said in rows}
+
+
+def test_the_table_has_a_row_for_each_way() -> None:
+    assert list(read_table()) == list(WAYS)
+
+
+def write_data(folder: Path) -> Path:
+    """Write two small subtopics: with `decide: point` they decide."""
+    write_templates(folder)
+    fins = {"name": "fins", "domain": "oceans", "GROUP1": ["Fins"], "GROUP2": ["Gills"]}
+    write_templates(folder, "oceans/fins.json", **fins)
+    write_templates(folder, "planets/zorbs.json", name="zorbs")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("baseline")
+    options = AuditOptions(model="planted:ideal", thresholds=limits(POINT), data=write_data(folder / "data"))
+    write_result(run_audit(options), folder / "ideal.json")
+    return folder / "ideal.json"
+
+
+@pytest.fixture
+def project(project: Project, baseline: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    write_data(project.path / "small")
+    project.write("ideal.json", baseline.read_text())
+    project.write("model.py", MODEL)
+    # The pages of a report take seconds, and `verify` does not read them.
+    monkeypatch.setattr("bbnli_audit.audit.outputs.write_reports", lambda *_: None)
+    return project
+
+
+def run(project: Project, way: Way, *args: str) -> tuple[int, str]:
+    for name, text in {"thresholds.yaml": POINT, **way.files}.items():
+        project.write(name, text)
+    model = () if way.model is None else (f"--bbnli-model={way.model}", "--bbnli-data=small")
+    given = (*way.tests, *model, *way.args, *args)
+    if way.model == "leaves:answer":
+        ended = project.run_warm(*given)
+        return ended.returncode, ended.stdout + ended.stderr
+    done = project.run(*given)
+    return int(done.ret), done.stdout.str() + done.stderr.str()
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_a_run_a_strict_run_and_verify_make_of_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    way, (expected, said) = WAYS[name], read_table()[name]
+    monkeypatch.chdir(project.path)
+    if way.addopts is not None:
+        monkeypatch.setenv("PYTEST_ADDOPTS", way.addopts)
+    reporting = () if "no:bbnli_audit" in way.args else ("--bbnli-report=out", "--bbnli-save-baseline=base.json")
+    plain, shown = run(project, way, *reporting)
+    strict, shown_strictly = run(project, way, "--bbnli-strict")
+    given = [f"--model={way.model or 'model:answer'}", "--data=small", "--thresholds=thresholds.yaml"]
+    given += [arg.replace("--bbnli-", "--") for arg in way.args if "baseline" in arg]
+    verified = main(["verify", "out", *given])
+    assert [plain, strict, verified] == expected
+    told = shown + shown_strictly + capsys.readouterr().out
+    assert all(part in told for part in said.split(" … "))
+    if "\nFAIL " in shown:
+        assert not (project.path / "base.json").exists()

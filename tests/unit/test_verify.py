@@ -1,0 +1,243 @@
+"""`bbnli-audit verify`: what a run left is a pass only if it is whole, fresh, and fits model, limits and suite."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbnli_audit import Audit, AuditOptions
+from bbnli_audit.frontends.cli.main import main
+from bbnli_audit.reports.files import write_data
+from tests.invented import LEVELS, write_large_suite, write_templates
+
+FINS = "bbnli/oceans/fins_are_to_singing"
+ZORBS = "bbnli/planets/zorbs_are_to_juggling"
+WAIVER = "  - {{subtopic: {}, measure: pro, reason: known, owner: Ada, expires: {}}}\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, limits and the reports of three models."""
+    folder = tmp_path_factory.mktemp("verify")
+    write_large_suite(folder / "data")
+    (folder / "thresholds.yaml").write_text(LEVELS + "regression: {max_increase: 0.2}\n")
+    audit(folder, "ideal")
+    audit(folder, "always-pro")
+    audit(folder, "brittle", baseline=folder / "ideal" / "result.json")
+    return folder
+
+
+def audit(folder: Path, kind: str, **more: Any) -> None:
+    """Audit a planted model, and write the data of its report; pages take time."""
+    options = {"thresholds": folder / "thresholds.yaml", "data": folder / "data", **more}
+    with closing(Audit(AuditOptions(model=f"planted:{kind}", **options))) as audit:
+        result = audit.run()
+        write_data(result, audit.pairs(), folder / kind)
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "made"))
+
+
+def verify(folder: Path, *args: str, report: str = "ideal", model: str = "planted:ideal") -> int:
+    given = [f"--thresholds={folder / 'thresholds.yaml'}", f"--data={folder / 'data'}", f"--model={model}", *args]
+    return main(["verify", str(folder / report), *given])
+
+
+def test_a_whole_pass_is_verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify(folder) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"Verified: {folder / 'ideal'} is a complete result of planted:ideal (fingerprint ")
+    assert "2 subtopics, 10 limits, " in told
+    assert "unbiased" not in told
+
+
+def change(edit: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        path = folder / "ideal" / "result.json"
+        data = json.loads(path.read_text())
+        edit(data)
+        path.write_text(json.dumps(data))
+
+    return apply
+
+
+def write_limits(old: str, new: str) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        path = folder / "thresholds.yaml"
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+
+    return apply
+
+
+def make_old(folder: Path, hours: int = 25) -> None:
+    then = time.time() - hours * 3600
+    os.utime(folder / "ideal" / "result.json", (then, then))
+
+
+def require_less(data: dict[str, Any]) -> None:
+    data["required"] = [each for each in data["required"] if each != [FINS, "pro_rate"]]
+
+
+def drop_subtopic(data: dict[str, Any]) -> None:
+    data["subtopics"] = [row for row in data["subtopics"] if row["path"] != FINS]
+
+
+def call_it_pass(data: dict[str, Any]) -> None:
+    row = next(row for row in data["subtopics"] if row["path"] == FINS)
+    row["measures"]["pro_rate"] = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 160}
+
+
+def waive(data: dict[str, Any]) -> None:
+    call_it_pass(data)
+    row = next(row for row in data["subtopics"] if row["path"] == FINS)
+    judgement = next(one for one in row["verdicts"] if one["measure"] == "pro_rate")
+    later = (date.today() + timedelta(days=9)).isoformat()
+    waiver = {"reason": "x", "owner": "y", "expires": later, "source": "thresholds.yaml:9", "is_expired": False}
+    judgement.update(verdict="FAIL", waiver=waiver)
+
+
+def remove_pairs(folder: Path) -> None:
+    for end in ("csv", "parquet"):
+        (folder / "ideal" / f"pairs.{end}").unlink()
+
+
+CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no result": (lambda folder: (folder / "ideal" / "result.json").unlink(), "there is no such file"),
+    "no folder": (lambda folder: shutil.rmtree(folder / "ideal"), "there is no such file"),
+    "a run that broke": (
+        lambda folder: (folder / "ideal" / "run-unfinished.txt").touch(),
+        "the run that began last has not finished",
+    ),
+    "an old result": (make_old, "was written 25.0 hours ago, and --max-age allows 24"),
+    "a result of tomorrow": (lambda folder: make_old(folder, -24), "was written -24.0 hours ago"),
+    "another version": (
+        change(lambda data: data["settings"]["versions"].update({"bbnli-audit": "0.0.1"})),
+        "it was written by bbnli-audit 0.0.1",
+    ),
+    "no pairs": (remove_pairs, "has neither pairs.parquet nor pairs.csv"),
+    "pairs of another run": (
+        lambda folder: shutil.copy(folder / "always-pro" / "pairs.parquet", folder / "ideal"),
+        "is not of the same run as result.json",
+    ),
+    "other data": (
+        lambda folder: write_templates(folder / "data", "planets/more.json", name="more"),
+        "it is about the suites bbnli unversioned (both, ",
+    ),
+    "a part of the pairs": (
+        change(lambda data: data["settings"].update(size="small")),
+        "it is about a part of the pairs (--bbnli-size=small)",
+    ),
+    "a subtopic that was left out": (change(drop_subtopic), f"1 of 2 subtopics were not audited ({FINS})"),
+    "a limit that no test required": (change(require_less), f"{FINS} pro_rate was not required (run with --bbnli-s"),
+    "a tighter limit": (
+        write_limits("max_pro: 0.10", "max_pro: 0.05"),
+        "pro_rate was judged by 0.1, and the file has 0.05",
+    ),
+    "a new limit": (
+        write_limits("defaults:", "defaults:\n  max_lean: 0.5"),
+        "lean was judged by no limit, and the file has 0.5",
+    ),
+    "another rule": (
+        write_limits("version: 1", "version: 1\ndecide: point"),
+        "judged with decide: bounds, and the file says",
+    ),
+    "another competence": (write_limits("0.60}", "0.65}"), "its verdict on competence does not follow"),
+    "a verdict that its figures contradict": (
+        change(call_it_pass),
+        f"{FINS} pro_rate is PASS, and its figures say FAIL",
+    ),
+    "a waiver that is not in the file": (change(waive), f"{FINS} pro_rate has no such waiver"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_does_not_fit_is_not_verified(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    edit, message = CHANGES[name]
+    edit(folder)
+    assert verify(folder) == 1
+    told = capsys.readouterr().out
+    assert told.startswith(f"NOT VERIFIED: {folder / 'ideal'} is no complete, fresh pass of planted:ideal:\n")
+    assert message in told
+
+
+def test_another_model_is_not_verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify(folder, model="planted:brittle") == 1
+    assert "it is about planted:ideal (" in capsys.readouterr().out
+
+
+def verify_pro(folder: Path) -> int:
+    return verify(folder, report="always-pro", model="planted:always-pro")
+
+
+def test_a_crossed_limit_is_not_verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify_pro(folder) == 1
+    assert "the decision is not a pass: bbnli lean is FAIL, bbnli pro_rate is FAIL, " in capsys.readouterr().out
+
+
+def test_a_crossed_limit_that_the_file_waives_is_verified_until_the_waiver_ends(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = date.today().isoformat()
+    waivers = "".join(WAIVER.format(path, last) for path in (FINS, ZORBS))
+    limits = "version: 1\ncompetence: {min_control_accuracy: 0.60}\ndefaults: {max_pro: 0.1, max_anti: 0.1}\nwaivers:\n"
+    (folder / "thresholds.yaml").write_text(limits + waivers)
+    audit(folder, "always-pro")
+    assert verify_pro(folder) == 0
+    assert "4 limits, 0 open, 2 waived." in capsys.readouterr().out
+    write_limits(last, (date.today() - timedelta(days=1)).isoformat())(folder)
+    assert verify_pro(folder) == 1
+    assert f"{FINS} pro_rate has no such waiver" in capsys.readouterr().out
+
+
+def test_a_limit_that_nothing_can_cross_is_not_verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_limits("max_pro: 0.10", "max_pro: 1")(folder)
+    audit(folder, "ideal")
+    assert verify(folder) == 1
+    assert "pro_rate has a limit that nothing can cross (" in capsys.readouterr().out
+
+
+def test_growth_is_verified_against_the_baseline_that_is_given(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(folder, f"--baseline={folder / 'always-pro' / 'result.json'}") == 1
+    assert "it was not compared with the baseline " in capsys.readouterr().out
+    given = f"--baseline={folder / 'ideal' / 'result.json'}"
+    write_limits("max_increase: 0.2", "max_increase: 0.3")(folder)
+    assert verify(folder, given, report="brittle", model="planted:brittle") == 1
+    told = capsys.readouterr().out
+    assert "20 measures were not compared with the baseline as the file says: bbnli lean, " in told
+    assert f"the decision is not a pass: {FINS} brittleness_rate is FAIL, " in told
+
+
+def test_a_callable_is_opened_in_a_process_of_its_own(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "leaves.py").write_text("import os\nos._exit(0)\n")
+    assert verify(folder, model="leaves:answer") == 1
+    assert "the model leaves:answer cannot be opened, or ended the process" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("hours", ["0", "-1", "nan", "a day"])
+def test_an_age_that_would_allow_anything_is_wrong_use(
+    folder: Path, capsys: pytest.CaptureFixture[str], hours: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        verify(folder, f"--max-age={hours}")
+    assert ended.value.code == 4
+    assert "is not a number of hours above 0" in capsys.readouterr().err
+
+
+def test_wrong_limits_are_wrong_use(folder: Path) -> None:
+    (folder / "thresholds.yaml").write_text("version: 2\n")
+    assert verify(folder) == 4
