@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from bbnli_audit.core.errors import AuditError
+from bbnli_audit.core.reading import ANY_SIZE, Source, has_surrogate
 
 Error = type[AuditError]
 ParseInt = Callable[[str], Any]
@@ -178,6 +179,8 @@ class JsonLinesTable(_TextTable):
             raise self.wrong(f"is not valid JSON: {reason}", number, advice) from exc
         if not isinstance(found, dict):
             raise self.wrong(f"holds a {json_type(found)}", number, advice)
+        if "\\u" in text and has_surrogate(found):
+            raise self.wrong("holds half a character (a lone surrogate such as \\ud800)", number, advice)
         return found
 
     def _read(self, columns: Sequence[str]) -> Iterator[Record]:
@@ -248,12 +251,11 @@ def open_table(
     the format if the name of the file does not. `file` is the content if the caller has opened it already; it is
     closed at the end. `parse_int` reads the whole numbers of JSON Lines.
     """
-    try:
+    source = Source(path, error)
+    if file is None:
+        source.check(ANY_SIZE)
+    with source.telling():
         opened = path.open("rb") if file is None else file
-    except FileNotFoundError as exc:
-        raise error(f"{path}: there is no such file.") from exc
-    except OSError as exc:
-        raise error(f"{path}: cannot be read: {exc.strerror}.") from exc
     with opened:
         match suffix or Path(path.name.lower().removesuffix(".gz")).suffix:
             case ".parquet":

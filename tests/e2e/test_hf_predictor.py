@@ -164,7 +164,7 @@ def broken_config(folder: Path) -> None:
         (pickled, "no weights in safetensors format (pytorch_model.bin)"),
         (no_tokenizer, "the folder has no tokenizer (tokenizer.json, vocab.txt"),
         (no_config, "the folder has no config.json"),
-        (broken_config, "its config.json cannot be read"),
+        (broken_config, "its config.json:1: is not valid JSON"),
     ],
 )
 def test_a_damaged_checkpoint_gets_a_message(tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:

@@ -13,6 +13,7 @@ from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic,
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
 from bbnli_audit.suites.bbnli import OWN_DATA, SECOND_DATA, Bbnli, names_of
 from bbnli_audit.suites.check import Finding, check_files
+from bbnli_audit.suites.json_file import read_object
 from bbnli_audit.suites.probe import find_controls, probe_items
 from bbnli_audit.suites.protocol import Suite
 from bbnli_audit.suites.quad_file import QuadFile
@@ -221,7 +222,7 @@ def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[
     )
     # Our own files say at a distance what they are about; those of others may state the stereotype itself.
     may_show = is_revealed or suite.folder in (OWN_DATA, SECOND_DATA)
-    about = json.loads(path.read_text(encoding="utf-8")) if may_show else {}
+    about = read_object(path, "the keys of a subtopic.") if may_show else {}
     phenomenon = about.get("stereotype", about.get("phenomenon"))
     if isinstance(file, QuadFile):
         counts = {"premise": len(file.premises), BIAS: len(file.hypotheses), CONTROL: len(file.controls)}

@@ -248,7 +248,7 @@ class ServerClient:
 def _read_object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadAnswer("it sent something that is not JSON") from None
     if not isinstance(found, dict):
         raise BadAnswer("it sent JSON that is not an object")

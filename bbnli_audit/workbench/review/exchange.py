@@ -13,11 +13,12 @@ from typing import Any
 
 from bbnli_audit.core import tables
 from bbnli_audit.core.errors import OptionError, WorkbenchError
+from bbnli_audit.core.reading import Source
 from bbnli_audit.workbench.extend.table import read_lines
 from bbnli_audit.workbench.review import items
 from bbnli_audit.workbench.review.judgements import Given, Judgements, Taken
 from bbnli_audit.workbench.review.states import State, States, as_time, as_verdict, check_annotator, clean_note
-from bbnli_audit.workbench.workspace import telling, write_text, writing
+from bbnli_audit.workbench.workspace import write_text, writing
 
 COLUMNS = ("item", "annotator", "verdict", "stance", "note", "time")
 # To paste under Settings, Labeling Interface, Code. `read_tasks` looks for the names of its tags.
@@ -155,13 +156,7 @@ def _annotations(path: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, An
 
 
 def _load(path: Path) -> list[Any]:
-    try:
-        with telling(path, "read"):
-            tasks = json.loads(path.read_text(encoding="utf-8-sig"))
-    except json.JSONDecodeError as exc:
-        raise WorkbenchError(f"{path}:{exc.lineno}: is not valid JSON: {exc.msg}.") from exc
-    except (UnicodeDecodeError, RecursionError) as exc:
-        raise WorkbenchError(f"{path}: is not JSON in UTF-8.") from exc
+    tasks = Source(path, WorkbenchError).read_json(encoding="utf-8-sig")
     if not isinstance(tasks, list):
         raise WorkbenchError(f"{path}: is not a list of tasks. Export as JSON from Label Studio.")
     return tasks
