@@ -153,8 +153,17 @@ class JsonLinesTable(_TextTable):
 
     newline = "\n"
 
-    def __init__(self, file: IO[bytes], path: Path, error: Error, advice: str, parse_int: ParseInt = int) -> None:
+    def __init__(
+        self,
+        file: IO[bytes],
+        path: Path,
+        error: Error,
+        advice: str,
+        parse_int: ParseInt = int,
+        is_verbatim: bool = False,
+    ) -> None:
         super().__init__(file, path, error, advice)
+        self._is_verbatim = is_verbatim
         self._decode = json.JSONDecoder(parse_int=parse_int).decode
         objects = self._parse()
         first = next(objects, None)
@@ -179,7 +188,7 @@ class JsonLinesTable(_TextTable):
             raise self.wrong(f"is not valid JSON: {reason}", number, advice) from exc
         if not isinstance(found, dict):
             raise self.wrong(f"holds a {json_type(found)}", number, advice)
-        if "\\u" in text and has_surrogate(found):
+        if "\\u" in text and not self._is_verbatim and has_surrogate(found):
             raise self.wrong("holds half a character (a lone surrogate such as \\ud800)", number, advice)
         return found
 
@@ -244,12 +253,14 @@ def open_table(
     suffix: str = "",
     file: IO[bytes] | None = None,
     parse_int: ParseInt = int,
+    is_verbatim: bool = False,
 ) -> Iterator[Table]:
     """Open a table for reading; `error` is raised when the file is not sound.
 
     `advice` follows where a message has no better one, such as "docs/workbench.md describes the table." `suffix` says
     the format if the name of the file does not. `file` is the content if the caller has opened it already; it is
-    closed at the end. `parse_int` reads the whole numbers of JSON Lines.
+    closed at the end. `parse_int` reads the whole numbers of JSON Lines; if `is_verbatim`, their texts may hold lone
+    surrogates, which only JSON can write.
     """
     source = Source(path, error)
     if file is None:
@@ -261,7 +272,7 @@ def open_table(
             case ".parquet":
                 yield ParquetTable(opened, path, error, advice)
             case ".jsonl":
-                yield JsonLinesTable(opened, path, error, advice, parse_int)
+                yield JsonLinesTable(opened, path, error, advice, parse_int, is_verbatim)
             case _:
                 yield CsvTable(opened, path, error, advice)
 

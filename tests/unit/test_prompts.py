@@ -93,5 +93,5 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         read_prompts(tmp_path / "none.yaml")
     path = tmp_path / "prompts.yaml"
     path.write_bytes(b"a: \xff\xfe")
-    with pytest.raises(OptionError, match="is not UTF-8. Save the file as UTF-8."):
+    with pytest.raises(OptionError, match=r"is not UTF-8\. Save the file"):
         read_prompts(path)

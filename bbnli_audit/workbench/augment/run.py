@@ -69,7 +69,7 @@ class Augmenter:
         check_paths(path, out)
         tally = Tally()
         examples: list[Example] = []
-        with open_table(path, AugmentError) as table:
+        with open_table(path, AugmentError, is_verbatim=True) as table:
             try:
                 with (
                     replacing(out.resolve(), "wb") as file,
