@@ -148,7 +148,7 @@ class ModelReader:
             return predict()
         except AuditError:
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:  # a model's own code may call sys.exit
             frame = traceback.extract_tb(exc.__traceback__)[-1]
             told = f": {exc}" if self._is_revealed else " (--bbnli-reveal shows its message, which may quote texts)"
             where = f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"

@@ -24,7 +24,10 @@ def name_from(path: Path, root: Path) -> str:
 
 
 class Outputs:
-    """Writes the files that the options ask for. `notes` and `troubles` are lines about them for the user."""
+    """Writes the files that the options ask for.
+
+    `notes` and `troubles` are lines about them for the user, `commands` are lines for the CI service.
+    """
 
     def __init__(self, folder: Path | None, baseline: Path | None, root: Path, reports: Sequence[Report]) -> None:
         self._baseline = baseline
@@ -33,6 +36,7 @@ class Outputs:
         self._reports = reports
         self.notes: list[str] = []
         self.troubles: list[str] = []
+        self.commands: list[str] = []
         if baseline is not None:
             _check_place(baseline)
 
@@ -87,7 +91,7 @@ class Outputs:
             if warning is not None:
                 self.notes.append(warning)
         if is_github():
-            self.notes.extend(annotations(result))
+            self.commands.extend(annotations(result))
 
 
 def _check_place(path: Path) -> None:

@@ -3,11 +3,21 @@
 A message says what happened, with the value; why it matters if that is not obvious; and what to do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
+from bbnli_audit.core.printable import printable_lines
 
-class AuditError(Exception):
+
+class _Told(Exception):
+    """An error whose text is shown to people, and may name what others have named."""
+
+    def __str__(self) -> str:
+        return printable_lines(super().__str__())
+
+
+class AuditError(_Told):
     """The audit cannot go on as asked. The text is for the user and is complete by itself."""
 
 
@@ -43,8 +53,24 @@ class LabelOrderError(ModelError):
     """The model's outputs fit the items far better in another order than the one it declares."""
 
 
-class LimitExceeded(AssertionError):
+class LimitExceeded(_Told, AssertionError):
     """A test of the audit does not pass: a limit is crossed, or a verdict that was required could not be reached."""
+
+
+@contextmanager
+def telling_system_errors() -> Iterator[None]:
+    """Turn what the system says about a file into an error of ours, wherever nobody has done so before."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        place = f"{exc.filename}: " if exc.filename else ""
+        raise AuditError(f"{place}cannot be used: {exc.strerror or exc}.") from exc
+    except RuntimeError as exc:  # how pathlib tells of a link that leads to itself
+        if not str(exc).startswith("Symlink loop"):
+            raise
+        raise AuditError(f"{exc}. Remove the link.") from exc
 
 
 def suggest(wrong: str, known: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Write to a temporary file and rename it at the end: readers see the old file or the new one, never a part."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "errors": "replace", "newline": ""}
     try:
         with os.fdopen(handle, mode, **text) as file:
             yield file

@@ -5,7 +5,6 @@ A line break, an escape sequence or a workflow command in a name must not act on
 
 import re
 import unicodedata
-from typing import TextIO
 
 # Control and formatting characters (they can reverse the direction of the text around them), line and page breaks, and
 # lone surrogates, which no file can have.
@@ -31,21 +30,3 @@ def printable_line(text: str) -> str:
 def printable_lines(text: str) -> str:
     """Make a message for the terminal. It keeps its line breaks."""
     return "\n".join(map(printable_line, text.split("\n")))
-
-
-class PrintableStream:
-    """A stream on which commands write to people. `documents` is the stream itself, for what is read by programs."""
-
-    def __init__(self, documents: TextIO) -> None:
-        self.documents = documents
-
-    def write(self, text: str) -> int:
-        # What a terminal is told to do (`\r`, and to erase a line) is written by us alone, and to stderr.
-        self.documents.write(printable_lines(text))
-        return len(text)
-
-    def flush(self) -> None:
-        self.documents.flush()
-
-    def isatty(self) -> bool:
-        return self.documents.isatty()

@@ -121,7 +121,7 @@ def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str])
     """Return a fingerprint of the files that decide what a checkpoint answers; `start` says how it is computed."""
     digest = sha256(start.encode())
     for path in sorted({path for pattern in CONTENT_FILES for path in folder.glob(pattern)}):
-        digest.update(f"{path.name} {hash_content(path)}\n".encode())
+        digest.update(f"{path.name} {hash_content(path)}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.printable import printable
 from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic, TextPair
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
@@ -68,7 +69,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     rows = [_count(suite, other, subtopic) for subtopic in suite.subtopics()]
     if _is_written_as_json(arguments, suite, subtopics=rows):
         return 0
-    print(f"{suite.name} {suite.version}, sha256 {suite.sha256}")
+    print(printable(f"{suite.name} {suite.version}, sha256 {suite.sha256}"))
     print(f"{'subtopic':<44}{'pairs':>7}{'clusters':>10}{'pairs (hypothesis)':>20}{'controls E/N/C':>18}")
     for row in rows:
         print(
@@ -76,7 +77,7 @@ def run_list(arguments: argparse.Namespace) -> int:
             f"{'/'.join(map(str, row['controls'].values())):>18}"
         )
         for annotation in row["annotations"]:
-            print(f"    note: {annotation}")
+            print(printable(f"    note: {annotation}"))
     return 0
 
 
@@ -89,7 +90,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     rows = [{**_count(suite, other, subtopic), **_describe(suite, subtopic, arguments.reveal)} for subtopic in chosen]
     if _is_written_as_json(arguments, suite, subtopics=rows):
         return 0
-    print(f"{suite.name} {suite.version}, sha256 {suite.sha256}")
+    print(printable(f"{suite.name} {suite.version}, sha256 {suite.sha256}"))
     for row in rows:
         _print_subtopic(row)
     if not arguments.reveal:
@@ -104,7 +105,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     findings, n_files = _check(suite, arguments.published), len(suite.files())
     if not _is_written_as_json(arguments, suite, n_files=n_files, findings=[each._asdict() for each in findings]):
         for finding in findings:
-            print(finding)
+            print(printable(str(finding)))
         print(f"{len(findings)} findings in {n_files} files." if findings else f"{n_files} files, no finding.")
     return 1 if findings else 0
 
@@ -256,8 +257,9 @@ def _print_subtopic(row: dict[str, Any]) -> None:
     told += [("note", annotation) for annotation in row["annotations"]]
     for name, text in (*lines.items(), *told):
         if text:
-            print(f"  {name:<11}{text}")
+            print(printable(f"  {name:<11}{text}"))
     for pair in row.get("pairs", ()):
-        print(f"  pair {pair['id']} ({pair['cluster']})")
+        print(printable(f"  pair {pair['id']} ({pair['cluster']})"))
         for side in ("pro", "anti"):
-            print(f"    {side:<6}premise     {pair[side]['premise']}\n{'':<10}hypothesis  {pair[side]['hypothesis']}")
+            print(printable(f"    {side:<6}premise     {pair[side]['premise']}"))
+            print(printable(f"{'':<10}hypothesis  {pair[side]['hypothesis']}"))

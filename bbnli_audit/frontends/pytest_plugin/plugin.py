@@ -21,6 +21,8 @@ HOW = "give one: pytest --model=CHECKPOINT"
 
 # Marks the reports of audits, so that they can be told from other tests. No folder, test or marker has that name.
 _AUDIT_KEYWORD = "bbnli_audit:is_audit"
+# The exit code of a run that was started again.
+_restarted_key: "pytest.StashKey[int | pytest.ExitCode]" = pytest.StashKey()
 _session_key: "pytest.StashKey[AuditSession]" = pytest.StashKey()
 
 
@@ -45,9 +47,9 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
-    given = early_config.invocation_params
+    config = early_config
     ours = {spell(name) for name, option in find_options().items() if option.metavar in ("CHECKPOINT", "FILE", "DIR")}
-    _restart_if_joined(given, ours)
+    _restart_if_joined(config, args, ours)
     result = yield
     # Add --model only if it is on the command line, and after the conftests: a project or plugin that has its own
     # --model keeps it, also in a conftest that is loaded later.
@@ -57,20 +59,29 @@ def pytest_load_initial_conftests(
             parser.getgroup("bbnli").addoption("--model", dest="bbnli_model", metavar="CHECKPOINT", help=told)
         except (ValueError, argparse.ArgumentError):
             return result
-        _restart_if_joined(given, {"--model"})
+        _restart_if_joined(config, args, {"--model"})
     return result
 
 
-def _restart_if_joined(given: pytest.Config.InvocationParams, options: set[str]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> "int | pytest.ExitCode | None":
+    """Return the exit code of the run that was started again, and run nothing here."""
+    return config.stash.get(_restarted_key, None)
+
+
+def _restart_if_joined(config: pytest.Config, args: list[str], options: set[str]) -> None:
     """If `--bbnli-data DIR` was written, start pytest again with `--bbnli-data=DIR`.
 
     pytest did not know our options when it looked for its root folder. It took DIR for a test path and moved the root
     there, away from the project's settings.
     """
-    args = [str(arg) for arg in given.args]
-    spelled = join_values(args, options)
-    if spelled != args:
-        raise SystemExit(pytest.main(spelled, plugins=given.plugins))
+    given = [str(arg) for arg in config.invocation_params.args]
+    spelled = join_values(given, options)
+    if spelled != given:
+        config.stash[_restarted_key] = pytest.main(spelled, plugins=config.invocation_params.plugins)
+        # What is left of this run is not to load or refuse anything.
+        config.known_args_namespace.noconftest = True
+        args.clear()
 
 
 def join_values(args: list[str], options: set[str]) -> list[str]:
@@ -92,11 +103,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if not get_setting(config, "model"):
         config.pluginmanager.register(WithoutModel(), "bbnli_audit_without_model")
         return
-    from bbnli_audit.core.errors import AuditError
+    from bbnli_audit.core.errors import AuditError, telling_system_errors
     from bbnli_audit.frontends.pytest_plugin.session import AuditSession
 
     try:
-        session = config.stash[_session_key] = AuditSession(config)
+        with telling_system_errors():
+            session = config.stash[_session_key] = AuditSession(config)
     except AuditError as exc:
         raise pytest.UsageError(str(exc)) from exc
     config.pluginmanager.register(session, "bbnli_audit_session")

@@ -137,7 +137,7 @@ class PredictionStore:
         state = path.stat()
         # The change time cannot be set back, as the modification time can.
         stamp = f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
-        name = str(path.resolve())
+        name = str(path.resolve()).encode(errors="backslashreplace").decode()  # a name may hold any bytes
         kept = self._get_hash(name, stamp)
         if kept is not None:
             return kept
