@@ -62,14 +62,24 @@ class ModelReader:
         self._open_model = open_model
         self._is_revealed = is_revealed
         self._read: dict[Subtopic, tuple[PairTable, int]] = {}
+        self._found: OpenedModel | AuditError | None = None
 
-    @cached_property
+    @property
     def opened(self) -> OpenedModel:
-        return self._open_model()
+        """The model. One that could not be found is not looked for again: a server would be asked again and again."""
+        if isinstance(self._found, AuditError):
+            raise self._found
+        if self._found is None:
+            try:
+                self._found = self._open_model()
+            except AuditError as exc:
+                self._found = exc
+                raise
+        return self._found
 
     @property
     def is_opened(self) -> bool:
-        return "opened" in vars(self)
+        return isinstance(self._found, OpenedModel)
 
     @property
     def info(self) -> ModelInfo:

@@ -95,8 +95,9 @@ class Outputs:
 
 
 def _check_place(path: Path) -> None:
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        problem = "is a folder" if path.is_dir() else "its folder does not exist, or cannot be written to"
+    is_other = path.exists() and not path.is_file()
+    if is_other or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        problem = "is a folder or a device" if is_other else "its folder does not exist, or cannot be written to"
         raise OptionError(f"--bbnli-save-baseline={path}: {problem}. Give the name of a file.")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from bbnli_audit.core.errors import ModelError, OptionError, suggest
 from bbnli_audit.core.files import hash_file
-from bbnli_audit.core.reading import Source
+from bbnli_audit.core.reading import ANY_SIZE, Source
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.models.labels import label_order
 from bbnli_audit.models.loading import first_line
@@ -108,6 +108,8 @@ def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
 
 def check_contents(name: str, folder: Path) -> None:
     """Refuse a folder without safe weights or without a tokenizer, whatever its head."""
+    for path in content_files(folder):
+        Source(path, ModelError, f"--model={name}: {path.name}").check(ANY_SIZE)
     if not any(folder.glob("*.safetensors")):
         others = ", ".join(sorted(path.name for path in folder.glob("*.bin"))) or "none at all"
         fault = f"no weights in safetensors format ({others}); others can run code when they are loaded"
@@ -117,10 +119,14 @@ def check_contents(name: str, folder: Path) -> None:
         raise ModelError(f"--model={name}: {fault}.\nSave it there with tokenizer.save_pretrained(folder).")
 
 
+def content_files(folder: Path) -> list[Path]:
+    return sorted({path for pattern in CONTENT_FILES for path in folder.glob(pattern)})
+
+
 def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str]) -> str:
     """Return a fingerprint of the files that decide what a checkpoint answers; `start` says how it is computed."""
     digest = sha256(start.encode())
-    for path in sorted({path for pattern in CONTENT_FILES for path in folder.glob(pattern)}):
+    for path in content_files(folder):
         digest.update(f"{path.name} {hash_content(path)}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 

@@ -18,6 +18,7 @@ from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
 from bbnli_audit.core.values import Subtopic, level_of
 from bbnli_audit.measures.drivers import MOST, Evidence
+from bbnli_audit.measures.readings.table import TEXTS
 from bbnli_audit.measures.registry import find_limited, limited_measures
 from bbnli_audit.reports.failure import failure_text, headline, regression_headline, regression_text
 
@@ -176,8 +177,14 @@ class SubtopicHandle(_RowHandle):
 
     @property
     def pairs(self) -> "pd.DataFrame":
-        """One row per pair, with the columns of pairs.csv."""
-        return self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
+        """One row per pair, with the columns of pairs.csv. A failing assert shows its values, so texts are hidden.
+
+        With --bbnli-reveal they are there.
+        """
+        frame = self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
+        if self._audit.options.reveal:
+            return frame
+        return frame.assign(**{name: frame[name].map(_hide) for name in TEXTS})
 
     def _find_evidence(self, measure: str) -> Evidence:
         return self._audit.find_evidence(measure, self.found)
@@ -263,6 +270,10 @@ class RegressionHandle(Handle):
             below=baseline.below(regression)[:MOST],
         )
         raise LimitExceeded(told)
+
+
+def _hide(text: str) -> str:
+    return f"<{len(text)} characters; --bbnli-reveal shows them>"
 
 
 def tell_sentences(audit: Audit, paths: Iterable[str]) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ import pytest
 from bbnli_audit.audit.audit import Audit, Surroundings
 from bbnli_audit.audit.findings import Finding
 from bbnli_audit.audit.gate.verdict import why_not_green
-from bbnli_audit.core.errors import AuditError, LimitExceeded
+from bbnli_audit.core.errors import AuditError, LimitExceeded, hiding_frames
 from bbnli_audit.core.printable import printable, printable_line, printable_lines
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
@@ -71,10 +71,13 @@ class AuditSession:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Predict everything before the first audit, outside of any test, so that no test's set-up time includes it."""
-        if is_audit(item) and not self._is_prepared:
-            self._is_prepared = True
-            self.audit.prepare(self._selected)
-        return (yield)
+        if not is_audit(item):
+            return (yield)
+        with hiding_frames(is_revealed=self.audit.options.reveal):
+            if not self._is_prepared:
+                self._is_prepared = True
+                self.audit.prepare(self._selected)
+            return (yield)
 
     def open_subtopic(self, item: pytest.Item, path: str) -> handles.SubtopicHandle:
         return handles.SubtopicHandle(self.audit, partial(self._record, item), self._measure(path))
