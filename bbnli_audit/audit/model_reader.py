@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bbnli_audit.audit.proof import Proof, prove
-from bbnli_audit.core.errors import AuditError, ModelError
+from bbnli_audit.core.errors import AuditError, ModelError, telling_system_errors
 from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill
 from bbnli_audit.core.values import Control, Pair, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.measures.readings.kinds import reading_of
@@ -71,7 +71,8 @@ class ModelReader:
             raise self._found
         if self._found is None:
             try:
-                self._found = self._open_model()
+                with telling_system_errors():
+                    self._found = self._open_model()
             except AuditError as exc:
                 self._found = exc
                 raise

@@ -26,7 +26,10 @@ def line_of(path: Path, place: Sequence[int | str]) -> int:
     """Return the line of a key in a file. If the key is missing, return the line of its nearest parent."""
     import yaml
 
-    node = yaml.compose(Source(path, SuiteError).read_text(), Loader=yaml.CSafeLoader)  # JSON is YAML with lines
+    try:  # JSON is YAML with lines, but for some escapes
+        node = yaml.compose(Source(path, SuiteError).read_text(), Loader=yaml.CSafeLoader)
+    except yaml.YAMLError:
+        return 1
     line = 1
     for part in place:
         if isinstance(node, yaml.MappingNode):

@@ -233,20 +233,20 @@ def _explain(error: "ErrorDetails", name: str, lines: Mapping[Key, int]) -> str:
     here = location
     while here not in lines:
         here = here[:-1]
-    where, field, value = f"{name}:{lines[here]}", str(location[-1]), error["input"]
+    where, field, value = f"{name}:{lines[here]}", str(location[-1] if location else "the file"), error["input"]
     if error["type"] == "extra_forbidden":
         return f"{where}: unknown key {field!r}.\n{suggest(field, known_keys(location[:-1]))}"
     if error["type"] == "missing":
         inside = repr(".".join(map(str, location[:-1]))) if location[:-1] else "the file"
         return f"{where}: {inside} has no key {field!r}. {_IF_MISSING.get(field, 'Add it (docs/thresholds.md).')}"
     if field == "confidence":
-        return f"{where}: confidence is {value!r}; it must be a number from 0.5 up to, but not including, 1."
+        return f"{where}: confidence is {value!r:.120}; it must be a number from 0.5 up to, but not including, 1."
     if error["type"] in _OTHER_WORDS:
-        return f"{where}: {field} is {value!r}; {_OTHER_WORDS[error['type']]}."
+        return f"{where}: {field} is {value!r:.120}; {_OTHER_WORDS[error['type']]}."
     if field.startswith(("max_", "min_")):
-        return f"{where}: {field} is {value!r}; it must be a number from 0 to 1 (0.07 stands for 7 %)."
+        return f"{where}: {field} is {value!r:.120}; it must be a number from 0 to 1 (0.07 stands for 7 %)."
     reason = error["msg"].removeprefix("Value error, ")
-    return f"{where}: {field} is {value!r}; {reason[0].lower()}{reason[1:]}."
+    return f"{where}: {field} is {value!r:.120}; {reason[0].lower()}{reason[1:]}."
 
 
 _OTHER_WORDS = {
