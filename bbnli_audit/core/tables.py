@@ -23,6 +23,7 @@ from bbnli_audit.core.reading import ANY_SIZE, Source, has_surrogate
 Error = type[AuditError]
 ParseInt = Callable[[str], Any]
 
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _ONE_WORD = re.compile(r"[\w.,%+-]{1,40}")
 
 
@@ -282,6 +283,16 @@ def write_csv(file: IO[str], columns: Iterable[str], rows: Iterable[Iterable[obj
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(columns)
     writer.writerows(rows)
+
+
+def guard_formula(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would take for a formula and run."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguard_formula(text: str) -> str:
+    """Return what `guard_formula` was given."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def show_text(text: str) -> str:

@@ -46,7 +46,14 @@ def hash_said(states: States) -> str:
 
 def write_csv(path: Path, states: States) -> int:
     rows = [
-        (item, annotator, state.verdict or "", state.stance or "", state.note, state.time)
+        (
+            item,
+            tables.guard_formula(annotator),
+            state.verdict or "",
+            state.stance or "",
+            tables.guard_formula(state.note),
+            state.time,
+        )
         for annotator, item, state in said(states)
     ]
     with writing(path) as file:
@@ -56,7 +63,11 @@ def write_csv(path: Path, states: States) -> int:
 
 def read_csv(path: Path) -> list[Given]:
     """Read judgements. A message names the line and what is wrong there."""
-    return [make_given(row, f"{path}:{line}") for line, row in read_lines(path, COLUMNS)]
+    texts = ("annotator", "note")
+    return [
+        make_given(row | {name: tables.unguard_formula(row[name]) for name in texts}, f"{path}:{line}")
+        for line, row in read_lines(path, COLUMNS)
+    ]
 
 
 def make_given(row: Mapping[str, str], place: str) -> Given:
