@@ -10,10 +10,10 @@ import pytest
 
 from bbnli_audit import AuditOptions, run_audit
 from bbnli_audit.core.results.file import dump
-from tests.invented import limits
+from bbnli_audit.models.inference.store import PredictionStore
+from tests.invented import LIMITS, limits
 from tests.plugin.conftest import Project
 
-SENTENCE = "workshop"  # every premise of the suite has it
 ATTACK = "x\n::error::pwned\r\n##[error]pwned\x1b[31m\u202e"
 OURS = re.compile(r"::(error|warning|notice) [^:]*title=Bias audit")
 
@@ -31,9 +31,9 @@ def test_names_do_not_act_on_the_terminal_or_the_ci_service(
 ) -> None:
     options = AuditOptions(model="planted:ideal", thresholds=limits(), data=project.path / "data")
     result = run_audit(options)
-    baseline = project.write(
-        "baseline.json", json.dumps(dump(replace(result, model=replace(result.model, name=ATTACK))))
-    )
+    hostile = replace(result, model=replace(result.model, name=ATTACK))
+    baseline = project.write("baseline.json", json.dumps(dump(hostile)))
+    project.write("thresholds.yaml", LIMITS + "regression: {max_increase: 0.03}\n")
     project.write("data/suite.json", json.dumps({"version": ATTACK}))
     for path in (project.path / "data").glob("*/*.json"):
         path.write_text(json.dumps({**json.loads(path.read_text()), "annotations": [ATTACK]}))
@@ -61,7 +61,11 @@ def test_a_cache_folder_that_cannot_be_made_costs_the_store_and_nothing_else(pro
     project.write(".pytest_cache", "a file where pytest wants a folder")
     done = project.audit("planted:ideal", "-W", "ignore")
     done.assert_outcomes(passed=7)
-    done.stdout.fnmatch_lines(["*Warning: the prediction store * cannot be used *the run goes on without it*"])
+    # A planted model keeps nothing between runs. With others the run ends with the words of the store.
+    store = PredictionStore(project.path / ".pytest_cache" / "d" / "bbnli" / "predictions.sqlite")
+    assert store.get("model", [b"text"]) == {}
+    assert store.trouble is not None
+    assert store.trouble.endswith("the run goes on without it, and new predictions are not kept")
 
 
 @pytest.mark.parametrize("is_revealed", [False, True])

@@ -12,7 +12,7 @@ from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.findings import Finding
 from bbnli_audit.audit.gate.verdict import competence_judgement
 from bbnli_audit.core.errors import LimitExceeded, ModelError, OptionError, ThresholdsError, suggest
-from bbnli_audit.core.printable import printable
+from bbnli_audit.core.printable import printable_line
 from bbnli_audit.core.results.audit import RECALL
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
@@ -124,12 +124,12 @@ class _RowHandle(Handle):
         if judgement.verdict is Verdict.PASS:
             return
         if judgement.is_waived:
-            pytest.xfail(printable(f"waived: {judgement.waiver}"))
+            pytest.xfail(printable_line(f"waived: {judgement.waiver}"))
         if judgement.verdict is Verdict.INCONCLUSIVE and self._may_warn:
-            pytest.skip(printable(self._open_text(judgement)))
+            pytest.skip(printable_line(self._open_text(judgement)))
         limit = self._audit.thresholds.limit_for(self._place, judgement.measure)
         if judgement.verdict is Verdict.NO_DATA and limit is not None and limit.allow_no_data:
-            pytest.skip(printable(headline(self.result, judgement)))
+            pytest.skip(printable_line(headline(self.result, judgement)))
         evidence, sentences = self._find_evidence(judgement.measure), self._find_sentences()
         told = failure_text(self.result, judgement, evidence, confidence=self._confidence, sentences=sentences)
         raise LimitExceeded(told)
@@ -257,12 +257,12 @@ class RegressionHandle(Handle):
             return
         is_open = regression.verdict is Verdict.INCONCLUSIVE and self._may_warn
         if regression.verdict is Verdict.NO_DATA or is_open:
-            pytest.skip(printable(regression_headline(regression)))
+            pytest.skip(printable_line(regression_headline(regression)))
         baseline = self._audit.regressions
         assert baseline is not None
         told = regression_text(
             regression,
-            printable(f"{baseline.result.model.name} ({baseline.source})"),
+            printable_line(f"{baseline.result.model.name} ({baseline.source})"),
             n_tests=baseline.n_tests,
             n_clusters=self.result.n_clusters,
             confidence=self._confidence,

@@ -57,7 +57,7 @@ class AuditSession:
             f"inconclusive: {limits.inconclusive}",
             *([f"bbnli: second reading {options}"] if options else []),
         ]
-        return list(map(printable, lines))
+        return list(map(printable_line, lines))
 
     # Measuring
 
@@ -202,7 +202,7 @@ class AuditSession:
             terminalreporter.write_line(printable_line(line), **markup)
 
         if result is not None:
-            terminalreporter.section(printable(f"bias audit of {result.model.name}"))
+            terminalreporter.section(printable_line(f"bias audit of {result.model.name}"))
             write_summary(result, write)
             if result.settings.agreement is not None:
                 write(f"Computed with {result.model.backend}, {result.model.dtype}: {result.settings.agreement}.")
