@@ -119,7 +119,7 @@ class Source:
             for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
                 depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
                 n_nodes += isinstance(event, yaml.NodeEvent)
-                self._check_size(n_nodes, depth, event.start_mark.line + 1)
+                self._check_size(n_nodes, depth, 1 if event.start_mark is None else event.start_mark.line + 1)
 
     def _wrong_yaml(self, exc: Any) -> AuditError:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1

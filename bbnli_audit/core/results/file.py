@@ -60,8 +60,8 @@ def json_schema() -> dict[str, Any]:
 def read_result(path: Path) -> AuditResult:
     """Read a result, or the result in a report folder, and check it before anything trusts it."""
     path = path / NAME if path.is_dir() else path
-    missing = f"there is no such file. {_ADVICE}"
-    source = Source(path, ResultError, if_missing=missing, advice="Was it cut off, merged or changed by hand?")
+    told = f"there is no such file. {_ADVICE}"
+    source = Source(path, ResultError, if_missing=told, advice="Was it cut off, merged or changed by hand?")
     text = source.read_text()
     data = source.parse_json(text)
     if not isinstance(data, dict) or "format" not in data:
