@@ -48,7 +48,7 @@ def refused(entrance: Entrance, folder: Path) -> str | None:
 
 def places(document: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield above
-    inside = enumerate(document) if isinstance(document, list) else getattr(document, "items", tuple)()
+    inside: Any = enumerate(document) if isinstance(document, list) else getattr(document, "items", tuple)()
     for key, value in inside:
         yield from places(value, (*above, key))
 
