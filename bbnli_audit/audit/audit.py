@@ -20,7 +20,7 @@ from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_t
 from bbnli_audit.audit.model_reader import Items, ModelReader
 from bbnli_audit.audit.outputs import Outputs, name_from
 from bbnli_audit.audit.second import ModelReading, PromptReading, SecondReading, tell_of
-from bbnli_audit.core.errors import AuditError, ModelError, OptionError, SuiteError, suggest
+from bbnli_audit.core.errors import AuditError, ModelError, OptionError, SuiteError, suggest, telling_system_errors
 from bbnli_audit.core.options import AuditOptions, ModelOptions
 from bbnli_audit.core.results.audit import AuditResult, Cells
 from bbnli_audit.core.results.comparison import Regression
@@ -370,7 +370,7 @@ def run_audit(options: AuditOptions) -> AuditResult:
     Raises:
         AuditError: if the audit cannot be run as asked. A crossed limit is not an error: it is a verdict.
     """
-    with closing(Audit(options)) as audit:
+    with telling_system_errors(), closing(Audit(options)) as audit:
         return audit.run()
 
 

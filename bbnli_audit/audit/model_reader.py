@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bbnli_audit.audit.proof import Proof, prove
-from bbnli_audit.core.errors import AuditError, ModelError
+from bbnli_audit.core.errors import AuditError, ModelError, telling_system_errors
 from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill
 from bbnli_audit.core.values import Control, Pair, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.measures.readings.kinds import reading_of
@@ -85,14 +85,25 @@ class ModelReader:
         self._open_model = open_model
         self._is_revealed = is_revealed
         self._read: dict[Subtopic, PairReading] = {}
+        self._found: OpenedModel | AuditError | None = None
 
-    @cached_property
+    @property
     def opened(self) -> OpenedModel:
-        return self._open_model()
+        """The model. One that could not be found is not looked for again: a server would be asked again and again."""
+        if isinstance(self._found, AuditError):
+            raise self._found
+        if self._found is None:
+            try:
+                with telling_system_errors():
+                    self._found = self._open_model()
+            except AuditError as exc:
+                self._found = exc
+                raise
+        return self._found
 
     @property
     def is_opened(self) -> bool:
-        return "opened" in vars(self)
+        return isinstance(self._found, OpenedModel)
 
     @property
     def info(self) -> ModelInfo:
@@ -178,7 +189,7 @@ class ModelReader:
             return predict()
         except AuditError:
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:  # a model's own code may call sys.exit
             frame = traceback.extract_tb(exc.__traceback__)[-1]
             told = f": {exc}" if self._is_revealed else " (--bbnli-reveal shows its message, which may quote texts)"
             where = f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"

@@ -30,7 +30,10 @@ def name_from(path: Path, root: Path) -> str:
 
 
 class Outputs:
-    """Writes the files that the options ask for. `notes` and `troubles` are lines about them for the user."""
+    """Writes the files that the options ask for.
+
+    `notes` and `troubles` are lines about them for the user, `commands` are lines for the CI service.
+    """
 
     _has_earlier = False  # the report folder holds the report of an earlier run
 
@@ -41,6 +44,7 @@ class Outputs:
         self._reports = reports
         self.notes: list[str] = []
         self.troubles: list[str] = []
+        self.commands: list[str] = []
         if baseline is not None:
             _check_place(baseline)
             self.keep("--bbnli-save-baseline", baseline)
@@ -125,12 +129,13 @@ class Outputs:
             if warning is not None:
                 self.notes.append(warning)
         if is_github():
-            self.notes.extend(annotations(result))
+            self.commands.extend(annotations(result))
 
 
 def _check_place(path: Path) -> None:
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        problem = "is a folder" if path.is_dir() else "its folder does not exist, or cannot be written to"
+    is_other = path.exists() and not path.is_file()
+    if is_other or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        problem = "is a folder or a device" if is_other else "its folder does not exist, or cannot be written to"
         raise OptionError(f"--bbnli-save-baseline={path}: {problem}. Give the name of a file.")
 
 

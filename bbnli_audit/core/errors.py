@@ -3,11 +3,24 @@
 A message says what happened, with the value; why it matters if that is not obvious; and what to do.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 
+from bbnli_audit.core.printable import printable_lines
 
-class AuditError(Exception):
+# Files of others may have any number of names, of any length.
+_MOST_NAMES, _MOST_COMPARED, _LONGEST_NAME = 100, 2000, 200
+
+
+class _Told(Exception):
+    """An error whose text is shown to people, and may name what others have named."""
+
+    def __str__(self) -> str:
+        return printable_lines(super().__str__())
+
+
+class AuditError(_Told):
     """The audit cannot go on as asked. The text is for the user and is complete by itself."""
 
 
@@ -39,21 +52,53 @@ class ModelError(AuditError):
     """A model cannot be found, loaded, trusted or run."""
 
 
+class ServerAwayError(ModelError):
+    """A server gave no usable answer however often it was asked. Nobody asks it again in this run."""
+
+
 class LabelOrderError(ModelError):
     """The model's outputs fit the items far better in another order than the one it declares."""
 
 
-class LimitExceeded(AssertionError):
+class LimitExceeded(_Told, AssertionError):
     """A test of the audit does not pass: a limit is crossed, or a verdict that was required could not be reached."""
+
+
+@contextmanager
+def telling_system_errors() -> Iterator[None]:
+    """Turn what the system says about a file into an error of ours, wherever nobody has done so before."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        place = f"{exc.filename}: " if exc.filename else ""
+        raise AuditError(f"{place}cannot be used: {exc.strerror or exc}.") from exc
+    except RuntimeError as exc:  # how pathlib tells of a link that leads to itself
+        if not str(exc).startswith("Symlink loop"):
+            raise
+        raise AuditError(f"{exc}. Remove the link.") from exc
+
+
+@contextmanager
+def hiding_frames(*, is_revealed: bool = False) -> Iterator[None]:
+    """Let Ctrl-C end here: a traceback from below could show sentences in its local variables."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if is_revealed:
+            raise
+        raise KeyboardInterrupt from None
 
 
 def suggest(wrong: str, known: Iterable[str]) -> str:
     """Say which known name is nearest, or list the known names when none is near."""
     names = sorted(known)
-    near = get_close_matches(wrong, names, n=1, cutoff=0.6)
+    near = get_close_matches(wrong[:_LONGEST_NAME], names[:_MOST_COMPARED], n=1, cutoff=0.6)
     if near:
         return f"Did you mean {str(near[0])!r}?"
-    return f"Known: {', '.join(names)}." if names else "None is known."
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"Known: {', '.join(names[:_MOST_NAMES])}{more}." if names else "None is known."
 
 
 def list_some(names: Sequence[str], most: int = 3) -> str:

@@ -21,7 +21,7 @@ def replacing(path: Path, mode: str = "w", *, must_be_new: bool = False) -> Iter
     With `must_be_new`, whatever has the name by then stays, and a FileExistsError is raised.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "errors": "replace", "newline": ""}
     try:
         with os.fdopen(handle, mode, **text) as file:
             yield file

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from bbnli_audit.core.errors import AuditError
+from bbnli_audit.core.reading import ANY_SIZE, Source, has_surrogate
 
 Error = type[AuditError]
 ParseInt = Callable[[str], Any]
 
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _ONE_WORD = re.compile(r"[\w.,%+-]{1,40}")
 
 
@@ -152,8 +154,17 @@ class JsonLinesTable(_TextTable):
 
     newline = "\n"
 
-    def __init__(self, file: IO[bytes], path: Path, error: Error, advice: str, parse_int: ParseInt = int) -> None:
+    def __init__(
+        self,
+        file: IO[bytes],
+        path: Path,
+        error: Error,
+        advice: str,
+        parse_int: ParseInt = int,
+        is_verbatim: bool = False,
+    ) -> None:
         super().__init__(file, path, error, advice)
+        self._is_verbatim = is_verbatim
         self._decode = json.JSONDecoder(parse_int=parse_int).decode
         objects = self._parse()
         first = next(objects, None)
@@ -178,6 +189,8 @@ class JsonLinesTable(_TextTable):
             raise self.wrong(f"is not valid JSON: {reason}", number, advice) from exc
         if not isinstance(found, dict):
             raise self.wrong(f"holds a {json_type(found)}", number, advice)
+        if "\\u" in text and not self._is_verbatim and has_surrogate(found):
+            raise self.wrong("holds half a character (a lone surrogate such as \\ud800)", number, advice)
         return found
 
     def _read(self, columns: Sequence[str]) -> Iterator[Record]:
@@ -241,25 +254,26 @@ def open_table(
     suffix: str = "",
     file: IO[bytes] | None = None,
     parse_int: ParseInt = int,
+    is_verbatim: bool = False,
 ) -> Iterator[Table]:
     """Open a table for reading; `error` is raised when the file is not sound.
 
     `advice` follows where a message has no better one, such as "docs/workbench.md describes the table." `suffix` says
     the format if the name of the file does not. `file` is the content if the caller has opened it already; it is
-    closed at the end. `parse_int` reads the whole numbers of JSON Lines.
+    closed at the end. `parse_int` reads the whole numbers of JSON Lines; if `is_verbatim`, their texts may hold lone
+    surrogates, which only JSON can write.
     """
-    try:
+    source = Source(path, error)
+    if file is None:
+        source.check(ANY_SIZE)
+    with source.telling():
         opened = path.open("rb") if file is None else file
-    except FileNotFoundError as exc:
-        raise error(f"{path}: there is no such file.") from exc
-    except OSError as exc:
-        raise error(f"{path}: cannot be read: {exc.strerror}.") from exc
     with opened:
         match suffix or Path(path.name.lower().removesuffix(".gz")).suffix:
             case ".parquet":
                 yield ParquetTable(opened, path, error, advice)
             case ".jsonl":
-                yield JsonLinesTable(opened, path, error, advice, parse_int)
+                yield JsonLinesTable(opened, path, error, advice, parse_int, is_verbatim)
             case _:
                 yield CsvTable(opened, path, error, advice)
 
@@ -269,6 +283,16 @@ def write_csv(file: IO[str], columns: Iterable[str], rows: Iterable[Iterable[obj
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(columns)
     writer.writerows(rows)
+
+
+def guard_formula(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would take for a formula and run."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguard_formula(text: str) -> str:
+    """Return what `guard_formula` was given."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def show_text(text: str) -> str:

@@ -1,9 +1,12 @@
 """Batches: cut by tokens, and run several at a time."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import islice
+from queue import SimpleQueue
+from threading import Thread
 from typing import TypeVar
 
 from bbnli_audit.core.results.rows import ModelInfo
@@ -18,6 +21,7 @@ _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 MIN_ROWS = 16
 # Tokenizers keep much more than the ids of the texts that they are given at once.
 TEXTS_AT_ONCE = 2048
+_PATIENCE = 2.0  # seconds
 
 T = TypeVar("T")
 
@@ -88,25 +92,61 @@ def run_in_threads(
     waiting = iter(batches)
     running: dict[Future[Predictions], Batch] = {}
     failure: BaseException | None = None
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="bbnli") as pool:
-        try:
-            while True:
-                for batch in islice(waiting, 0 if failure else n_threads - len(running)):
-                    running[pool.submit(forward, batch)] = batch
-                if not running:
-                    break
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    batch, problem = running.pop(future), future.exception()
-                    if problem is None:
-                        yield batch, future.result()
-                    else:
-                        failure = failure or problem
-                        stop()
-        finally:
-            stop()
+    pool = _Pool(forward, n_threads)
+    try:
+        while True:
+            for batch in islice(waiting, 0 if failure else n_threads - len(running)):
+                running[pool.submit(batch)] = batch
+            if not running:
+                break
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                batch, problem = running.pop(future), future.exception()
+                if problem is None:
+                    yield batch, future.result()
+                else:
+                    failure = failure or problem
+                    stop()
+    finally:
+        stop()
+        pool.close()
     if failure is not None:
         raise failure
+
+
+class _Pool:
+    """Threads that nobody waits for in the end: after Ctrl-C, a server may take a minute for its answers.
+
+    Those of `concurrent.futures` are waited for when Python ends.
+    """
+
+    def __init__(self, forward: Callable[[Batch], Predictions], n_threads: int) -> None:
+        self._forward = forward
+        self._given: SimpleQueue[tuple[Batch, Future[Predictions]] | None] = SimpleQueue()
+        self._threads = [Thread(target=self._work, name=f"bbnli-{n}", daemon=True) for n in range(n_threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, batch: Batch) -> "Future[Predictions]":
+        future: Future[Predictions] = Future()
+        self._given.put((batch, future))
+        return future
+
+    def close(self) -> None:
+        """Let the threads end. Those that compute here are done in a moment; a server's answer is not waited for."""
+        until = time.monotonic() + _PATIENCE
+        for _ in self._threads:
+            self._given.put(None)
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def _work(self) -> None:
+        while (given := self._given.get()) is not None:
+            batch, future = given
+            try:
+                future.set_result(self._forward(batch))
+            except BaseException as exc:  # noqa: BLE001 - raised again by whoever waits for the batch
+                future.set_exception(exc)
 
 
 class InBatches(BatchPredictor, ABC):

@@ -3,7 +3,6 @@
 A run whose predictions are all stored needs nothing else.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -12,6 +11,7 @@ from typing import Any
 
 from bbnli_audit.core.errors import ModelError, OptionError, suggest
 from bbnli_audit.core.files import file_stamp, hash_file
+from bbnli_audit.core.reading import ANY_SIZE, Source
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.models.labels import label_order
 from bbnli_audit.models.loading import first_line
@@ -99,9 +99,8 @@ def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
         return ()  # a name on the hub
     if not folder.is_dir():
         raise ModelError(f"--model={name}: is a file. {advice}.")
-    config = _read_config(name, folder)
-    architectures = config.get("architectures") or []
-    heads = architectures if isinstance(architectures, list) else [str(architectures)]
+    config = read_config(name, folder)
+    heads = heads_of(config)
     if not any(head.endswith("ForSequenceClassification") for head in heads):
         needed = "this audit needs a sequence-classification head (…ForSequenceClassification)"
         found = f"its head is {', '.join(heads) or 'none named'}"
@@ -112,6 +111,8 @@ def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
 
 def check_contents(name: str, folder: Path) -> None:
     """Refuse a folder without safe weights or without a tokenizer, whatever its head."""
+    for path in content_files(folder):
+        Source(path, ModelError, f"--model={name}: {path.name}").check(ANY_SIZE)
     if not any(folder.glob("*.safetensors")):
         others = ", ".join(sorted(path.name for path in folder.glob("*.bin"))) or "none at all"
         fault = f"no weights in safetensors format ({others}); others can run code when they are loaded"
@@ -125,10 +126,9 @@ def check_contents(name: str, folder: Path) -> None:
 
 def _check_index(name: str, path: Path) -> None:
     """Refuse an index of weights that leads out of the folder: no fingerprint would cover them."""
-    try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as exc:
-        raise ModelError(f"--model={name}: its {path.name} cannot be read. Save the checkpoint again.") from exc
+    index = Source(
+        path, ModelError, f"--model={name}: its {path.name}", advice="Save the checkpoint again."
+    ).read_json()
     parts = index.get("weight_map") if isinstance(index, dict) else None
     files = list(parts.values()) if isinstance(parts, dict) else [None]
     if not all(isinstance(file, str) and file == Path(file).name for file in files):
@@ -171,29 +171,38 @@ def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str])
     """Return a fingerprint of the files that decide what a checkpoint answers; `start` says how it is computed."""
     digest = sha256(start.encode())
     for path in content_files(folder):
-        digest.update(f"{path.name} {hash_content(path)}\n".encode())
+        digest.update(f"{path.name} {hash_content(path)}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
-def _read_config(name: str, folder: Path) -> dict[str, Any]:
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except FileNotFoundError as exc:
+def read_config(name: str, folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    if not path.exists():
         problem = "the folder has no config.json, so transformers cannot load it"
-        raise ModelError(f"--model={name}: {problem}.\nSave the model there with save_pretrained().") from exc
-    except (OSError, ValueError) as exc:
-        raise ModelError(f"--model={name}: its config.json cannot be read: {exc}.") from exc
+        raise ModelError(f"--model={name}: {problem}.\nSave the model there with save_pretrained().")
+    source = Source(path, ModelError, f"--model={name}: its config.json", advice="Save the checkpoint again.")
+    config = source.read_json()
     if not isinstance(config, dict):
-        raise ModelError(f"--model={name}: its config.json does not hold an object. Save the checkpoint again.")
+        raise source.wrong("does not hold an object")
     return config
+
+
+def heads_of(config: Mapping[str, Any]) -> list[str]:
+    """Return what a checkpoint says its head is."""
+    architectures = config.get("architectures") or []
+    return [str(head) for head in (architectures if isinstance(architectures, list) else [architectures])]
 
 
 def _read_id2label(name: str, config: Mapping[str, Any]) -> dict[int, str]:
     id2label = config.get("id2label") or {str(index): f"LABEL_{index}" for index in range(2)}
-    if not isinstance(id2label, dict) or not all(str(index).isdigit() for index in id2label):
+    if not isinstance(id2label, dict) or not all(map(_is_output, id2label)):
         expected = 'expected the number of each output and its name, as in {"0": "entailment", ...}'
-        raise ModelError(f"--model={name}: id2label in its config.json is {id2label!r}; {expected}.")
+        raise ModelError(f"--model={name}: id2label in its config.json is {id2label!r:.200}; {expected}.")
     return {int(index): str(label) for index, label in id2label.items()}
+
+
+def _is_output(index: str) -> bool:
+    return index.isascii() and index.isdigit() and len(index) < 10
 
 
 def fetch(name: str) -> Path:

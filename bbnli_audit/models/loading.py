@@ -32,19 +32,17 @@ def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
     """
     torch = import_torch()
     import transformers
-    from safetensors import SafetensorError
 
     family: Any = getattr(transformers, f"AutoModelFor{head}")
-    try:
-        with quiet_transformers():
-            safely: Any = {"dtype": torch.float32, "use_safetensors": True, "trust_remote_code": False}
-            model, report = family.from_pretrained(str(folder), **safely, output_loading_info=True)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
-    except (SafetensorError, RuntimeError) as exc:
-        advice = "The file may be cut off or not fit its config.json; copy or save the checkpoint again."
-        raise ModelError(f"--model={name}: its weights cannot be loaded: {first_line(exc)}.\n{advice}") from exc
-    except (OSError, ValueError, KeyError, ImportError) as exc:
-        raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
+    with telling_loading(name, "its config.json"):
+        transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
+    with telling_loading(name, "its weights"):
+        # Weights of other sizes are loaded here to be told apart, and refused below.
+        safely: Any = {"use_safetensors": True, "trust_remote_code": False, "ignore_mismatched_sizes": True}
+        model, report = family.from_pretrained(str(folder), dtype=torch.float32, **safely, output_loading_info=True)
+    _refuse_other_sizes(name, sorted(report["mismatched_keys"]))
+    with telling_loading(name, "its tokenizer"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
     missing = sorted(report["missing_keys"])
     if missing:
         is_nli = head == "SequenceClassification"
@@ -54,6 +52,27 @@ def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
             f"which would be random.\nIt has no trained {trained} head, or its file is damaged. Give a {wanted}."
         )
     return model, tokenizer, check_length(name, tokenizer, model)
+
+
+@contextmanager
+def telling_loading(name: str, what: str) -> Iterator[None]:
+    """Turn whatever transformers raises about the files of a checkpoint into a message that says which files."""
+    try:
+        with quiet_transformers():
+            yield
+    except Exception as exc:  # files of others make transformers raise anything
+        kind = "" if isinstance(exc, OSError | ValueError | RuntimeError) else f"{type(exc).__name__}: "
+        reason = shorten(" ".join(str(exc).split()), 300, placeholder="…").rstrip(".") or type(exc).__name__
+        advice = "A file may be cut off, edited, or of another version; copy or save the checkpoint again."
+        raise ModelError(f"--model={name}: {what} cannot be loaded: {kind}{reason}.\n{advice}") from exc
+
+
+def _refuse_other_sizes(name: str, found: Sequence[tuple[str, Sequence[int], Sequence[int]]]) -> None:
+    if found:
+        tensor, own, wanted = found[0]
+        sizes = f"{tensor} is {' x '.join(map(str, own))}, and config.json says {' x '.join(map(str, wanted))}"
+        fault = f"its weights do not fit its config.json (tensors: {len(found)}): {sizes}"
+        raise ModelError(f"--model={name}: {fault}.\nThe two are of different models; save the checkpoint again.")
 
 
 def load_classifier(name: str, folder: Path) -> tuple[Any, Any, int]:
@@ -72,13 +91,11 @@ def load_tokenizer(name: str, folder: Path) -> tuple[Any, int]:
     torch = import_torch()
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
-    with quiet_transformers(), torch.device("meta"):
-        try:
-            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-            model = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]
-            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        except (OSError, ValueError, KeyError, ImportError, RuntimeError) as exc:
-            raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
+    with telling_loading(name, "its config.json"), torch.device("meta"):
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        model = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]
+    with telling_loading(name, "its tokenizer"):
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     return tokenizer, check_length(name, tokenizer, model)
 
 

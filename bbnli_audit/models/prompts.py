@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bbnli_audit.core.errors import OptionError, suggest
+from bbnli_audit.core.reading import Source
 from bbnli_audit.core.values import TextPair
 
 if TYPE_CHECKING:
@@ -58,20 +59,7 @@ def find_prompt(name: str, own: Mapping[str, Prompt] = MappingProxyType({})) -> 
 
 def read_prompts(path: Path) -> dict[str, Prompt]:
     """Read the user's prompts: a YAML file of names and templates. Messages name file and line."""
-    import yaml
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8"
-        raise OptionError(f"{path}: the prompts cannot be read: {reason}. Give another file.") from exc
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as exc:
-        mark = getattr(exc, "problem_mark", None)
-        line = "" if mark is None else f":{mark.line + 1}"
-        problem = getattr(exc, "problem", None) or "unknown characters"
-        raise OptionError(f"{path}{line}: is not valid YAML: {problem}.") from exc
+    node = Source(path, OptionError, if_missing="there is no such file of prompts. Give another.").read_yaml()
     prompts: dict[str, Prompt] = {}
     for key, value in _entries(node, path):
         where = f"{path}:{key.start_mark.line + 1}"

@@ -26,7 +26,7 @@ class CallablePredictor:
         module_name, _, attribute = name.partition(":")
         try:
             module = import_module(module_name)
-        except Exception as exc:  # whatever the module does when it is imported
+        except (Exception, SystemExit) as exc:  # whatever the module does when it is imported
             problem = f"the module {module_name!r} cannot be imported: {type(exc).__name__}: {exc}"
             advice = "Install it, or name its folder under 'pythonpath' in pytest's settings."
             raise ModelError(f"--model={name}: {problem}.\n{advice}") from exc

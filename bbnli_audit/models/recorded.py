@@ -10,6 +10,7 @@ from stat import S_ISDIR
 from typing import SupportsFloat
 
 from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.core.reading import ANY_SIZE, Source
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.tables import CsvTable, Record, Table, open_table
 from bbnli_audit.core.values import Label, TextPair
@@ -65,10 +66,7 @@ class RecordedPredictor:
         import numpy as np
 
         path = check_recorded(name)
-        try:
-            data = path.read_bytes()
-        except OSError as exc:
-            raise ModelError(f"{path}: cannot be read: {exc.strerror}.") from exc
+        data = Source(path, ModelError).read_bytes(ANY_SIZE)
         # A number of any length is a float.
         with open_table(path, ModelError, _HOW, file=BytesIO(data), parse_int=float) as table:
             has_two = set(TWO_LABELS) <= set(table.columns) and not set(THREE_LABELS) <= set(table.columns)

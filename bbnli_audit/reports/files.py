@@ -11,6 +11,7 @@ from bbnli_audit.core.files import replacing
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import json_schema, write_result
+from bbnli_audit.core.tables import guard_formula, unguard_formula
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import DIRECTION, PLACES, TEXTS, PairTable, Reading
 from bbnli_audit.reports.folder import CARD, CSV, PAGE, PARQUET, SCHEMA, SUMMARY, check_files
@@ -41,7 +42,8 @@ def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
         with replacing(folder / SCHEMA) as file:
             file.write(f"{json.dumps(json_schema(), indent=1)}\n")
         with replacing(folder / CSV) as file:
-            pairs.frame.to_csv(file, index=False, lineterminator="\n")
+            shown = {name: pairs.frame[name].map(guard_formula) for name in (*PLACES, *TEXTS)}
+            pairs.frame.assign(**shown).to_csv(file, index=False, lineterminator="\n")
         with replacing(folder / PARQUET, "wb") as file:
             columns = {str(name): pa.array(pairs.frame[name].tolist()) for name in pairs.frame}
             pq.write_table(pa.table(columns), file)
@@ -117,6 +119,7 @@ def _read_frame(path: Path, reading: Reading) -> "pd.DataFrame":
         table = pq.read_table(path)
         return pd.DataFrame({name: table.column(name).to_pylist() for name in table.column_names})
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    frame = frame.assign(**{name: frame[name].map(unguard_formula) for name in (*PLACES, *TEXTS) if name in frame})
     # Python's float reads back exactly what was written; the parser of older pandas does not.
     return frame.assign(**{name: frame[name].map(float) for name in reading.numbers if name in frame})
 

@@ -1,9 +1,9 @@
 """Markdown that is safe whatever a model, a file or a subtopic is called: a name never becomes markup."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 
+from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
 from bbnli_audit.reports.notes import mark_of
@@ -18,9 +18,6 @@ from bbnli_audit.reports.shown import (
 
 NO_VALUE = "–"
 
-# Line and page breaks, control and formatting characters (they can reverse the direction of the text around them), and
-# lone surrogates, which no file can have.
-_UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _IS_PLAIN = re.compile(r"[^`|\s]([^`|]*[^`|\s])?")
 
 
@@ -31,12 +28,6 @@ def code(text: str) -> str:
         return f"`{shown}`"
     # A backtick would end the code and a bar the cell. Entities end nothing, and renderers look for no link in <code>.
     return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in shown)}</code>"
-
-
-def printable(text: str) -> str:
-    """Replace each line break or tab by a space, and each character that cannot be shown by a mark."""
-    text = re.sub(r"[\r\n\t\v\f\x85\u2028\u2029]+", " ", text)
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
 
 
 def bullets(lines: Iterable[str]) -> str:

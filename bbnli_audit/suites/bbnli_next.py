@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.core.reading import Source
 from bbnli_audit.core.tables import Record, Table, open_table, show_text
 from bbnli_audit.core.values import Control, Label, Pair, Pairing, Side, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.suites.bbnli import documented
@@ -56,8 +57,10 @@ class BbnliNext:
 
     @cached_property
     def sha256(self) -> str:
-        controls = b"" if self._control_path is None else self._control_path.read_bytes()
-        return sha256(self._path.read_bytes() + controls).hexdigest()
+        digest = sha256()
+        for path in filter(None, (self._path, self._control_path)):
+            digest.update(Source(path, SuiteError).read_bytes())
+        return digest.hexdigest()
 
     def subtopics(self) -> Sequence[Subtopic]:
         return tuple(self._items)

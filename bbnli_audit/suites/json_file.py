@@ -1,7 +1,6 @@
 """What suites share when they read their JSON files. Messages name the file and the key, and quote no sentence."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import SuiteError, suggest
+from bbnli_audit.core.reading import Source
 from bbnli_audit.core.tables import json_type, show_text
 
 TEXT = "a text that is not empty"
@@ -16,27 +16,9 @@ TEXT = "a text that is not empty"
 
 def read_object(path: Path, expected: str) -> dict[str, Any]:
     """Read a file of one object, each key once. `expected` says what it must hold and where that is described."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_refuse_duplicates)
-    except OSError as exc:
-        raise SuiteError(f"{path}: cannot be read: {exc.strerror}.") from exc
-    except UnicodeDecodeError as exc:
-        raise SuiteError(f"{path}: is not UTF-8 (byte {exc.start}). Save the file as UTF-8.") from exc
-    except json.JSONDecodeError as exc:
-        fault = f"is not valid JSON: {exc.msg} (column {exc.colno}). Fix that line."
-        raise SuiteError(f"{path}:{exc.lineno}: {fault}") from exc
-    except ValueError as exc:  # raised by _refuse_duplicates
-        raise SuiteError(f"{path}: {exc}") from exc
+    data = Source(path, SuiteError, advice="Fix the file, or fetch it again.").read_json()
     if not isinstance(data, dict):
         raise SuiteError(f"{path}: holds a {json_type(data)}; expected {expected}")
-    return data
-
-
-def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        double, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise ValueError(f"has the key {double!r} twice. Remove one.")
     return data
 
 
@@ -44,7 +26,10 @@ def line_of(path: Path, place: Sequence[int | str]) -> int:
     """Return the line of a key in a file. If the key is missing, return the line of its nearest parent."""
     import yaml
 
-    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)  # JSON is YAML; this gives lines
+    try:  # JSON is YAML with lines, but for some escapes
+        node = yaml.compose(Source(path, SuiteError).read_text(), Loader=yaml.CSafeLoader)
+    except yaml.YAMLError:
+        return 1
     line = 1
     for part in place:
         if isinstance(node, yaml.MappingNode):
@@ -112,6 +97,6 @@ def hash_files(folder: Path, paths: Iterable[Path]) -> str:
     """Hash files in the order given, with their names below the folder."""
     digest = sha256()
     for path in paths:
-        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
-        digest.update(sha256(path.read_bytes()).digest())
+        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode(errors="surrogateescape"))
+        digest.update(sha256(Source(path, SuiteError).read_bytes()).digest())
     return digest.hexdigest()

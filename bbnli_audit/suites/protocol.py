@@ -1,9 +1,10 @@
 """The interface of a suite."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from bbnli_audit.core.errors import SuiteError
+from bbnli_audit.core.printable import printable
 from bbnli_audit.core.values import Pairing, Subtopic, SubtopicItems
 
 
@@ -53,6 +54,9 @@ def check_suite(suite: object) -> None:
     for subtopic in suite.subtopics():  # type: ignore[attr-defined]  # just checked
         if not isinstance(subtopic, Subtopic) or subtopic.suite != suite.name:  # type: ignore[attr-defined]
             raise SuiteError(f"{shown} lists {subtopic!r}; expected a Subtopic whose suite is its name.")
+        if printable(subtopic.path) != subtopic.path or subtopic.path.startswith(":"):
+            fault = "names have no line breaks or other characters that cannot be shown, and do not begin with ':'"
+            raise SuiteError(f"{shown} lists {subtopic.path!r}; {fault}. Rename it.")
 
 
 def get_items(suite: Suite, subtopic: Subtopic) -> SubtopicItems:
@@ -61,4 +65,18 @@ def get_items(suite: Suite, subtopic: Subtopic) -> SubtopicItems:
     if not isinstance(items, SubtopicItems):
         given = f"a {type(items).__name__} for {subtopic.path}"
         raise SuiteError(f"The suite {suite.name!r} gave {given}; expected SubtopicItems.")
+    try:
+        "".join(_texts(items)).encode()
+    except UnicodeEncodeError as exc:
+        fault = "a text with half a character (a lone surrogate), which no model can read"
+        raise SuiteError(f"The suite {suite.name!r} gave {fault}, in {subtopic.path}. Correct it.") from exc
     return items
+
+
+def _texts(items: SubtopicItems) -> Iterator[str]:
+    for pair in items.pairs:
+        yield from (pair.cluster, *pair.pro, *pair.anti)
+        if pair.reference is not None:
+            yield from (*pair.reference.pro, *pair.reference.anti)
+    for control in items.controls:
+        yield from (control.cluster, *control.text)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from pathlib import Path
 
 from bbnli_audit.core.errors import SuiteError, suggest
@@ -16,6 +17,7 @@ CONTROL, BIAS = "test_hypothesis", "bias_hypothesis_stereotypical"
 
 # In the files 0 is contradiction; in most checkpoints it is entailment. These numbers are used in this module only.
 LABELS = {0: Label.CONTRADICTION, 1: Label.NEUTRAL, 2: Label.ENTAILMENT}
+MOST_TEXTS = 200_000  # of one subtopic; the largest published one has 2,000
 BIAS_LABELS = [1, 2]  # truth neutral, the stereotyped answer entailment; the format has no other
 
 _HOW = "Compare with a file in the published format (docs/suites.md)."
@@ -150,7 +152,19 @@ def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
 
 
 def expand_items(file: TemplateFile, pairing: Pairing) -> SubtopicItems:
+    _check_size(file)
     return SubtopicItems(tuple(expand_pairs(file, pairing)), tuple(_controls(file)))
+
+
+def _check_size(file: TemplateFile) -> None:
+    """Refuse a file whose lists of words multiply to more than anybody could audit."""
+    hypotheses = [each.template for each in (*file.hypotheses, *file.controls)]
+    n_texts = 0
+    for premise, hypothesis in product(file.premises, hypotheses):
+        n_texts += prod(len(file.words[key]) for key in _keys_used(file, premise, hypothesis))
+        if n_texts > MOST_TEXTS:
+            fault = f"its templates and word lists combine to more than {MOST_TEXTS:,} texts"
+            raise SuiteError(f"{file.path}: {fault}. Shorten the lists under 'data', or use fewer in one template.")
 
 
 def render(template: str, binding: Binding) -> str:
@@ -190,10 +204,14 @@ def _exchange(
 
 def bindings(file: TemplateFile, *templates: str) -> Iterator[Binding]:
     """Return every choice of words for the placeholders that occur in some templates."""
-    used = {name for template in templates for name in PLACEHOLDER.findall(template)}
-    keys = [key for key in file.words if key in used]
+    keys = _keys_used(file, *templates)
     for values in product(*(file.words[key] for key in keys)):
         yield dict(zip(keys, values, strict=True))
+
+
+def _keys_used(file: TemplateFile, *templates: str) -> list[str]:
+    used = {name for template in templates for name in PLACEHOLDER.findall(template)}
+    return [key for key in file.words if key in used]
 
 
 def with_groups(file: TemplateFile, side: Side, words: Binding) -> Binding:

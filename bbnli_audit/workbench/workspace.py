@@ -11,6 +11,8 @@ from typing import IO, Any, NamedTuple
 
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.files import hash_file, replacing
+from bbnli_audit.core.reading import Source
+from bbnli_audit.core.results.file import load
 from bbnli_audit.core.versions import installed_version
 
 # History of the format: 1 first version.
@@ -81,13 +83,13 @@ class Workspace:
         self._refuse_file()
         path = self.path(f"{step}.manifest.json")
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            if not path.exists():
+                return None
+            data = Source(path, WorkbenchError, advice="Remove it and repeat the step.").read_json()
             if data["format"] != FORMAT:
                 fault = f"has format {data['format']!r}, not {FORMAT}"
                 raise WorkbenchError(f"{path}: {fault}. Remove it and repeat the step.")
-            return Manifest(**{**data, "edited": tuple(data["edited"])})
-        except FileNotFoundError:
-            return None
+            return load(Manifest, data)
         except (OSError, ValueError, KeyError, TypeError) as exc:
             raise WorkbenchError(f"{path}: is not a manifest. Remove it and repeat the step.") from exc
 

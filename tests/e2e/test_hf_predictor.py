@@ -167,6 +167,32 @@ def other_size(folder: Path) -> None:
     edit_config(folder, hidden_size=32)
 
 
+def no_added_tokens(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    tokenizer = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({key: value for key, value in tokenizer.items() if key != "added_tokens"}))
+
+
+def text_as_size(folder: Path) -> None:
+    edit_config(folder, hidden_size="large")
+
+
+def no_heads(folder: Path) -> None:
+    edit_config(folder, num_attention_heads=0)
+
+
+def number_as_architecture(folder: Path) -> None:
+    edit_config(folder, architectures=[1])
+
+
+def odd_digit(folder: Path) -> None:
+    edit_config(folder, id2label={"0": "entailment", "1": "neutral", "²": "contradiction"})
+
+
+def deep_config(folder: Path) -> None:
+    (folder / "config.json").write_text("[" * 100_000)
+
+
 def generic_labels(folder: Path) -> None:
     edit_config(folder, id2label={str(index): f"LABEL_{index}" for index in range(3)}, label2id=None)
 
@@ -193,12 +219,18 @@ def broken_config(folder: Path) -> None:
     [
         (cut_off, "its weights cannot be loaded"),
         (drop_head, "its weights lack 2 of the model's tensors (classifier.bias, classifier.weight…)"),
-        (other_size, "its weights cannot be loaded"),
+        (other_size, "its weights do not fit its config.json (tensors: 38): bert.embeddings.LayerNorm.bias is 16, and"),
         (generic_labels, "names its outputs LABEL_0, LABEL_1, LABEL_2, so we cannot tell which one is neutral"),
         (pickled, "no weights in safetensors format (pytorch_model.bin)"),
         (no_tokenizer, "the folder has no tokenizer (tokenizer.json, vocab.txt"),
         (no_config, "the folder has no config.json"),
-        (broken_config, "its config.json cannot be read"),
+        (no_added_tokens, "its tokenizer cannot be loaded: KeyError: 'added_tokens'"),
+        (text_as_size, "its config.json cannot be loaded: "),
+        (no_heads, "its weights cannot be loaded: ZeroDivisionError"),
+        (number_as_architecture, "its head is 1; this audit needs a sequence-classification head"),
+        (odd_digit, "id2label in its config.json is {'0': 'entailment'"),
+        (deep_config, "its config.json: is nested too deeply"),
+        (broken_config, "its config.json:1: is not valid JSON"),
     ],
 )
 def test_a_damaged_checkpoint_gets_a_message(tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
@@ -208,7 +240,7 @@ def test_a_damaged_checkpoint_gets_a_message(tmp_path: Path, damage: Callable[[P
         load(str(folder), device="cpu")
     assert str(folder) in str(caught.value)
     assert message in str(caught.value)
-    assert "\n" in str(caught.value) or damage is broken_config  # a second line: what to do
+    assert "\n" in str(caught.value) or damage in (broken_config, deep_config, odd_digit)  # a second line: what to do
 
 
 @pytest.mark.parametrize("head", ["BertForMaskedLM", "BertModel", "BertForTokenClassification"])

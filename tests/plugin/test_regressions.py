@@ -233,7 +233,7 @@ def test_a_baseline_that_no_test_looks_at_is_not_green(project: Project) -> None
     ("content", "message"),
     [
         (None, "there is no such file. Give a result.json that --bbnli-report wrote."),
-        ("", "*:1: is not valid JSON: Expecting value. Was it cut off, or merged?"),
+        ("", "*:1: is not valid JSON: Expecting value (column 1). Was it cut off, merged or changed*"),
         ("[]", "is not the result of an audit. Give a result.json that --bbnli-report wrote."),
         ('{"format": 2}', "has format 2; this version reads format 1."),
         ('{"format": 1}', "model is missing."),

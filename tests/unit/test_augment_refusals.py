@@ -91,7 +91,10 @@ def _list_of(text: str) -> Callable[[Path], list[object]]:
             lambda folder: [folder / "in.jsonl", folder / "out.csv", "--hypothesis-column", "premise"],
             "are both 'premise'",
         ),
-        (lambda folder: [folder / "in.jsonl", folder / "out.csv", "--occupations", folder / "x"], "cannot be read"),
+        (
+            lambda folder: [folder / "in.jsonl", folder / "out.csv", "--occupations", folder / "x"],
+            "there is no such file",
+        ),
         (_list_of("# none\n"), "names no occupation"),
         (_list_of("ok\n???\n"), "list.txt:2: is not an occupation"),
     ],

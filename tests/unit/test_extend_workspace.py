@@ -118,10 +118,11 @@ def test_messages_name_the_step_that_is_missing(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is not a manifest. Remove it"),
+        ("{", "is not valid JSON.* Remove it"),
         ("[]", "is not a manifest. Remove it"),
         (json.dumps({"format": 9}), "has format 9, not 1"),
         (json.dumps({"format": 1, "edited": []}), "is not a manifest. Remove it"),
+        ("[" * 3000, "is nested too deeply.* Remove it"),
     ],
 )
 def test_a_manifest_that_is_none(workspace: Workspace, text: str, message: str) -> None:

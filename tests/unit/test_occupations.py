@@ -221,7 +221,7 @@ def test_files_that_are_missing_or_unreadable(tmp_path: Path) -> None:
     path = write(tmp_path) / "occupations.json"
     for content, message in (
         (b"{\n", r"occupations\.json:2: is not valid JSON"),
-        (b"\xff", r"is not UTF-8 \(byte 0\)"),
+        (b"\xff", r":1: is not UTF-8"),
         (b'{"a": 1, "a": 2}', "has the key 'a' twice"),
     ):
         path.write_bytes(content)

@@ -89,9 +89,9 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, content: str, messa
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="the prompts cannot be read: No such file"):
+    with pytest.raises(OptionError, match="there is no such file of prompts"):
         read_prompts(tmp_path / "none.yaml")
     path = tmp_path / "prompts.yaml"
     path.write_bytes(b"a: \xff\xfe")
-    with pytest.raises(OptionError, match="the prompts cannot be read: it is not UTF-8"):
+    with pytest.raises(OptionError, match=r"is not UTF-8\. Save the file"):
         read_prompts(path)

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 
 from bbnli_audit.audit.audit import run_audit
 from bbnli_audit.core.options import AuditOptions
+from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import NO_GROWTH, Growth
 from bbnli_audit.core.results.rows import NO_DATA, Verdict, Waiver
-from bbnli_audit.reports.markdown import code, printable
+from bbnli_audit.reports.markdown import code
 from bbnli_audit.reports.summary import summary_markdown
 from bbnli_audit.reports.terminal import write_summary
 from tests.invented import LEVELS, LIMITS, limits, write_large_suite, write_templates

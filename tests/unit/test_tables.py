@@ -139,7 +139,7 @@ def test_a_forgotten_header_is_not_quoted(tmp_path: Path) -> None:
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     for path, message in (
         (tmp_path / "none.csv", "there is no such file"),
-        (tmp_path, "cannot be read: Is a directory"),
+        (tmp_path, "cannot be read: it is a folder, not a file"),
     ):
         with pytest.raises(AuditError, match=f"{message}\\.$"):
             read(path)

@@ -70,7 +70,7 @@ def test_malformed_files_say_file_key_and_what_was_expected(
         (b'{\n "name": "x",\n oops }', ":3: is not valid JSON"),
         (b'{"name": "a", "name": "b"}', "has the key 'name' twice"),
         (b"[1]", "holds a list; expected one object"),
-        (b"\xff\xfe{", "is not UTF-8 (byte 0)"),
+        (b"\xff\xfe{", ":1: is not UTF-8. Save"),
         (b"", ":1: is not valid JSON"),
     ],
 )

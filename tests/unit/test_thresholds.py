@@ -176,12 +176,12 @@ def waiver(**changes: str | None) -> str:
         (broken("max_pro: 0.10", "max_pro: !!bool maybe"), ":4: 'maybe' is not a valid value. Check it"),
         (broken("max_pro: 0.10", "max_pro: !!int ''"), ":4: '' is not a valid value. Check it"),
         (broken("version: 1", "? [a, b]\n: 1\nversion: 1"), ":1: a key must be a single word."),
-        ("[" * 3000, ":1: is nested too deeply: a threshold file has at most 5 levels."),
+        ("[" * 3000, ":1: is nested too deeply: lists and objects stand inside each other more than 100 times."),
         (in_suite("domains: none"), ":9: domains is 'none'; it must be a block of keys."),
         (in_suite("domains:\n      x: {reason: why}"), ":10: x is {'reason': 'why'}; it sets no limit."),
         (in_suite("domains:\n      x: {max_pro: 0.1, reason: '  '}"), ":10: reason is '  '; it must be a text that"),
         (waiver(expires="0"), ":8: expires is 0; it must be a date such as 2027-01-31."),
-        ("a: &x [*x]", ":1: is nested too deeply: a threshold file has at most 5 levels (an alias"),
+        ("a: &x [*x]", ":1: is nested too deeply: lists and objects stand inside"),
     ],
 )
 def test_a_bad_file_gets_file_line_and_what_to_write(text: str, message: str) -> None:

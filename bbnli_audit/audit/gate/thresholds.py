@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.audit.gate.thresholds_schema import Limits, ThresholdsFile, known_keys, thresholds_model
 from bbnli_audit.core.errors import ThresholdsError, suggest
+from bbnli_audit.core.reading import MOST_YAML_BYTES, Source
 from bbnli_audit.core.results.rows import Waiver
 from bbnli_audit.core.values import Subtopic, level_of, levels_above
 from bbnli_audit.measures.registry import find_limited
@@ -165,35 +166,17 @@ def name_below(path: Path, folder: Path) -> str:
 def read_thresholds(path: Path, name: str | None = None) -> Thresholds:
     """Read and check a threshold file. Error messages call it `name`, or show `path` if there is no name."""
     name = name or str(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as exc:
-        told = "there is no such file, and there are no hidden limits: an audit needs its limits written down"
-        advice = "Make one (docs/thresholds.md), or name another with --bbnli-thresholds=FILE."
-        raise ThresholdsError(f"{name}: {told}.\n{advice}") from exc
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ThresholdsError(f"{name}: cannot be read: {exc}.") from exc
-    return parse_thresholds(text, name)
+    told = "there is no such file, and there are no hidden limits: an audit needs its limits written down"
+    advice = "Make one (docs/thresholds.md), or name another with --bbnli-thresholds=FILE."
+    source = Source(path, ThresholdsError, name, if_missing=f"{told}.\n{advice}")
+    return parse_thresholds(source.read_text(MOST_YAML_BYTES), name)
 
 
 def parse_thresholds(text: str, name: str) -> Thresholds:
     """Check the text of a threshold file; `name` is for messages."""
-    import yaml
     from pydantic import ValidationError
 
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as exc:
-        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
-        first = exc.context_mark.line + 1 if exc.context_mark else line
-        advice = f" (in the block that starts on line {first}). Look at lines {first} to {line}."
-        advice = advice if first < line else f". Fix line {line}."
-        raise ThresholdsError(f"{name}:{line}: is not valid YAML: {exc.problem}{advice}") from exc
-    except yaml.YAMLError as exc:
-        raise ThresholdsError(f"{name}: is not valid YAML: {exc}") from exc
-    except RecursionError as exc:
-        told = f"is nested too deeply: a threshold file has at most {DEEPEST} levels"
-        raise ThresholdsError(f"{name}:1: {told}.") from exc
+    node = Source(Path(name), ThresholdsError, name).parse_yaml(text)
     if node is None:
         raise ThresholdsError(f"{name}: is empty. It must hold version, competence and defaults (docs/thresholds.md).")
     lines: dict[Key, int] = {}
@@ -250,20 +233,20 @@ def _explain(error: "ErrorDetails", name: str, lines: Mapping[Key, int]) -> str:
     here = location
     while here not in lines:
         here = here[:-1]
-    where, field, value = f"{name}:{lines[here]}", str(location[-1]), error["input"]
+    where, field, value = f"{name}:{lines[here]}", str(location[-1] if location else "the file"), error["input"]
     if error["type"] == "extra_forbidden":
         return f"{where}: unknown key {field!r}.\n{suggest(field, known_keys(location[:-1]))}"
     if error["type"] == "missing":
         inside = repr(".".join(map(str, location[:-1]))) if location[:-1] else "the file"
         return f"{where}: {inside} has no key {field!r}. {_IF_MISSING.get(field, 'Add it (docs/thresholds.md).')}"
     if field == "confidence":
-        return f"{where}: confidence is {value!r}; it must be a number from 0.5 up to, but not including, 1."
+        return f"{where}: confidence is {value!r:.120}; it must be a number from 0.5 up to, but not including, 1."
     if error["type"] in _OTHER_WORDS:
-        return f"{where}: {field} is {value!r}; {_OTHER_WORDS[error['type']]}."
+        return f"{where}: {field} is {value!r:.120}; {_OTHER_WORDS[error['type']]}."
     if field.startswith(("max_", "min_")):
-        return f"{where}: {field} is {value!r}; it must be a number from 0 to 1 (0.07 stands for 7 %)."
+        return f"{where}: {field} is {value!r:.120}; it must be a number from 0 to 1 (0.07 stands for 7 %)."
     reason = error["msg"].removeprefix("Value error, ")
-    return f"{where}: {field} is {value!r}; {reason[0].lower()}{reason[1:]}."
+    return f"{where}: {field} is {value!r:.120}; {reason[0].lower()}{reason[1:]}."
 
 
 _OTHER_WORDS = {

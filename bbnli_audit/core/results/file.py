@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bbnli_audit.core.errors import ResultError
 from bbnli_audit.core.files import replacing
+from bbnli_audit.core.reading import Source
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.consistency import find_contradiction
 
@@ -60,22 +61,15 @@ def json_schema() -> dict[str, Any]:
 def read_result(path: Path) -> AuditResult:
     """Read a result, or the result in a report folder, and check it before anything trusts it."""
     path = path / NAME if path.is_dir() else path
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = json.loads(text)
-    except FileNotFoundError as exc:
-        raise ResultError(f"{path}: there is no such file. {_ADVICE}") from exc
-    except OSError as exc:
-        raise ResultError(f"{path}: cannot be read: {exc.strerror}.") from exc
-    except json.JSONDecodeError as exc:
-        raise ResultError(f"{path}:{exc.lineno}: is not valid JSON: {exc.msg}. Was it cut off, or merged?") from exc
-    except (UnicodeDecodeError, RecursionError) as exc:
-        raise ResultError(f"{path}: is not JSON in UTF-8. {_ADVICE}") from exc
+    told = f"there is no such file. {_ADVICE}"
+    source = Source(path, ResultError, if_missing=told, advice="Was it cut off, merged or changed by hand?")
+    text = source.read_text()
+    data = source.parse_json(text)
     if not isinstance(data, dict) or "format" not in data:
         raise ResultError(f"{path}: is not the result of an audit. {_ADVICE}")
     if data["format"] != FORMAT:
         advice = "Read it with the version of bbnli-audit that wrote it, or run the audit again."
-        raise ResultError(f"{path}: has format {data['format']!r}; this version reads format {FORMAT}.\n{advice}")
+        raise ResultError(f"{path}: has format {data['format']!r:.80}; this version reads format {FORMAT}.\n{advice}")
     result = _check(
         path, text if not any(f'"{key}"' in text for key in _RETIRED) else json.dumps(_without_retired(data))
     )

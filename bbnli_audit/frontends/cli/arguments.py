@@ -10,8 +10,10 @@ from typing import Any, NoReturn
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import replacing
+from bbnli_audit.frontends.cli.streams import PrintableStream, telling_output
 
 WRONG_USE = 4  # the exit code of pytest for a wrong option
+INTERRUPTED = 130  # what shells expect after Ctrl-C
 Run = Callable[[argparse.Namespace], int]  # returns the exit code
 
 
@@ -74,9 +76,13 @@ def write_file(path: Path, text: str, name: str, state: str = "Nothing was chang
 
 def write_out(text: str) -> None:
     """Write output that may become a file: the same bytes on every terminal and system."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    sys.stdout.write(text)
+    stream: Any = sys.stdout
+    if isinstance(stream, PrintableStream):
+        stream = stream.document
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
+    with telling_output():
+        stream.write(text)
 
 
 def as_json(document: Any) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import ThresholdsError
+from bbnli_audit.core.reading import Source
 from bbnli_audit.core.values import Subtopic
 from bbnli_audit.frontends.cli.arguments import add_documented, add_thresholds, share, write_file, write_json, write_out
 
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.thresholds
     name = name_below(path, Path.cwd())  # as a change must name it
     thresholds = read_thresholds(path, name)
-    text = path.read_bytes().decode()  # with its own line ends
+    text = Source(path, ThresholdsError).read_text()
     subtopics = _find_subtopics(result, thresholds, arguments.data)
     calibration = propose(result, thresholds, subtopics, margin, arguments.per)
     model = f"{result.model.name} (fingerprint {result.model.fingerprint[:12]})"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import ThresholdsError
+from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import level_of
 from bbnli_audit.frontends.cli.arguments import add_documented, add_thresholds, share, write_file, write_json
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_json(dump(comparison))
     else:
-        print(f"Candidate {candidate.model.name}")
+        print(printable(f"Candidate {candidate.model.name}"))
         _print_table(comparison)
     return int(any(one.verdict is Verdict.FAIL for one in comparison.regressions))
 
@@ -81,11 +82,12 @@ def _print_table(comparison: "Comparison") -> None:
     for one in changed:
         found, is_leaf = one.increase, level_of(one.path) == "subtopic"
         print(
-            f"{one.verdict:<12}  {one.path:<{width}}  {one.measure:<16}  {one.baseline:>6.3f}  {one.candidate:>6.3f}"
+            f"{one.verdict:<12}  {printable(one.path):<{width}}  {printable(one.measure):<16}"
+            f"  {one.baseline:>6.3f}  {one.candidate:>6.3f}"
             f"  {found.value:>+8.3f}  {f'{found.low:+.3f} {found.high:+.3f}':>16}  {one.p_adjusted:>7.4f}"
             f"  {len(one.flipped) if is_leaf else '-':>7}  {len(one.fixed) if is_leaf else '-':>5}"
         )
     if len(changed) < len(rows):
         print(f"{len(rows) - len(changed)} more measures did not change.")
     for line in (*notes.against_baseline(comparison), *notes.loosened(comparison)):
-        print(line)
+        print(printable(line))

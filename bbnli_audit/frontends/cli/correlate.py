@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import OptionError, ResultError, suggest
+from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.frontends.cli.arguments import add_documented, write_json
 
@@ -119,13 +120,13 @@ def _print_document(results: Results, found: "Correlation", per: str, chance: tu
 
 def _print(results: Results, found: "Correlation", per: str, chance: tuple[float, float]) -> None:
     models = list(results.values())
-    suites = ", ".join(f"{suite.name} {suite.version}" for suite in models[0].suites)
+    suites = ", ".join(printable(f"{suite.name} {suite.version}") for suite in models[0].suites)
     point = "a model" if per == TOTAL else "a subtopic of a model"
     print(f"R² between measures over {len(models)} models, {suites}. A point is {point}: {found.n_points} points.\n")
     width = max(len(result.model.name) for result in models)
     for result in models:
         competent = "" if result.is_competent else "  not competent"
-        print(f"  {result.model.name:<{width}}  {result.model.fingerprint[:12]}{competent}")
+        print(f"  {printable(result.model.name):<{width}}  {printable(result.model.fingerprint[:12])}{competent}")
     print()
     _print_table(found)
     if found.constant:

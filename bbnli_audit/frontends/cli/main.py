@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
-from bbnli_audit.core.errors import AuditError
+from bbnli_audit.core.errors import AuditError, telling_system_errors
 from bbnli_audit.core.versions import VERSION
-from bbnli_audit.frontends.cli.arguments import WRONG_USE, Parser
+from bbnli_audit.frontends.cli.arguments import INTERRUPTED, WRONG_USE, Parser
+from bbnli_audit.frontends.cli.streams import printable_output
 
 # In the order of --help. A new command is a module of that name and a word here.
 COMMANDS = (
@@ -29,12 +31,16 @@ def make_parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = make_parser().parse_args(argv)
     try:
-        return int(arguments.run(arguments))
+        with printable_output(), telling_system_errors():
+            arguments = make_parser().parse_args(argv)
+            return int(arguments.run(arguments))
     except AuditError as exc:
-        print(f"ERROR: {exc}", file=sys.stderr)
+        with suppress(OSError):
+            print(f"ERROR: {exc}", file=sys.stderr)
         return WRONG_USE
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except BrokenPipeError:  # `bbnli-audit suites list | head`: the reader has seen enough
         sys.stderr.close()
         return 0

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.printable import printable
 from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic, TextPair
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
 from bbnli_audit.suites.bbnli import OWN_DATA, SECOND_DATA, Bbnli, names_of
 from bbnli_audit.suites.check import Finding, check_files
+from bbnli_audit.suites.json_file import read_object
 from bbnli_audit.suites.probe import find_controls, probe_items
 from bbnli_audit.suites.protocol import Suite
 from bbnli_audit.suites.quad_file import QuadFile
@@ -67,7 +69,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     rows = [_count(suite, other, subtopic) for subtopic in suite.subtopics()]
     if _is_written_as_json(arguments, suite, subtopics=rows):
         return 0
-    print(f"{suite.name} {suite.version}, sha256 {suite.sha256}")
+    print(printable(f"{suite.name} {suite.version}, sha256 {suite.sha256}"))
     print(f"{'subtopic':<44}{'pairs':>7}{'clusters':>10}{'pairs (hypothesis)':>20}{'controls E/N/C':>18}")
     for row in rows:
         print(
@@ -75,7 +77,7 @@ def run_list(arguments: argparse.Namespace) -> int:
             f"{'/'.join(map(str, row['controls'].values())):>18}"
         )
         for annotation in row["annotations"]:
-            print(f"    note: {annotation}")
+            print(printable(f"    note: {annotation}"))
     return 0
 
 
@@ -88,7 +90,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     rows = [{**_count(suite, other, subtopic), **_describe(suite, subtopic, arguments.reveal)} for subtopic in chosen]
     if _is_written_as_json(arguments, suite, subtopics=rows):
         return 0
-    print(f"{suite.name} {suite.version}, sha256 {suite.sha256}")
+    print(printable(f"{suite.name} {suite.version}, sha256 {suite.sha256}"))
     for row in rows:
         _print_subtopic(row)
     if not arguments.reveal:
@@ -103,7 +105,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     findings, n_files = _check(suite, arguments.published), len(suite.files())
     if not _is_written_as_json(arguments, suite, n_files=n_files, findings=[each._asdict() for each in findings]):
         for finding in findings:
-            print(finding)
+            print(printable(str(finding)))
         print(f"{len(findings)} findings in {n_files} files." if findings else f"{n_files} files, no finding.")
     return 1 if findings else 0
 
@@ -221,7 +223,7 @@ def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[
     )
     # Our own files say at a distance what they are about; those of others may state the stereotype itself.
     may_show = is_revealed or suite.folder in (OWN_DATA, SECOND_DATA)
-    about = json.loads(path.read_text(encoding="utf-8")) if may_show else {}
+    about = read_object(path, "the keys of a subtopic.") if may_show else {}
     phenomenon = about.get("stereotype", about.get("phenomenon"))
     if isinstance(file, QuadFile):
         counts = {"premise": len(file.premises), BIAS: len(file.hypotheses), CONTROL: len(file.controls)}
@@ -255,8 +257,9 @@ def _print_subtopic(row: dict[str, Any]) -> None:
     told += [("note", annotation) for annotation in row["annotations"]]
     for name, text in (*lines.items(), *told):
         if text:
-            print(f"  {name:<11}{text}")
+            print(printable(f"  {name:<11}{text}"))
     for pair in row.get("pairs", ()):
-        print(f"  pair {pair['id']} ({pair['cluster']})")
+        print(printable(f"  pair {pair['id']} ({pair['cluster']})"))
         for side in ("pro", "anti"):
-            print(f"    {side:<6}premise     {pair[side]['premise']}\n{'':<10}hypothesis  {pair[side]['hypothesis']}")
+            print(printable(f"    {side:<6}premise     {pair[side]['premise']}"))
+            print(printable(f"{'':<10}hypothesis  {pair[side]['hypothesis']}"))

@@ -12,11 +12,13 @@ from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.findings import Finding
 from bbnli_audit.audit.gate.verdict import competence_judgement
 from bbnli_audit.core.errors import LimitExceeded, ModelError, OptionError, ThresholdsError, suggest
+from bbnli_audit.core.printable import printable_line
 from bbnli_audit.core.results.audit import RECALL
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
 from bbnli_audit.core.values import Subtopic, level_of
 from bbnli_audit.measures.drivers import MOST, Evidence
+from bbnli_audit.measures.readings.table import TEXTS
 from bbnli_audit.measures.registry import find_limited, limited_measures
 from bbnli_audit.reports.failure import failure_text, headline, regression_headline, regression_text
 
@@ -122,12 +124,12 @@ class _RowHandle(Handle):
         if judgement.verdict is Verdict.PASS:
             return
         if judgement.is_waived:
-            pytest.xfail(f"waived: {judgement.waiver}")
+            pytest.xfail(printable_line(f"waived: {judgement.waiver}"))
         if judgement.verdict is Verdict.INCONCLUSIVE and self._may_warn:
-            pytest.skip(self._open_text(judgement))
+            pytest.skip(printable_line(self._open_text(judgement)))
         limit = self._audit.thresholds.limit_for(self._place, judgement.measure)
         if judgement.verdict is Verdict.NO_DATA and limit is not None and limit.allow_no_data:
-            pytest.skip(headline(self.result, judgement))
+            pytest.skip(printable_line(headline(self.result, judgement)))
         evidence, sentences = self._find_evidence(judgement.measure), self._find_sentences()
         told = failure_text(self.result, judgement, evidence, confidence=self._confidence, sentences=sentences)
         raise LimitExceeded(told)
@@ -175,8 +177,14 @@ class SubtopicHandle(_RowHandle):
 
     @property
     def pairs(self) -> "pd.DataFrame":
-        """One row per pair, with the columns of pairs.csv."""
-        return self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
+        """One row per pair, with the columns of pairs.csv. A failing assert shows its values, so texts are hidden.
+
+        With --bbnli-reveal they are there.
+        """
+        frame = self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
+        if self._audit.options.reveal:
+            return frame
+        return frame.assign(**{name: frame[name].map(_hide) for name in TEXTS})
 
     def _find_evidence(self, measure: str) -> Evidence:
         return self._audit.find_evidence(measure, self.found)
@@ -249,12 +257,12 @@ class RegressionHandle(Handle):
             return
         is_open = regression.verdict is Verdict.INCONCLUSIVE and self._may_warn
         if regression.verdict is Verdict.NO_DATA or is_open:
-            pytest.skip(regression_headline(regression))
+            pytest.skip(printable_line(regression_headline(regression)))
         baseline = self._audit.regressions
         assert baseline is not None
         told = regression_text(
             regression,
-            f"{baseline.result.model.name} ({baseline.source})",
+            printable_line(f"{baseline.result.model.name} ({baseline.source})"),
             n_tests=baseline.n_tests,
             n_clusters=self.result.n_clusters,
             confidence=self._confidence,
@@ -262,6 +270,10 @@ class RegressionHandle(Handle):
             below=baseline.below(regression)[:MOST],
         )
         raise LimitExceeded(told)
+
+
+def _hide(text: str) -> str:
+    return f"<{len(text)} characters; --bbnli-reveal shows them>"
 
 
 def tell_sentences(audit: Audit, paths: Iterable[str]) -> dict[str, list[str]]:

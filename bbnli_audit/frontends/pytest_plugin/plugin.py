@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bbnli_audit.frontends.pytest_plugin import handles
     from bbnli_audit.frontends.pytest_plugin.session import AuditSession
 
+# The exit code of a run that was started again.
+_restarted_key: "pytest.StashKey[int | pytest.ExitCode]" = pytest.StashKey()
 _session_key: "pytest.StashKey[AuditSession]" = pytest.StashKey()
 
 
@@ -51,9 +53,9 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
-    given = early_config.invocation_params
+    config = early_config
     ours = {spell(name) for name, option in find_options().items() if option.metavar in ("CHECKPOINT", "FILE", "DIR")}
-    _restart_if_joined(given, ours)
+    _restart_if_joined(config, args, ours)
     result = yield
     # Add --model only if it is on the command line, and after the conftests: a project or plugin that has its own
     # --model keeps it, also in a conftest that is loaded later.
@@ -64,20 +66,29 @@ def pytest_load_initial_conftests(
         except (ValueError, argparse.ArgumentError):
             early_config.stash[model_is_taken] = True
             return result
-        _restart_if_joined(given, {"--model"})
+        _restart_if_joined(config, args, {"--model"})
     return result
 
 
-def _restart_if_joined(given: pytest.Config.InvocationParams, options: set[str]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> "int | pytest.ExitCode | None":
+    """Return the exit code of the run that was started again, and run nothing here."""
+    return config.stash.get(_restarted_key, None)
+
+
+def _restart_if_joined(config: pytest.Config, args: list[str], options: set[str]) -> None:
     """If `--bbnli-data DIR` was written, start pytest again with `--bbnli-data=DIR`.
 
     pytest did not know our options when it looked for its root folder. It took DIR for a test path and moved the root
     there, away from the project's settings.
     """
-    args = [str(arg) for arg in given.args]
-    spelled = join_values(args, options)
-    if spelled != args:
-        raise SystemExit(pytest.main(spelled, plugins=given.plugins))
+    given = [str(arg) for arg in config.invocation_params.args]
+    spelled = join_values(given, options)
+    if spelled != given:
+        config.stash[_restarted_key] = pytest.main(spelled, plugins=config.invocation_params.plugins)
+        # What is left of this run is not to load or refuse anything.
+        config.known_args_namespace.noconftest = True
+        args.clear()
 
 
 def join_values(args: list[str], options: set[str]) -> list[str]:
@@ -102,11 +113,12 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--bbnli-strict: no model was given; {how_to_give_one(config)}")
         config.pluginmanager.register(WithoutModel(config))
         return
-    from bbnli_audit.core.errors import AuditError
+    from bbnli_audit.core.errors import AuditError, telling_system_errors
     from bbnli_audit.frontends.pytest_plugin.session import AuditSession
 
     try:
-        session = config.stash[_session_key] = AuditSession(config)
+        with telling_system_errors():
+            session = config.stash[_session_key] = AuditSession(config)
     except AuditError as exc:
         raise pytest.UsageError(str(exc)) from exc
     config.pluginmanager.register(session)

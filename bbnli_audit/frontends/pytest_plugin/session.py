@@ -15,7 +15,8 @@ from bbnli_audit.audit.audit import Audit, Surroundings
 from bbnli_audit.audit.findings import Finding
 from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.audit.gate.verdict import find_allowed_gaps, find_unmet, why_not_green
-from bbnli_audit.core.errors import AuditError, LimitExceeded
+from bbnli_audit.core.errors import AuditError, LimitExceeded, hiding_frames
+from bbnli_audit.core.printable import printable, printable_line, printable_lines
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import levels_above
@@ -56,12 +57,13 @@ class AuditSession:
         audit, limits = self.audit, self.audit.thresholds.file
         shown = ", ".join(f"{suite.name} {suite.version} ({suite.pairing})" for suite in audit.items.suites)
         options = ", ".join(reading.option for reading in audit.readings)
-        return [
+        lines = [
             f"bbnli: model {audit.options.model}; suites: {shown}, {len(audit.subtopics)} subtopics",
             f"bbnli: limits {audit.thresholds.name}, decide {limits.decide} at {limits.confidence:.0%}, "
             f"inconclusive: {limits.inconclusive}",
             *([f"bbnli: second reading {options}"] if options else []),
         ]
+        return list(map(printable_line, lines))
 
     # Measuring
 
@@ -75,10 +77,13 @@ class AuditSession:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Predict everything before the first audit, outside of any test, so that no test's set-up time includes it."""
-        if is_audit(item) and not self._is_prepared:
-            self._is_prepared = True
-            self.audit.prepare(self._selected)
-        return (yield)
+        if not is_audit(item):
+            return (yield)
+        with hiding_frames(is_revealed=self.audit.options.reveal):
+            if not self._is_prepared:
+                self._is_prepared = True
+                self.audit.prepare(self._selected)
+            return (yield)
 
     def open_subtopic(self, item: pytest.Item, path: str) -> handles.SubtopicHandle:
         return self._ledger.keep(
@@ -215,9 +220,13 @@ class AuditSession:
         return why_not_green(result) or self._ledger.tell_unmet(find_unmet(result, allowed))
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        write, audit, result = terminalreporter.write_line, self.audit, self._result
+        audit, result = self.audit, self._result
+
+        def write(line: str, **markup: bool) -> None:
+            terminalreporter.write_line(printable_line(line), **markup)
+
         if result is not None:
-            terminalreporter.section(f"bias audit of {result.model.name}")
+            terminalreporter.section(printable_line(f"bias audit of {result.model.name}"))
             write_summary(result, write)
             if result.settings.agreement is not None:
                 write(f"Computed with {result.model.backend}, {result.model.dtype}: {result.settings.agreement}.")
@@ -231,8 +240,10 @@ class AuditSession:
                 write(f"{n_missing} of {len(audit.subtopics)} subtopics were not audited (not selected, or in error).")
         for line in (*self._processes.summary(), *audit.outputs.notes):
             write(line)
+        for command in audit.outputs.commands:
+            terminalreporter.write_line(printable(command))
         for trouble in filter(None, (*audit.troubles, *audit.outputs.troubles, self._trouble)):
-            write(f"ERROR: {trouble}", red=True)
+            terminalreporter.write_line(printable_lines(f"ERROR: {trouble}"), red=True)
 
 
 def _as_text(excinfo: "pytest.ExceptionInfo[BaseException]") -> Any:

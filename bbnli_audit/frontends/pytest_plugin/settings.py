@@ -9,6 +9,7 @@ import pytest
 
 from bbnli_audit.core.errors import OptionError, SuiteError, ThresholdsError
 from bbnli_audit.core.options import AuditOptions, find_options
+from bbnli_audit.core.printable import printable
 
 STORE_FILE = "predictions.sqlite"
 FIXTURES = ("bbnli", "bbnli_model", "bbnli_answers", "bbnli_level", "bbnli_regression")
@@ -23,8 +24,11 @@ def get_setting(config: pytest.Config, name: str) -> str | None:
     option = config.getoption(f"bbnli_{name}", None)
     if option is not None and not str(option).strip():
         raise pytest.UsageError(f"{spell(name)} (or --model) is empty. Give a value, or leave the option out.")
-    value = option or config.getini(f"bbnli_{name}")
-    return str(value) if value else None
+    value = str(option or config.getini(f"bbnli_{name}") or "")
+    if printable(value) != value:
+        told = "has a line break, another control character, or bytes that are not UTF-8"
+        raise pytest.UsageError(f"{spell(name)} (or --model) {told}. Rename the file, or give another name.")
+    return value or None
 
 
 def is_strict(config: pytest.Config) -> bool:
@@ -94,7 +98,11 @@ def _find_store(config: pytest.Config, read: _Reader) -> Path | None:
     # Without pytest's cache plugin (-p no:cacheprovider) nothing is kept, as that option says.
     cache = getattr(config, "cache", None)
     if given is None and cache is not None:
-        return Path(cache.mkdir("bbnli")) / STORE_FILE
+        try:
+            folder = Path(cache.mkdir("bbnli"))
+        except OSError:  # read-only, or a file in its place: the store finds that out, and says so at the end
+            folder = config.rootpath / config.getini("cache_dir") / "d" / "bbnli"
+        return folder / STORE_FILE
     return given
 
 

@@ -136,7 +136,8 @@ class PredictionStore:
 
     def file_hash(self, path: Path, compute: Callable[[Path], str]) -> str:
         """Return the hash of a file, computed again only when the file has changed."""
-        state, stamp, name = path.stat(), file_stamp(path), str(path.resolve())
+        state, stamp = path.stat(), file_stamp(path)
+        name = str(path.resolve()).encode(errors="backslashreplace").decode()  # a name may hold any bytes
         kept = self._get_hash(name, stamp)
         if kept is not None:
             return kept
@@ -255,8 +256,9 @@ def _set_up(connection: sqlite3.Connection) -> None:
 
 def check_store(path: Path) -> None:
     """Refuse a folder, and a file that is not a prediction store of this format, before anything is written to it."""
-    if path.is_dir():
-        raise OptionError(f"--bbnli-store={path}: is a folder. Give a file, as in {path / 'predictions.sqlite'}.")
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "not a file"
+        raise OptionError(f"--bbnli-store={path}: is {kind}. Give a file, as in {path / 'predictions.sqlite'}.")
     try:
         header = read_database_header(path)
     except OSError as exc:
@@ -308,11 +310,20 @@ def _is_alive(owner: str) -> bool:
         return True
     try:
         os.kill(int(process), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, ValueError, OverflowError):
         return False
     except PermissionError:
         pass
-    return True
+    return not _is_zombie(int(process))
+
+
+def _is_zombie(process: int) -> bool:
+    """Say whether a process has ended and its parent has not asked for its exit code, as after a killed worker."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_bytes()
+    except OSError:  # a system without /proc
+        return False
+    return state.rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])
 
 
 def _set_aside(path: Path) -> Path | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
+from bbnli_audit.core.errors import ServerAwayError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.core.versions import installed_version
@@ -48,6 +49,7 @@ class StoredPredictor:
         self._key = sha256(key.encode()).hexdigest()
         self._progress = progress or Progress()
         self._known: dict[bytes, Row] = {}
+        self._away: ServerAwayError | None = None
         self.tally = Tally()
 
     @property
@@ -72,6 +74,8 @@ class StoredPredictor:
         self._look_up(missing)
         if not missing:
             return
+        if self._away is not None:
+            raise self._away
         batches = self._model.plan(list(missing.values()))
         self._progress.begin(len(missing), sum(batch.cost for batch in batches))
         wait = _SHORTEST_WAIT
@@ -85,6 +89,9 @@ class StoredPredictor:
                 time.sleep(wait)  # another process is predicting them
                 wait = min(2 * wait, _LONGEST_WAIT)
                 batches = self._model.plan(list(missing.values()))
+        except ServerAwayError as exc:
+            self._away = exc
+            raise
         finally:
             self._progress.end()
 

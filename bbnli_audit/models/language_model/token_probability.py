@@ -3,7 +3,6 @@
 A query is a sentence and its counterpart. Its row is the softmax over their two scores, and zero in the third column.
 """
 
-import json
 from collections.abc import Sequence
 from math import exp, isfinite
 from pathlib import Path
@@ -13,7 +12,7 @@ from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.batches import LocalPredictor, cut_by_tokens
-from bbnli_audit.models.checkpoint import check_contents, hash_contents
+from bbnli_audit.models.checkpoint import check_contents, hash_contents, heads_of, read_config
 from bbnli_audit.models.language_model.scoring import LanguageModel
 from bbnli_audit.models.language_model.shared_tokens import SentencePair, in_order, pair_up
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share
@@ -37,10 +36,10 @@ _PASSES_A_BATCH = 8
 def lm_kind(folder: Path) -> str | None:
     """Return which kind of language model a folder holds: MASKED, CAUSAL, or None for others and unreadable folders."""
     try:
-        architectures = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("architectures")
-    except (OSError, ValueError, AttributeError):
+        heads = heads_of(read_config("", folder))
+    except ModelError:  # reported by whoever needs a classifier then
         return None
-    for name in map(str, architectures if isinstance(architectures, list) else [architectures]):
+    for name in heads:
         if name.endswith("ForMaskedLM") or name in _WITH_MASKED_HEAD:
             return MASKED
         # Those of XLM and Flaubert are one or the other, depending on a setting.

@@ -18,7 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.core.errors import ModelError, OptionError, ServerAwayError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.options import ModelSettings
 
@@ -215,7 +215,7 @@ class ServerClient:
             elif n_try < self.requests.n_tries and not stop.is_set():
                 stop.wait(self._pause(n_try, asked_wait))
                 continue
-            raise ModelError(
+            raise ServerAwayError(
                 f"{self.where} gave no usable answer in {n_try} tries; the last time {problem}.\nCheck that it is "
                 "not overloaded. Its answers so far are in the prediction store: the same command goes on from there."
             )
@@ -255,7 +255,7 @@ class ServerClient:
 def _read_object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadAnswer("it sent something that is not JSON") from None
     if not isinstance(found, dict):
         raise BadAnswer("it sent JSON that is not an object")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from bbnli_audit.core.errors import AugmentError, OptionError
 from bbnli_audit.core.files import refuse_existing, replacing
+from bbnli_audit.core.reading import Source
 from bbnli_audit.core.tables import open_table
 from bbnli_audit.suites.occupations import Occupations
 from bbnli_audit.workbench.augment.reading import Batch, TextColumns, Texts, find_suffix, read_batches
@@ -28,11 +29,7 @@ def read_names(path: Path | None) -> Sequence[str]:
     """Return the occupations of the suite, or of a text file with one per line."""
     if path is None:
         return [occupation.name for occupation in Occupations().occupations()]
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as exc:
-        reason = getattr(exc, "strerror", "it is not UTF-8")
-        raise AugmentError(f"--occupations {path}: cannot be read: {reason}.") from exc
+    text = Source(path, AugmentError, f"--occupations {path}").read_text(encoding="utf-8-sig")
     names = []
     for number, line in enumerate(text.splitlines(), 1):
         name = line.partition("#")[0].strip()
@@ -72,7 +69,7 @@ class Augmenter:
         check_paths(path, out)
         tally = Tally()
         examples: list[Example] = []
-        with open_table(path, AugmentError) as table:
+        with open_table(path, AugmentError, is_verbatim=True) as table:
             try:
                 with (
                     replacing(out, "wb", must_be_new=True) as file,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from bbnli_audit.core.errors import AuditError
+from bbnli_audit.core.reading import parse_json
 from bbnli_audit.core.tables import ParquetTable, Table
 from bbnli_audit.workbench.augment.reading import AUGMENTED, Batch, TextColumns, find_suffix
 
@@ -241,7 +242,7 @@ def _add_column(schema: Any) -> Any:
 
     metadata = dict(schema.metadata or {})
     try:
-        known = json.loads(metadata[b"huggingface"])
+        known = parse_json(metadata[b"huggingface"].decode())
         known["info"]["features"][AUGMENTED] = {"dtype": "bool", "_type": "Value"}
         metadata[b"huggingface"] = json.dumps(known).encode()
     except (KeyError, TypeError, ValueError):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.reading import parse_json
 from bbnli_audit.models.batches import chunks
 from bbnli_audit.models.checkpoint import ContentStamps, check_contents, hash_contents
 from bbnli_audit.models.inference.progress import Progress, tell_time
@@ -92,7 +93,7 @@ class Journal:
         entries: dict[str, Any] = {}
         for line in lines[:-1] if work == self._work else ():  # text after the last newline is truncated
             with suppress(ValueError):
-                entries[line] = json.loads(line)
+                entries[line] = parse_json(line)
         whole = "".join(f"{line}\n" for line in (self._work, *entries))
         if whole != text:
             self._write(whole, "w")

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from bbnli_audit.core.reading import parse_json
 from bbnli_audit.core.values import Label, TextPair
 from bbnli_audit.workbench.extend.mask import MASK
 from bbnli_audit.workbench.extend.models import LABEL_NAMES, NliModel
@@ -30,7 +31,7 @@ def put_in(masked: str, word: str) -> str:
 
 def find_fault(row: Found) -> str | None:
     try:
-        labels = json.loads(row.labels)
+        labels = parse_json(row.labels)
     except ValueError:
         labels = None
     if not isinstance(labels, dict) or not labels or not set(labels.values()) <= set(LABEL_NAMES):

@@ -11,6 +11,7 @@ from typing import Any
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.files import hash_file
 from bbnli_audit.core.outcomes import CellCounts
+from bbnli_audit.core.reading import parse_json
 from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import Control, Pair, Side, Subtopic, TextPair
 from bbnli_audit.suites.bbnli_next import CONTROLS, MANIFEST, SAMPLES, BbnliNext
@@ -111,7 +112,7 @@ def write_release(folder: Path, release: Release) -> None:
 def is_whole(folder: Path) -> bool:
     """Say whether every file that the release's manifest names is there as it was written."""
     try:
-        files: dict[str, str] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        files: dict[str, str] = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         return (folder / DATASHEET).is_file() and all(hash_file(folder / name) == files[name] for name in files)
     except (OSError, ValueError, KeyError, TypeError):
         return False
@@ -144,7 +145,7 @@ def _write_datasheet(folder: Path, text: str) -> str:
     path = folder / DATASHEET
     digest = sha256(text.encode()).hexdigest()
     try:
-        ours = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("datasheet")
+        ours = parse_json((folder / MANIFEST).read_text(encoding="utf-8")).get("datasheet")
     except (OSError, ValueError, AttributeError):
         ours = None
     is_theirs = path.is_file() and ours is not None and hash_file(path) not in (ours, digest)

@@ -13,11 +13,12 @@ from typing import Any
 
 from bbnli_audit.core import tables
 from bbnli_audit.core.errors import OptionError, WorkbenchError
+from bbnli_audit.core.reading import Source
 from bbnli_audit.workbench.extend.table import read_lines
 from bbnli_audit.workbench.review import items
 from bbnli_audit.workbench.review.judgements import Given, Judgements, Taken
 from bbnli_audit.workbench.review.states import State, States, as_time, as_verdict, check_annotator, clean_note
-from bbnli_audit.workbench.workspace import telling, write_text, writing
+from bbnli_audit.workbench.workspace import write_text, writing
 
 COLUMNS = ("item", "annotator", "verdict", "stance", "note", "time")
 # To paste under Settings, Labeling Interface, Code. `read_tasks` looks for the names of its tags.
@@ -45,7 +46,14 @@ def hash_said(states: States) -> str:
 
 def write_csv(path: Path, states: States) -> int:
     rows = [
-        (item, annotator, state.verdict or "", state.stance or "", state.note, state.time)
+        (
+            item,
+            tables.guard_formula(annotator),
+            state.verdict or "",
+            state.stance or "",
+            tables.guard_formula(state.note),
+            state.time,
+        )
         for annotator, item, state in said(states)
     ]
     with writing(path) as file:
@@ -55,7 +63,11 @@ def write_csv(path: Path, states: States) -> int:
 
 def read_csv(path: Path) -> list[Given]:
     """Read judgements. A message names the line and what is wrong there."""
-    return [make_given(row, f"{path}:{line}") for line, row in read_lines(path, COLUMNS)]
+    texts = ("annotator", "note")
+    return [
+        make_given(row | {name: tables.unguard_formula(row[name]) for name in texts}, f"{path}:{line}")
+        for line, row in read_lines(path, COLUMNS)
+    ]
 
 
 def make_given(row: Mapping[str, str], place: str) -> Given:
@@ -155,13 +167,7 @@ def _annotations(path: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, An
 
 
 def _load(path: Path) -> list[Any]:
-    try:
-        with telling(path, "read"):
-            tasks = json.loads(path.read_text(encoding="utf-8-sig"))
-    except json.JSONDecodeError as exc:
-        raise WorkbenchError(f"{path}:{exc.lineno}: is not valid JSON: {exc.msg}.") from exc
-    except (UnicodeDecodeError, RecursionError) as exc:
-        raise WorkbenchError(f"{path}: is not JSON in UTF-8.") from exc
+    tasks = Source(path, WorkbenchError).read_json(encoding="utf-8-sig")
     if not isinstance(tasks, list):
         raise WorkbenchError(f"{path}: is not a list of tasks. Export as JSON from Label Studio.")
     return tasks

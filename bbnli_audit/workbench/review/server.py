@@ -25,6 +25,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import OptionError, WorkbenchError
+from bbnli_audit.core.reading import parse_json
 from bbnli_audit.workbench.review.decide import needs_opinion
 from bbnli_audit.workbench.review.items import ReviewItem, order_items
 from bbnli_audit.workbench.review.judgements import Judgements
@@ -345,7 +346,7 @@ def _open_browser(address: str) -> None:
 def _read_addresses(work: Path) -> dict[str, tuple[str, int]]:
     """Read each annotator's token and last port. What cannot be read, or is not ours, is replaced."""
     try:
-        found: Any = json.loads((work / ADDRESSES).read_text(encoding="utf-8"))
+        found: Any = parse_json((work / ADDRESSES).read_text(encoding="utf-8"))
         return {name: (token, int(port)) for name, (token, port) in found.items() if _TOKEN.fullmatch(token)}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}

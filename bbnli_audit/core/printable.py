@@ -1,0 +1,32 @@
+"""Makes text from outside safe to show: names of models, versions, folders, notes. Standard library only.
+
+A line break, an escape sequence or a workflow command in a name must not act on the terminal or on a CI service.
+"""
+
+import re
+import unicodedata
+
+# Control and formatting characters (they can reverse the direction of the text around them), line and page breaks, and
+# lone surrogates, which no file can have.
+_UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_SPACES = re.compile(r"[\r\n\t\v\f\x85\u2028\u2029]+")
+# What GitHub's runner takes for a command: at the start of a line, and in an older form anywhere in it.
+_COMMAND = re.compile(r"^(\s*:):|##(?=\[)")
+
+
+def printable(text: str) -> str:
+    """Put a text on one line: each break or tab becomes a space, each character that cannot be shown a mark."""
+    if text.isprintable():
+        return text
+    text = _SPACES.sub(" ", text)
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
+
+
+def printable_line(text: str) -> str:
+    """Make a line for the terminal, which may begin with a name from outside. A command in it has no effect."""
+    return _COMMAND.sub(lambda found: f"{found[1]} :" if found[1] else "# #", printable(text))
+
+
+def printable_lines(text: str) -> str:
+    """Make a message for the terminal. It keeps its line breaks."""
+    return "\n".join(map(printable_line, text.split("\n")))

@@ -1,0 +1,54 @@
+"""Standard output of the commands: nothing from outside acts on the terminal, and a full device gives a message."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import Any, TextIO, cast
+
+from bbnli_audit.core.errors import AuditError
+from bbnli_audit.core.printable import printable_lines
+
+
+class PrintableStream:
+    """Where commands print for people. `document` is the stream itself, for what programs read."""
+
+    def __init__(self, document: TextIO) -> None:
+        self.document = document
+
+    def write(self, text: str) -> int:
+        encoding = self.document.encoding or "utf-8"
+        shown = printable_lines(text).encode(encoding, "backslashreplace").decode(encoding)
+        with telling_output():
+            self.document.write(shown)
+        return len(text)
+
+    def flush(self) -> None:
+        with telling_output():
+            self.document.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.document, name)
+
+
+@contextmanager
+def telling_output() -> Iterator[None]:
+    """Turn an output that cannot be written, such as a full device, into a message. A closed pipe is no error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        with suppress(OSError, ValueError):  # Python writes the rest when it ends: let it go nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
+        raise AuditError(f"The output cannot be written: {exc.strerror or exc}.") from exc
+
+
+@contextmanager
+def printable_output() -> Iterator[None]:
+    stream = PrintableStream(sys.stdout)
+    with redirect_stdout(cast("TextIO", stream)):
+        try:
+            yield
+        finally:
+            stream.flush()
