@@ -1,4 +1,4 @@
-"""An export to MLflow. It is a report like those that other projects add (docs/extending.md): its file names the run."""
+"""An export to MLflow: a report like those that other projects add (docs/extending.md). Its file names the run."""
 
 import json
 import re

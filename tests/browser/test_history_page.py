@@ -73,7 +73,9 @@ def test_drawings_fit_the_screen_and_can_be_read(open_page: Open, width: int) ->
     first = page.locator(".plot").first
     expect(first.locator("figcaption")).to_contain_text("lean")
     expect(first.locator(".mark.fail")).to_have_count(1)
-    expect(page.get_by_role("region", name="Measures of bbnli by release, invented-nli").locator("tbody tr")).to_have_count(10)
+    expect(
+        page.get_by_role("region", name="Measures of bbnli by release, invented-nli").locator("tbody tr")
+    ).to_have_count(10)
 
 
 def test_colours_of_marks_follow_the_scheme(open_page: Open) -> None:

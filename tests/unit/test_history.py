@@ -181,7 +181,9 @@ def test_pairs_that_changed_are_told_with_the_release(tmp_path: Path) -> None:
     (tmp_path / "flips.csv").write_text(FILES["flips.csv"](history()), encoding="utf-8")
     with (tmp_path / "flips.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert {(row["subtopic"], row["pair_id"], int(row["release"][1:]) - 1, row["before"], row["after"]) for row in rows} == told
+    assert {
+        (row["subtopic"], row["pair_id"], int(row["release"][1:]) - 1, row["before"], row["after"]) for row in rows
+    } == told
     assert all(row["outcome"] == outcome_of(row["after"]).value for row in rows)
     by_kind = next(found for found in find_flips(series) if found.path == ZORBS).count(7)
     assert by_kind["more"] > by_kind["less"]
@@ -197,7 +199,7 @@ def test_no_sentence_is_in_any_file() -> None:
 def test_models_stand_side_by_side() -> None:
     page = render_history(history_of_two_models())
     assert "Models side by side" in page
-    assert page.count(' over 4 releases</h2>') == page.count(' over 2 releases</h2>') == 1
+    assert page.count(" over 4 releases</h2>") == page.count(" over 2 releases</h2>") == 1
     assert "Models side by side" not in render_history(history())
     separate = make_history([(Path(f"{n}"), of_model(r, f"m{n}")) for n, r in enumerate(results())], is_separate=True)
     assert render_history(separate).count(" over 1 release</h2>") == 8
@@ -231,7 +233,11 @@ def with_limits(verdict: Verdict, **changes: Any) -> AuditResult:
             "INCONCLUSIVE",
             "no limit crossed, 1 open",
         ),
-        (lambda: with_verdict(with_limits(Verdict.PASS), 0, "pro_rate", verdict=Verdict.FAIL), "FAIL", "1 limit crossed"),
+        (
+            lambda: with_verdict(with_limits(Verdict.PASS), 0, "pro_rate", verdict=Verdict.FAIL),
+            "FAIL",
+            "1 limit crossed",
+        ),
         (lambda: with_limits(Verdict.PASS, required=()), "NOT_REQUIRED", "no limit required"),
         (
             lambda: with_limits(Verdict.PASS, comparison=comparison(regression(ZORBS, "pro_rate", Verdict.FAIL))),
@@ -260,7 +266,8 @@ def test_the_badge_is_a_drawing_that_can_be_read() -> None:
 def test_the_comment_tells_what_the_newest_release_changed() -> None:
     comment = render_comment(history())
     assert comment.startswith("<!-- bbnli-audit history -->\n## Bias audit: 1 of 1 suite")
-    assert "`invented-nli`: `r8` (`2c624232cd`, `2026-08-01`) against `r7` (`7902699be4`, `2026-07-01`). 6 verdicts changed." in comment
+    releases = "`r8` (`2c624232cd`, `2026-08-01`) against `r7` (`7902699be4`, `2026-07-01`)"
+    assert f"`invented-nli`: {releases}. 6 verdicts changed." in comment
     rows = [line.split(" | ") for line in comment.splitlines() if line.startswith("| `")]
     assert rows[0][:2] == ["| `bbnli`", "`lean`"]  # the widest level first
     assert rows[0][-1] == "PASS → **FAIL** |"
@@ -285,7 +292,9 @@ def test_a_long_comment_is_cut_and_says_so() -> None:
         required = tuple((row.path, each.measure) for row in rows for each in row.verdicts)
         return replace(result, subtopics=rows, required=required)
 
-    comment = render_comment(make_history([(Path("a"), renamed(results()[6])), (Path("b"), renamed(with_limits(Verdict.FAIL)))]))
+    comment = render_comment(
+        make_history([(Path("a"), renamed(results()[6])), (Path("b"), renamed(with_limits(Verdict.FAIL)))])
+    )
     assert comment.count("→ **FAIL**") == MOST_CHANGES
     assert "more on the page." in comment
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ ZORBS = "bbnli/planets/zorbs_are_to_juggling"
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A client of an empty store in a folder."""
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # the other stores of MLflow need a server or a database
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -33,7 +32,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         pytest.importorskip("mlflow", reason='needs MLflow: pip install "bbnli-audit[mlflow]"')
     from mlflow import MlflowClient
 
-    yield MlflowClient(tracking_uri=(tmp_path / "store").as_uri())
+    return MlflowClient(tracking_uri=(tmp_path / "store").as_uri())
 
 
 def audit(store: Any, folder: Path, **to: Any) -> tuple[AuditResult, dict[str, Any]]:
@@ -132,7 +131,7 @@ def test_what_is_absent_has_no_tag(audited: tuple[AuditResult, PairTable]) -> No
 
 
 def test_a_missing_package_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbnli_audit.reports.mlflow_export.find_spec", lambda name: None)
+    monkeypatch.setattr("bbnli_audit.reports.mlflow_export.find_spec", lambda _: None)
     with pytest.raises(AuditError) as caught:
         mlflow_report()
     assert str(caught.value) == 'mlflow_report needs the package mlflow-skinny: pip install "bbnli-audit[mlflow]"'

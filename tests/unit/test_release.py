@@ -12,7 +12,7 @@ from bbnli_audit.audit.audit import run_audit
 from bbnli_audit.audit.release import find_release
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.options import AuditOptions
-from bbnli_audit.core.results.file import dump
+from bbnli_audit.core.results.file import dump, read_result
 from bbnli_audit.core.results.release import Release
 from tests.invented import limits, write_templates
 
@@ -29,7 +29,9 @@ def git(folder: Path, *words: str) -> str:
     names = {f"GIT_{who}_{what}": "zorb@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     dates = {"GIT_AUTHOR_DATE": "1000000000 +0000", "GIT_COMMITTER_DATE": "1000000000 +0200"}
     environment = {**os.environ, **names, **dates, "GIT_CONFIG_GLOBAL": os.devnull}
-    return subprocess.run(["git", *words], cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", *words], cwd=folder, env=environment, check=True, capture_output=True, text=True
+    ).stdout
 
 
 @pytest.fixture
@@ -94,7 +96,9 @@ def test_the_clock_only_where_it_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", ["soon", "18.11.2026", "2026-13-01", "20261118", "2026-W47-3"])
 def test_what_is_no_date_is_refused_before_anything_runs(wrong: str) -> None:
-    with pytest.raises(OptionError, match=rf"^--bbnli-date={wrong}: is no date. Write it as 2026-11-18, or write today"):
+    with pytest.raises(
+        OptionError, match=rf"^--bbnli-date={wrong}: is no date. Write it as 2026-11-18, or write today"
+    ):
         run_audit(options(date=wrong))
 
 
@@ -102,5 +106,21 @@ def test_the_result_carries_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     write_templates(tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     given = {"thresholds": limits(), "data": tmp_path / "data", "commit": "abc", "date": "2026-11-18"}
-    result = run_audit(options(release="r1", **given))
+    result = run_audit(options(release="r1", report=tmp_path / "out", **given))
     assert dump(result)["release"] == {"name": "r1", "commit": "abc", "date": "2026-11-18"}
+    assert read_result(tmp_path / "out") == result
+    assert "\n- Release: `r1`, `abc`, `2026-11-18`\n" in (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<dt>Name</dt><dd>r1</dd>" in page
+    assert "<dt>Commit</dt><dd>abc</dd>" in page
+
+
+def test_without_a_release_nothing_is_said_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SOURCE_DATE_EPOCH", "GITHUB_ACTIONS", "GITLAB_CI"):
+        monkeypatch.delenv(name, raising=False)
+    write_templates(tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    result = run_audit(options(thresholds=limits(), data=tmp_path / "data", report=tmp_path / "out"))
+    assert result.release is None
+    for name in ("summary.md", "report.html"):
+        assert "Release" not in (tmp_path / "out" / name).read_text(encoding="utf-8")

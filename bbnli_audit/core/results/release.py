@@ -14,6 +14,12 @@ class Release:
     date: Annotated[str | None, Told("A day or a time in UTC (ISO 8601): as given, or that of the commit.")] = None
 
     @property
+    def parts(self) -> dict[str, str]:
+        """What is known, by what people call it."""
+        parts = {"Name": self.name, "Commit": self.commit, "Date": self.date}
+        return {title: value for title, value in parts.items() if value}
+
+    @property
     def day(self) -> str | None:
         return None if self.date is None else self.date[:10]
 

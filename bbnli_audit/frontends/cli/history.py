@@ -1,8 +1,8 @@
 """Show several results as a history: a page, a badge and a comment.
 
-Writes history.html (every measure of every suite, domain and subtopic over releases, with intervals, limits and verdicts;
-which pairs changed when; several models side by side), comment.md for a pull request, badge.svg, and flips.csv with all
-pairs that changed. No model is needed, and results of earlier versions are read too.
+Writes history.html (every measure of every suite, domain and subtopic over releases, with intervals, limits and
+verdicts; which pairs changed when; several models side by side), comment.md for a pull request, badge.svg, and
+flips.csv with all pairs that changed. No model is needed, and results of earlier versions are read too.
 
 The results are ordered by date if all have one, else they stay as given. Results whose models have the same name are
 releases of one model. If no name occurs twice, all are releases of one model, unless --separate is given.

@@ -60,7 +60,9 @@ def _compare(earlier: AuditResult, newest: AuditResult) -> Iterator[Changed]:
         was = before.get(row.path)
         for name in shown_measures(newest, [row]):
             verdicts = (_verdict(earlier, was, name), _verdict(newest, row, name))
-            yield Changed(row.path, name, None if was is None else was.measures.get(name), row.measures.get(name), *verdicts)
+            yield Changed(
+                row.path, name, None if was is None else was.measures.get(name), row.measures.get(name), *verdicts
+            )
 
 
 def _verdict(result: AuditResult, row: SubtopicResult | None, measure: str) -> str:

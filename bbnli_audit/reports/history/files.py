@@ -28,5 +28,7 @@ def write_history(history: History, folder: Path) -> list[Path]:
             with replacing(path, "wb") as file:
                 file.write(text.encode("utf-8", "replace"))
     except OSError as exc:
-        raise OptionError(f"--output={folder}: cannot be written: {exc.strerror or exc}. Give a folder that can.") from exc
+        raise OptionError(
+            f"--output={folder}: cannot be written: {exc.strerror or exc}. Give a folder that can."
+        ) from exc
     return list(rendered)

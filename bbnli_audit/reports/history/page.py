@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from bbnli_audit.core.values import level_of
 from bbnli_audit.measures.readings.kinds import reading_of
@@ -86,9 +87,9 @@ def _breaks(series: Series) -> list[str]:
     found = []
     for name in dict.fromkeys(suite.name for entry in series.entries for suite in entry.result.suites):
         known = [(entry, data) for entry in series.entries if (data := data_of(entry, name)) is not None]
-        for (_, before), (entry, after) in zip(known, known[1:], strict=False):
+        for (_, before), (entry, after) in pairwise(known):
             if before != after:
-                versions = f"from version {getattr(before, 'version', '')} to {getattr(after, 'version', '')}"
+                versions = f"from version {before.version} to {after.version}"
                 found.append(f"{name} changed in {entry.label} ({versions}): the line is broken there.")
     return found
 

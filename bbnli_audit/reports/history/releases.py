@@ -81,7 +81,8 @@ def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool
     # The series with the newest result comes last, as the newest result does in each.
     in_order = dict.fromkeys(entry.result.model.name for entry in reversed(entries))
     series = [
-        Series(name, tuple(entry for entry in entries if entry.result.model.name == name)) for name in reversed(in_order)
+        Series(name, tuple(entry for entry in entries if entry.result.model.name == name))
+        for name in reversed(in_order)
     ]
     return History(tuple(series), is_dated)
 

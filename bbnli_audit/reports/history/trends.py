@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bbnli_audit.core.results.rows import Measured
+from bbnli_audit.core.results.rows import Measured, SuiteInfo
 from bbnli_audit.core.values import level_of
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.history.releases import Entry, Series
@@ -63,9 +63,7 @@ def find_places(series: Series) -> list[Place]:
 
 def _find_place(series: Series, path: str) -> Place:
     newest = next(entry for entry in reversed(series.entries) if entry.row(path))
-    trends = [
-        Trend(path, name, tuple(_points(series.entries, path, name))) for name in _measures(series.entries, path)
-    ]
+    trends = [Trend(path, name, tuple(_points(series.entries, path, name))) for name in _measures(series.entries, path)]
     row = newest.row(path)
     assert row is not None
     return Place(path, row_verdict(newest.result, row), tuple(trend for trend in trends if trend.points))
@@ -95,7 +93,7 @@ def _points(entries: Sequence[Entry], path: str, measure: str) -> Iterable[Point
         )
 
 
-def data_of(entry: Entry, path: str) -> object:
+def data_of(entry: Entry, path: str) -> SuiteInfo | None:
     """Return the suite of a place, with its version and hash; None if the result lacks it."""
     name = path.partition("/")[0]
     return next((suite for suite in entry.result.suites if suite.name == name), None)
