@@ -1,5 +1,6 @@
 """comment.md: what the newest release changed, for a pull request. Names are escaped and pairs are only counted."""
 
+from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.reports.history.changes import Changed, count_flips, find_changes
 from bbnli_audit.reports.history.releases import Entry, History, Series
 from bbnli_audit.reports.markdown import NO_VALUE, code, figures, signed, table
@@ -22,7 +23,7 @@ def render_comment(history: History) -> str:
         words=verdict_in_words,
         parts=[_part(series) for series in history.series],
         name=_name,
-        grown=[] if newest.comparison is None else grown(newest.comparison, "FAIL"),
+        grown=[] if newest.comparison is None else grown(newest.comparison, Verdict.FAIL),
     )
 
 
