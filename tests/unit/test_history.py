@@ -211,7 +211,7 @@ def test_models_stand_side_by_side() -> None:
 def with_limits(verdict: Verdict, **changes: Any) -> AuditResult:
     """The last result, with this verdict everywhere."""
     result = results()[-1]
-    rows = {
+    rows: dict[str, Any] = {
         level: tuple(
             replace(row, verdicts=tuple(replace(each, verdict=verdict) for each in row.verdicts))
             for row in getattr(result, level)
