@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bbnli_audit.measures.readings.table import PairTable
     from bbnli_audit.models.options import ModelKind
     from bbnli_audit.models.protocol import ModelSource, Predictions, Predictor
+    from bbnli_audit.reports.mlflow_export import mlflow_report
     from bbnli_audit.reports.report import Report
     from bbnli_audit.suites.protocol import Suite
 
@@ -56,6 +57,7 @@ _HOMES = {
     "measures.readings.table": ("PairTable",),
     "models.options": ("ModelKind",),
     "models.protocol": ("ModelSource", "Predictions", "Predictor"),
+    "reports.mlflow_export": ("mlflow_report",),
     "reports.report": ("Report",),
     "suites.protocol": ("Suite",),
 }
@@ -94,6 +96,7 @@ __all__ = [
     "TextPair",
     "Thresholds",
     "Verdict",
+    "mlflow_report",
     "read_result",
     "read_thresholds",
     "run_audit",

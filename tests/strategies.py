@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bbnli_audit.core.outcomes import CELLS, CellCounts
 from bbnli_audit.core.results.audit import AuditResult, Settings
 from bbnli_audit.core.results.comparison import Change, Comparison, Growth, LoosenedLimit, Regression
+from bbnli_audit.core.results.release import Release
 from bbnli_audit.core.results.rows import (
     NO_DATA,
     FastPathCheck,
@@ -173,6 +174,7 @@ audit_results = st.builds(
     domains=st.lists(subtopic_results, max_size=2).map(tuple),
     suite_rows=st.lists(subtopic_results, max_size=2).map(tuple),
     total=subtopic_results,
+    release=st.none() | st.builds(Release, *[st.none() | names] * 3),
     pairs=st.dictionaries(
         names,
         st.dictionaries(names, st.dictionaries(names, st.sampled_from(CELLS), max_size=3), max_size=2),

@@ -19,6 +19,7 @@ from bbnli_audit.audit.gate.thresholds import Thresholds, name_below, read_thres
 from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table
 from bbnli_audit.audit.model_reader import Items, ModelReader
 from bbnli_audit.audit.outputs import Outputs, name_from
+from bbnli_audit.audit.release import check_date, find_release
 from bbnli_audit.audit.second import ModelReading, PromptReading, SecondReading, tell_of
 from bbnli_audit.core.errors import AuditError, ModelError, OptionError, SuiteError, suggest, telling_system_errors
 from bbnli_audit.core.options import AuditOptions, ModelOptions
@@ -66,6 +67,7 @@ class Audit:
         self._level_rows: dict[str, SubtopicResult] = {}
         self._has_two_models = False
         self._judged = JudgedLevels()
+        check_date(options.date)
         root, extensions = self._surroundings.root, join_extensions(options.extensions)
         with ExitStack() as stack:
             stack.enter_context(using(extensions))
@@ -324,6 +326,7 @@ class Audit:
         findings = share_run({path: found.table for path, found in self._findings.items()})
         shared = [replace(found, table=findings[path]) for path, found in self._findings.items()]
         result = assemble(self.facts, self.items, self.thresholds, shared, required, self._judged, self._level_rows)
+        result = replace(result, release=find_release(self.options, self._surroundings.root))
         for reading in self.readings:
             result = reading.attach(result)
         return result if self.regressions is None else replace(result, comparison=self.regressions.comparison(result))

@@ -79,6 +79,13 @@ class AuditOptions(ModelOptions):
     save_baseline: Annotated[
         Path | None, Option("FILE", "keep the result there as a baseline; a run that did not pass never replaces one")
     ] = None
+    release: Annotated[
+        str | None, Option("NAME", "the name of the audited release, for the result (default: the tag in CI or git)")
+    ] = None
+    commit: Annotated[str | None, Option("HASH", "the commit of the release (default: that of CI or git)")] = None
+    date: Annotated[
+        str | None, Option("DATE", "its date, or today (default: SOURCE_DATE_EPOCH, or the date of the commit)")
+    ] = None
     report: Annotated[Path | None, Option("DIR", "write report.html, result.json, the pairs and more there")] = None
     reveal: bool = False  # show sentences of the suites in messages
     subtopics: tuple[str, ...] | None = None  # paths to audit; all when left out

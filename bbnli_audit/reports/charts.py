@@ -71,9 +71,9 @@ class Row:
 
 def draw_causes(rows: Sequence[Row], layout: Layout) -> str:
     """Draw stacked shares of the three causes, then each with its interval and its limit."""
-    top = _round_up(max([0.1, *(max(sum(row.shares.values()), row.limit or 0) for row in rows)]))
+    top = round_up(max([0.1, *(max(sum(row.shares.values()), row.limit or 0) for row in rows)]))
     intervals = [interval for row in rows for interval in row.measures.values()]
-    reach = _round_up(max([0.1, *(max(interval.high, interval.limit or 0) for interval in intervals)]))
+    reach = round_up(max([0.1, *(max(interval.high, interval.limit or 0) for interval in intervals)]))
     panels = [_interval_panel(rows, layout, cause, (0.0, reach)) for cause in cause_names()]
     return _draw([_stacked_panel(rows, layout, top), *panels], rows, layout)
 
@@ -82,7 +82,7 @@ def draw_increases(rows: Sequence[Row], panels: Sequence[str], layout: Layout) -
     """Draw how much each measure grew since the baseline, with bounds and margin."""
     intervals = [interval for row in rows for interval in row.measures.values()]
     ends = [end for each in intervals for end in (each.low, each.high, each.limit or 0.0)]
-    low, high = -_round_up(max([0.02, *(-end for end in ends)])), _round_up(max([0.02, *ends]))
+    low, high = -round_up(max([0.02, *(-end for end in ends)])), round_up(max([0.02, *ends]))
     room = layout.bar + 3 * layout.panel + (3 - len(panels) + 1) * layout.gap
     wider = replace(layout, panel=room // len(panels))
     drawn = [_interval_panel(rows, wider, name, (low, high), line=0) for name in panels]
@@ -100,7 +100,7 @@ def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str 
     return _draw(panels, rows, wider)
 
 
-def _round_up(value: float) -> float:
+def round_up(value: float) -> float:
     steps = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
     return next((step for step in steps if value <= step), 1.0)
 

@@ -94,7 +94,7 @@ def _render(template: str, result: AuditResult, *, script: str, **values: Any) -
         result,
         reading=reading,
         labels=dict(zip(LETTERS, reading.answers, strict=True)),
-        policy=_policy(script),
+        policy=content_policy(script),
         css=read_asset("page.css"),
         script=script,
         regressions=ordered_regressions(result),
@@ -103,7 +103,7 @@ def _render(template: str, result: AuditResult, *, script: str, **values: Any) -
     )
 
 
-def _policy(script: str) -> str:
+def content_policy(script: str) -> str:
     """Allow nothing from outside, and no script but our own."""
     allowed = f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" if script else "'none'"
     return (

@@ -1,5 +1,6 @@
 """The templates of the page and of the Markdown files. Names that others have given are escaped in each."""
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +31,13 @@ def render(template: str, result: AuditResult, **values: Any) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+@cache  # templates are compiled once
 def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
     environment = Environment(
         loader=FileSystemLoader(ASSETS),
-        autoescape=select_autoescape(["html.jinja"]),  # in Markdown `code` makes names inert
+        autoescape=select_autoescape(["html.jinja", "svg.jinja"]),  # in Markdown `code` makes names inert
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -74,6 +74,7 @@ def open_page(browser: Browser, reports: Path) -> Iterator[Open]:
     def open_one(name: str = "report", fragment: str = "", **context: Any) -> Opened:
         page = browser.new_page(**{"viewport": {"width": 1200, "height": 900}, **context})
         page.set_default_timeout(5000)
+        page.set_default_navigation_timeout(30_000)  # a busy machine may take long to start the page's process
         found = Opened(page)
         opened.append(found)
         page.on("request", lambda request: found.requests.append(request.url))

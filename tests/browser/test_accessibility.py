@@ -12,7 +12,7 @@ from tests.browser.conftest import Open
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
-def _violations(page: Page, within: str | None = None) -> list[str]:
+def violations(page: Page, within: str | None = None) -> list[str]:
     found: dict[str, Any] = Axe().run(page, context=within).response
     return [
         f"{violation['id']}: {node['html'][:200]} {node['failureSummary']}"
@@ -25,16 +25,16 @@ def _violations(page: Page, within: str | None = None) -> list[str]:
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_axe_finds_nothing(open_page: Open, size: dict[str, int], scheme: str) -> None:
     page = open_page(viewport=size, color_scheme=scheme).page
-    assert _violations(page) == []
+    assert violations(page) == []
     page.locator("details.subtopic > summary").first.click()
     page.locator(".matrix button").first.click()  # few rows: axe looks at each for long
     for summary in page.locator(".changes > summary").all():
         if summary.is_visible():
             summary.click()
     page.locator(".pairs td button").last.click()
-    assert _violations(page) == []
+    assert violations(page) == []
     page.get_by_role("button", name="Show sentences", exact=True).click()
-    assert _violations(page, ".pairs, .words, header") == []
+    assert violations(page, ".pairs, .words, header") == []
 
 
 @pytest.mark.parametrize("name", ["answers", "likelihood"])
@@ -42,7 +42,7 @@ def test_axe_finds_nothing_on_pages_of_language_models(open_page: Open, name: st
     page = open_page(name).page
     page.locator("details.subtopic > summary").first.click()
     page.locator(".matrix button").first.click()
-    assert _violations(page) == []
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -50,7 +50,7 @@ def test_axe_finds_nothing_in_the_comparison(open_page: Open, scheme: str) -> No
     page = open_page("comparison", color_scheme=scheme).page
     for summary in page.locator("summary").all():
         summary.click()
-    assert _violations(page) == []
+    assert violations(page) == []
 
 
 def _press_tab_until(page: Page, selector: str, most: int = 80) -> None:

@@ -46,13 +46,14 @@ def test_a_selection_gives_the_same_figures(project: Project) -> None:
 
 
 def test_the_keys_of_the_result(project: Project) -> None:
-    result, _ = audit(project)
+    result, _ = audit(project, "--bbnli-release=r1", "--bbnli-commit=abc", "--bbnli-date=2026-11-18")
     assert list(result) == [
         "format", "model", "suites", "settings", "subtopics", "domains", "total", "required", "comparison",
-        "second_model", "second_prompt", "pairs", "suite_rows", "reliability",
+        "second_model", "second_prompt", "pairs", "suite_rows", "reliability", "release",
     ]  # fmt: skip
     assert len(result["required"]) == 3 * len(result["subtopics"])
     assert result["comparison"] is None
+    assert result["release"] == {"name": "r1", "commit": "abc", "date": "2026-11-18"}
     for row in result["subtopics"]:
         cells = [cell for ids in result["pairs"][row["path"]].values() for cell in ids.values()]
         assert {cell: cells.count(cell) for cell in CELLS} == row["outcomes"]

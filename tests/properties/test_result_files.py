@@ -42,7 +42,7 @@ def test_every_result_fits_the_schema(result: AuditResult) -> None:
 
 # Results of earlier versions lack these.
 MAY_LACK = {
-    *("agreement", "size", "recalls", "second_model", "second_prompt", "reliability"),
+    *("agreement", "size", "recalls", "second_model", "second_prompt", "reliability", "release"),
     *("suite_rows", "n_limits", "times_needed", "is_corrected", "n_templates", "n_asked", "n_unseen"),
 }
 
@@ -73,6 +73,7 @@ def objects(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield document["settings"]
     yield from document["suites"]
     yield from document["reliability"]
+    yield from filter(None, [document["release"]])
     for row in (*document["subtopics"], *document["domains"], document["total"]):
         yield row
         yield row["counts"]

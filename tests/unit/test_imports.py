@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 HEAVY = (
     *("torch", "transformers", "pandas", "numpy", "scipy", "yaml", "pydantic", "pyarrow", "onnxruntime", "ray"),
-    *("jinja2", "vl_convert", "huggingface_hub", "shtab", "sklearn", "openai", "starlette", "uvicorn"),
+    *("jinja2", "vl_convert", "huggingface_hub", "shtab", "sklearn", "openai", "starlette", "uvicorn", "mlflow"),
 )
 # The measures are numpy and pandas. What judges and reports them imports them, and is imported when an audit begins.
 MAY_BE_HEAVY = (

@@ -9,6 +9,7 @@ from annotated_types import Ge
 from bbnli_audit.core.outcomes import Cell
 from bbnli_audit.core.results import rows
 from bbnli_audit.core.results.comparison import Comparison, SecondModel, SecondPrompt
+from bbnli_audit.core.results.release import Release
 from bbnli_audit.core.results.rows import Share, SubtopicResult, Told, Verdict, result
 
 # The measures that say whether a model can do the task at all. Of the two, a result has the one that decided.
@@ -55,6 +56,7 @@ class AuditResult:
     pairs: Annotated[Cells, Told(_PAIRS)] = field(default_factory=dict)
     suite_rows: Annotated[tuple[SubtopicResult, ...], Told("All subtopics of each suite together.")] = ()
     reliability: Annotated[tuple[rows.Reliability, ...], Told("Suites with four subtopics or more.")] = ()
+    release: Annotated[Release | None, Told("Null if nothing is known of it.")] = None
 
     @property
     def all_rows(self) -> tuple[SubtopicResult, ...]:

@@ -18,7 +18,7 @@ NAME = "result.json"
 FORMAT = 1
 # Keys that results of earlier versions lack. All others must be there, also those that have a default in Python.
 _ADDED_LATER = {
-    "AuditResult": {"second_model", "second_prompt", "suite_rows", "reliability"},
+    "AuditResult": {"second_model", "second_prompt", "suite_rows", "reliability", "release"},
     "Settings": {"agreement", "size", "n_limits"},
     "Skill": {"recalls"},
     "Judgement": {"times_needed", "is_corrected"},

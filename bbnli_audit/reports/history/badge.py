@@ -1,0 +1,48 @@
+"""badge.svg: the newest decision in a few words. It never says more than that no limit was crossed."""
+
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.reports.history.releases import History, decide
+from bbnli_audit.reports.templates import counted, render
+
+TITLE = "bias audit"
+# White text on each of them has a contrast of more than 4.5.
+_COLORS = {"FAIL": "#a80f36", "PASS": "#1d6a46", "WAIVED": "#66409c", "NOT_REQUIRED": "#625e57"}
+_OPEN = "#745200"
+
+
+def render_badge(history: History) -> str:
+    result = history.newest.result
+    text = badge_text(result)
+    widths = [_width(TITLE), _width(text)]
+    return render("badge.svg.jinja", result, title=TITLE, text=text, widths=widths, color=_color(result))
+
+
+def badge_text(result: AuditResult) -> str:
+    """Say how a result ended in a few words."""
+    required = [one for row in result.all_rows for one in result.required_of(row) if not one.is_waived]
+    n_crossed, n_open = (
+        sum(one.verdict is verdict for one in required) for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
+    )
+    if n_crossed:
+        return f"{counted(n_crossed, 'limit')} crossed"
+    decision = decide(result)
+    if decision == "FAIL":
+        return "worse than the baseline"
+    if not result.is_competent:
+        return "model not competent"
+    if not required:
+        return "no limit required" if decision == "NOT_REQUIRED" else "waived"
+    if n_open == len(required):
+        return "nothing decided"
+    crossed = "no limit crossed" if decision != "NO_DATA" else "data missing"
+    return f"{crossed}, {n_open} open" if n_open else crossed
+
+
+def _color(result: AuditResult) -> str:
+    return _COLORS.get(decide(result), _OPEN)
+
+
+def _width(text: str) -> int:
+    """Guess the width of a text of 11 pixels; `textLength` makes it fit."""
+    return 12 + round(6.3 * len(text))

@@ -1,0 +1,34 @@
+"""The files of a history."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.files import replacing
+from bbnli_audit.reports.history.badge import render_badge
+from bbnli_audit.reports.history.comment import render_comment
+from bbnli_audit.reports.history.flips import flips_csv
+from bbnli_audit.reports.history.page import render_history
+from bbnli_audit.reports.history.releases import History
+
+FILES: Mapping[str, Callable[[History], str]] = {
+    "history.html": render_history,
+    "comment.md": render_comment,
+    "badge.svg": render_badge,
+    "flips.csv": lambda history: flips_csv(history.series),
+}
+
+
+def write_history(history: History, folder: Path) -> list[Path]:
+    """Write all files of a history. The same results give the same bytes."""
+    rendered = {folder / name: render(history) for name, render in FILES.items()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in rendered.items():
+            with replacing(path, "wb") as file:
+                file.write(text.encode("utf-8", "replace"))
+    except OSError as exc:
+        raise OptionError(
+            f"--output={folder}: cannot be written: {exc.strerror or exc}. Give a folder that can."
+        ) from exc
+    return list(rendered)

@@ -1,0 +1,124 @@
+"""Where the lines and marks of a small drawing lie. The template draws them; colours are those of the page."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bbnli_audit.reports.charts import round_up
+from bbnli_audit.reports.history.trends import Point, Trend
+from bbnli_audit.reports.markdown import figures
+from bbnli_audit.reports.shown import measure_name
+
+WIDTH, HEIGHT = 300, 132
+_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 12, 8, 24
+_LONGEST = 18  # of the name of a release below a drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The range of values that a drawing shows. Drawings of one measure at one level share it."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, trends: Iterable[Trend]) -> "Scale":
+        ends = [0.0]
+        for trend in trends:
+            ends += trend.limits
+            ends += [end for point in trend.points for end in _ends(point)]
+        low, high = min(ends), round_up(max(0.1, *ends))
+        return cls(-round_up(-low) if low < 0 else 0.0, high)
+
+    def y(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return round(_TOP + (1 - share) * (HEIGHT - _TOP - _BOTTOM), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A drawing: each field is the `d` of a path, and `marks` has one for each verdict."""
+
+    name: str
+    label: str
+    newest: Point
+    line: str
+    intervals: str
+    limits: str
+    marks: dict[str, str]
+    ticks: list[tuple[float, str]]
+    ends: tuple[str, str]
+
+
+def draw(trend: Trend, labels: Sequence[str], scale: Scale) -> Plot:
+    """Draw a trend over the releases that `labels` names."""
+    xs = _places(len(labels))
+    marks: dict[str, list[str]] = {}
+    for point in trend.points:
+        assert point.measured.value is not None
+        at = f"M{xs[point.place]} {scale.y(point.measured.value)}"
+        # A cross for FAIL, a dot for the others: a line of no length with round ends.
+        marks.setdefault(point.verdict.lower(), []).append(f"{at}m-4-4l8 8m0-8l-8 8" if _is_bad(point) else f"{at}h0")
+    name, newest = measure_name(trend.measure), trend.points[-1]
+    return Plot(
+        name=name,
+        label=_describe(trend, len(labels)),
+        newest=newest,
+        line=_line(trend.points, xs, scale),
+        intervals="".join(_interval(point, xs, scale) for point in trend.points),
+        limits="".join(_limits(trend, xs, scale)),
+        marks={verdict: "".join(found) for verdict, found in marks.items()},
+        ticks=[(scale.y(value), f"{value:.2f}") for value in dict.fromkeys((scale.low, 0.0, scale.high))],
+        ends=(_shortened(labels[0]), _shortened(labels[-1]) if len(labels) > 1 else ""),
+    )
+
+
+def _places(n: int) -> list[float]:
+    if n == 1:
+        return [(WIDTH + _LEFT - _RIGHT) / 2]
+    room = WIDTH - _LEFT - _RIGHT - 16
+    return [round(_LEFT + 8 + room * place / (n - 1), 1) for place in range(n)]
+
+
+def _is_bad(point: Point) -> bool:
+    return point.verdict == "FAIL"
+
+
+def _ends(point: Point) -> list[float]:
+    found = point.measured
+    return [end for end in (found.value, found.low, found.high) if end is not None]
+
+
+def _line(points: Sequence[Point], xs: Sequence[float], scale: Scale) -> str:
+    """Join neighbours that were measured on the same data."""
+    drawn, before = "", None
+    for point in points:
+        is_next = before is not None and before.place == point.place - 1 and before.data == point.data
+        drawn += f"{'L' if is_next else 'M'}{xs[point.place]} {scale.y(point.measured.value or 0.0)}"
+        before = point
+    return drawn
+
+
+def _interval(point: Point, xs: Sequence[float], scale: Scale) -> str:
+    low, high = point.measured.low, point.measured.high
+    return "" if low is None or high is None else f"M{xs[point.place]} {scale.y(low)}V{scale.y(high)}"
+
+
+def _limits(trend: Trend, xs: Sequence[float], scale: Scale) -> Iterable[str]:
+    """Draw the limit of each release as far as half way to its neighbours."""
+    half = (xs[1] - xs[0]) / 2 if len(xs) > 1 else 12
+    for point in trend.points:
+        for limit in Trend(trend.path, trend.measure, (point,)).limits:
+            yield f"M{round(xs[point.place] - half, 1)} {scale.y(limit)}h{round(2 * half, 1)}"
+
+
+def _describe(trend: Trend, n_releases: int) -> str:
+    first, newest = trend.points[0], trend.points[-1]
+    verdict = "" if newest.verdict == "NOT_REQUIRED" else f", {newest.verdict.replace('_', ' ')}"
+    told = f"{figures(newest.measured)} in {newest.label}{verdict}"
+    if first is not newest:
+        told = f"{figures(first.measured)} in {first.label}, {told}"
+    return f"Chart: {measure_name(trend.measure)} over {n_releases} releases: {told}. The table below has all numbers."
+
+
+def _shortened(label: str) -> str:
+    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"

@@ -1,0 +1,125 @@
+"""The results of a history: what each is called, in which order they stand, and which belong to one model."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import NAME
+from bbnli_audit.core.results.release import Release
+from bbnli_audit.core.results.rows import SubtopicResult, Verdict
+from bbnli_audit.reports.shown import NOT_REQUIRED, WAIVED, row_verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One result of a history, and what it is called there."""
+
+    label: str
+    result: AuditResult
+
+    @property
+    def release(self) -> Release:
+        return self.result.release or Release()
+
+    @property
+    def decision(self) -> str:
+        return decide(self.result)
+
+    def row(self, path: str) -> SubtopicResult | None:
+        return next((row for row in self.result.all_rows if row.path == path), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One model over its releases, the earliest first."""
+
+    name: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def newest(self) -> Entry:
+        return self.entries[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All series. The newest result of all is the last one of the last series."""
+
+    series: tuple[Series, ...]
+    is_dated: bool  # ordered by date; else as given
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [entry for series in self.series for entry in series.entries]
+
+    @property
+    def newest(self) -> Entry:
+        return self.series[-1].newest
+
+    @property
+    def models(self) -> list[Entry]:
+        """The newest result of each name of a model, in the order of the series."""
+        return list({entry.result.model.name: entry for entry in self.entries}.values())
+
+
+def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool = False) -> History:
+    """Name the results, order them, and find out which are releases of one model.
+
+    They are ordered by date if all have one. Results whose models have the same name are one series. If no name occurs
+    twice, all are releases of one model, unless `is_separate` says that they are different ones.
+    """
+    entries = [Entry(label, result) for label, (_, result) in zip(_labels(found), found, strict=True)]
+    dates = [entry.release.date for entry in entries]
+    is_dated = all(dates)
+    if is_dated:
+        entries.sort(key=lambda entry: entry.release.date or "")
+    names = Counter(entry.result.model.name for entry in entries)
+    if not is_separate and len(names) == len(entries):
+        return History((Series(entries[-1].result.model.name, tuple(entries)),), is_dated)
+    # The series with the newest result comes last, as the newest result does in each.
+    in_order = dict.fromkeys(entry.result.model.name for entry in reversed(entries))
+    series = [
+        Series(name, tuple(entry for entry in entries if entry.result.model.name == name))
+        for name in reversed(in_order)
+    ]
+    return History(tuple(series), is_dated)
+
+
+def decide(result: AuditResult) -> str:
+    """Return the worst verdict of a result. A model that is not competent, or not held to a limit, has not passed."""
+    verdicts = {row_verdict(result, row) for row in result.all_rows}
+    if result.comparison is not None:
+        verdicts |= {one.verdict.value for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA}
+    if "FAIL" in verdicts or not result.is_competent:
+        return "FAIL" if "FAIL" in verdicts else "NO_DATA"
+    return next((each for each in ("NO_DATA", "INCONCLUSIVE", WAIVED, "PASS") if each in verdicts), NOT_REQUIRED)
+
+
+def _labels(found: Sequence[tuple[Path, AuditResult]]) -> Iterator[str]:
+    """Name each result by its release, else by what tells its path from the others. No two have the same name."""
+    paths = _short_paths([path for path, _ in found])
+    names = [(result.release or Release()).name or path for path, (_, result) in zip(paths, found, strict=True)]
+    seen: Counter[str] = Counter()
+    for name in names:
+        seen[name] += 1
+        yield name if seen[name] == 1 else f"{name} ({seen[name]})"
+
+
+def _short_paths(paths: Sequence[Path]) -> list[str]:
+    """Leave out what all paths have in common, at both ends."""
+    parts = [path.parts[:-1] if path.name == NAME else (*path.parts[:-1], path.stem) for path in paths]
+    n_first, n_last = _n_common(parts), _n_common([each[::-1] for each in parts])
+    shown = [each[n_first : len(each) - n_last] or each[-1:] for each in parts]
+    return ["/".join(each) or "result" for each in shown]
+
+
+def _n_common(parts: Sequence[Sequence[str]]) -> int:
+    """Count the first parts that all have in common."""
+    n = 0
+    for together in zip(*parts, strict=False):
+        if len(set(together)) > 1:
+            break
+        n += 1
+    return n

@@ -1,0 +1,99 @@
+"""Every measure of every suite, domain and subtopic over the releases of a model."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bbnli_audit.core.results.rows import Measured, SuiteInfo
+from bbnli_audit.core.values import level_of
+from bbnli_audit.measures.registry import find_measure
+from bbnli_audit.reports.history.releases import Entry, Series
+from bbnli_audit.reports.shown import measure_verdict, row_verdict, shown_measures
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A measure in one release."""
+
+    place: int  # of the release in its series
+    label: str
+    measured: Measured
+    limit: float | None
+    verdict: str
+    data: object  # points of other data are not joined by a line
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """One measure of one place over releases. A release that has no figure has no point."""
+
+    path: str
+    measure: str
+    points: tuple[Point, ...]
+
+    @property
+    def limits(self) -> list[float]:
+        """Where the limits of the points lie; two-sided ones on both sides of 0."""
+        limits = [point.limit for point in self.points if point.limit is not None]
+        return [*limits, *(-limit for limit in limits)] if find_measure(self.measure).is_two_sided else limits
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A suite, a domain or a subtopic over releases."""
+
+    path: str
+    verdict: str  # in the newest release that has it
+    trends: tuple[Trend, ...]
+
+    @property
+    def level(self) -> str:
+        return level_of(self.path)
+
+
+def find_places(series: Series) -> list[Place]:
+    """Return all places of all releases: each suite, then its domains, then its subtopics."""
+    paths = dict.fromkeys(row.path for entry in reversed(series.entries) for row in entry.result.all_rows)
+    order = {path: place for place, path in enumerate(paths)}
+    suites = list(dict.fromkeys(path.partition("/")[0] for path in paths))
+    ordered = sorted(
+        paths, key=lambda path: (suites.index(path.partition("/")[0]), min(path.count("/"), 2), order[path])
+    )
+    return [_find_place(series, path) for path in ordered]
+
+
+def _find_place(series: Series, path: str) -> Place:
+    newest = next(entry for entry in reversed(series.entries) if entry.row(path))
+    trends = [Trend(path, name, tuple(_points(series.entries, path, name))) for name in _measures(series.entries, path)]
+    row = newest.row(path)
+    assert row is not None
+    return Place(path, row_verdict(newest.result, row), tuple(trend for trend in trends if trend.points))
+
+
+def _measures(entries: Sequence[Entry], path: str) -> list[str]:
+    """Return every measure that some release has, those of the tables first."""
+    found = [(entry.result, row) for entry in reversed(entries) if (row := entry.row(path)) is not None]
+    shown = [name for result, row in found for name in shown_measures(result, [row])]
+    return list(dict.fromkeys((*shown, *(name for _, row in found for name in row.measures))))
+
+
+def _points(entries: Sequence[Entry], path: str, measure: str) -> Iterable[Point]:
+    for place, entry in enumerate(entries):
+        row, result = entry.row(path), entry.result
+        measured = None if row is None else row.measures.get(measure)
+        if row is None or measured is None or measured.value is None:
+            continue
+        judgement = row.judgement(measure)
+        yield Point(
+            place=place,
+            label=entry.label,
+            measured=measured,
+            limit=None if judgement is None else judgement.limit,
+            verdict=measure_verdict(result, row, measure),
+            data=(data_of(entry, path), result.model.kind, result.settings.size),
+        )
+
+
+def data_of(entry: Entry, path: str) -> SuiteInfo | None:
+    """Return the suite of a place, with its version and hash; None if the result lacks it."""
+    name = path.partition("/")[0]
+    return next((suite for suite in entry.result.suites if suite.name == name), None)

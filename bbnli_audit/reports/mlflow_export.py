@@ -1,0 +1,136 @@
+"""An export to MLflow: a report like those that other projects add (docs/extending.md). Its file names the run."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.file import NAME as RESULT
+from bbnli_audit.core.results.file import dump
+from bbnli_audit.core.results.release import Release
+from bbnli_audit.reports.files import REPORTS
+from bbnli_audit.reports.markdown import printable
+from bbnli_audit.reports.notes import count_verdicts
+from bbnli_audit.reports.report import Report
+from bbnli_audit.reports.summary import verdict_in_words
+
+if TYPE_CHECKING:
+    from bbnli_audit.measures.readings.table import PairTable
+
+NAME = "mlflow.json"
+_MOST_METRICS = 1000  # MLflow takes no more at once
+_LONGEST_KEY, _LONGEST_TAG = 250, 1000
+
+
+def mlflow_report(experiment: str = "bias-audit", tracking_uri: str | None = None, run_id: str | None = None) -> Report:
+    """Return a report that logs an audit to MLflow: all measures, and the files that people read as artifacts.
+
+    Without `tracking_uri` it goes where MLflow is set up to log (MLFLOW_TRACKING_URI). With `run_id` it goes into a run
+    that exists, such as that of the training; else each audit is a new run of the experiment.
+    """
+    if find_spec("mlflow") is None:
+        raise OptionError('mlflow_report needs the package mlflow-skinny: pip install "bbnli-audit[mlflow]"')
+    return Report(NAME, _Export(experiment, tracking_uri, run_id))
+
+
+@dataclass(frozen=True, slots=True)
+class _Export:
+    experiment: str
+    tracking_uri: str | None
+    run_id: str | None
+
+    def __call__(self, result: AuditResult, pairs: "PairTable") -> str:
+        from mlflow import MlflowClient
+
+        client: Any = MlflowClient(tracking_uri=self.tracking_uri)
+        run_id = self.run_id or self._start(client, result)
+        try:
+            n_metrics = _log(client, run_id, result, pairs)
+        except BaseException:
+            self._end(client, run_id, "FAILED")
+            raise
+        self._end(client, run_id, "FINISHED")
+        return f"{json.dumps({'run_id': run_id, 'n_metrics': n_metrics}, indent=1)}\n"
+
+    def _start(self, client: Any, result: AuditResult) -> str:
+        release = result.release or Release()
+        name = printable(release.name or result.model.name)
+        run = client.create_run(self._find_experiment(client), run_name=name)
+        return str(run.info.run_id)
+
+    def _find_experiment(self, client: Any) -> str:
+        from mlflow.exceptions import MlflowException
+
+        found = client.get_experiment_by_name(self.experiment)
+        if found is None:
+            try:
+                return str(client.create_experiment(self.experiment))
+            except MlflowException:  # another job may have made it in the meantime
+                found = client.get_experiment_by_name(self.experiment)
+                if found is None:
+                    raise
+        return str(found.experiment_id)
+
+    def _end(self, client: Any, run_id: str, status: str) -> None:
+        """End a run of our own; that of someone else goes on."""
+        if self.run_id is None:
+            client.set_terminated(run_id, status)
+
+
+def _log(client: Any, run_id: str, result: AuditResult, pairs: "PairTable") -> int:
+    """Log tags, metrics and files, and return how many metrics there were."""
+    from mlflow.entities import Metric, RunTag
+
+    time = client.get_run(run_id).info.start_time
+    metrics = [Metric(key, value, time, 0) for key, value in metrics_of(result).items()]
+    client.log_batch(run_id, tags=[RunTag(key, value) for key, value in tags_of(result).items()])
+    for start in range(0, len(metrics), _MOST_METRICS):
+        client.log_batch(run_id, metrics=metrics[start : start + _MOST_METRICS])
+    client.log_text(run_id, json.dumps(dump(result), indent=1, ensure_ascii=False), RESULT)
+    for report in REPORTS:
+        client.log_text(run_id, report.render(result, pairs), report.name)
+    return len(metrics)
+
+
+def metrics_of(result: AuditResult) -> dict[str, float]:
+    """Return all figures by name: suite/domain/subtopic/measure, the same with .low and .high, and counts."""
+    found = {f"verdicts/{verdict}": float(n) for verdict, n in count_verdicts(result, result.all_rows).items()}
+    for key, value in _figures(result):
+        found[_key(key)] = value
+    return found
+
+
+def _figures(result: AuditResult) -> Iterator[tuple[str, float]]:
+    for row in (result.total, *result.all_rows):
+        yield f"{row.path}/n_pairs", float(row.n_pairs)
+        if row.control_accuracy is not None:
+            yield f"{row.path}/control_accuracy", row.control_accuracy
+        for name, measured in row.measures.items():
+            for end, value in (("", measured.value), (".low", measured.low), (".high", measured.high)):
+                if value is not None:
+                    yield f"{row.path}/{name}{end}", value
+
+
+def _key(name: str) -> str:
+    """Replace what MLflow does not allow in the name of a metric."""
+    parts = [re.sub(r"[^\w. :-]", "_", part, flags=re.ASCII) for part in name.split("/")]
+    return "/".join("_" if part in ("", ".", "..") else part for part in parts)[-_LONGEST_KEY:].lstrip("/")
+
+
+def tags_of(result: AuditResult) -> dict[str, str]:
+    """Return what is known of the run besides its figures. What is absent has no tag."""
+    release = result.release or Release()
+    tags = {
+        "bbnli.verdict": verdict_in_words(result),
+        "bbnli.model": result.model.name,
+        "bbnli.fingerprint": result.model.fingerprint,
+        "bbnli.suites": ", ".join(f"{suite.name} {suite.version}" for suite in result.suites),
+        "bbnli.release": release.name,
+        "bbnli.date": release.date,
+        "bbnli.commit": release.commit,
+    }
+    return {key: printable(value)[:_LONGEST_TAG] for key, value in tags.items() if value}
