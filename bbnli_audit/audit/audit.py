@@ -14,7 +14,8 @@ from typing import Any
 
 from bbnli_audit.audit.extensions import join_extensions, using
 from bbnli_audit.audit.findings import Finding, JudgedLevels, ModelFacts, assemble, find_levels, pool, unpack_finding
-from bbnli_audit.audit.gate.baseline import Regressions, Test, tests_of
+from bbnli_audit.audit.gate.baseline import Regressions
+from bbnli_audit.audit.gate.growth import Test, find_rule, tests_of
 from bbnli_audit.audit.gate.thresholds import Thresholds, name_below, read_thresholds
 from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table
 from bbnli_audit.audit.model_reader import Items, ModelReader
@@ -74,7 +75,8 @@ class Audit:
             self.thresholds = _read_thresholds(options.thresholds, root, self.items)
             self.regressions: Regressions | None = None
             if options.baseline is not None:
-                self.regressions = Regressions(options.baseline, name_from(options.baseline, root), self.thresholds)
+                rule = find_rule(self.thresholds, self._today, self.items.subtopics.values())
+                self.regressions = Regressions(options.baseline, name_from(options.baseline, root), rule)
             self._planned = self._plan(options.model, options)
             self.reader = self._read(self._planned)
             self.readings: list[SecondReading] = [*self._second_model(), *self._second_prompt()]

@@ -19,6 +19,8 @@ from bbnli_audit.reports.charts import Interval, Row
 from bbnli_audit.reports.markdown import signed
 from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import (
+    ROWS_WORST_FIRST,
+    growth_verdict,
     leading_measures,
     measure_name,
     row_verdict,
@@ -208,12 +210,12 @@ def increase_rows(result: AuditResult) -> list[Row]:
             for regression in regressions
             if (interval := Interval.of(regression.increase, regression.margin)) is not None
         }
-        rows.append(Row(short_path(result, path), regressions[0].verdict.value, measures=measures))
+        rows.append(Row(short_path(result, path), growth_verdict(regressions[0]), measures=measures))
     return rows
 
 
 def ordered_regressions(result: AuditResult) -> list[Regression]:
-    return grown(result.comparison, *Verdict) if result.comparison else []
+    return grown(result.comparison, *ROWS_WORST_FIRST) if result.comparison else []
 
 
 def payload(

@@ -7,6 +7,7 @@ from bbnli_audit.core.outcomes import outcome_of
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.values import level_of
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports import markdown, notes, second
 from bbnli_audit.reports.failure import headline, regression_headline
@@ -50,10 +51,6 @@ def _environment() -> "Environment":
     )
     environment.filters.update(bullets=markdown.bullets, describe_suite=markdown.describe_suite)
     return environment
-
-
-def counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _regression_line(regression: Regression) -> str:

@@ -7,11 +7,11 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Comparison
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
-from bbnli_audit.measures.registry import find_measure
+from bbnli_audit.core.words import counted
 from bbnli_audit.reports import notes, second
 from bbnli_audit.reports.failure import regression_headline
 from bbnli_audit.reports.markdown import figures
-from bbnli_audit.reports.shown import WAIVED, judged_levels, row_verdict, tabled_measures, worst_first
+from bbnli_audit.reports.shown import WAIVED, judged_levels, row_verdict, short_name, tabled_measures, worst_first
 
 Write = Callable[..., None]
 
@@ -52,7 +52,7 @@ def _write_table(result: AuditResult, write: Write) -> None:
     measures = list(dict.fromkeys([*[name for name in tabled_measures(result)[:1] if judged], *judged]))
     title = "suite, domain, subtopic" if above else "subtopic"
     width = max([len(title), *(len(row.path) for row in rows)])
-    titles = "".join(f"  {find_measure(measure).short:>15}" for measure in measures)
+    titles = "".join(f"  {short_name(measure):>15}" for measure in measures)
     write(f"{'verdict':<12}  {title:<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
     for row in rows:
         verdict = row_verdict(result, row)
@@ -83,7 +83,8 @@ def _write_comparison(comparison: Comparison, write: Write) -> None:
     for regression in notes.grown(comparison, Verdict.FAIL):
         told = regression_headline(regression)
         if level_of(regression.path) == "subtopic":
-            told += f"; {len(regression.flipped)} pairs newly count, {len(regression.fixed)} less than before"
+            told += f"; {counted(len(regression.flipped), 'pair newly counts', 'pairs newly count')}, "
+            told += f"{len(regression.fixed):,} less than before"
         write(f"  FAIL: {told}", **_COLORS["FAIL"])
     open_ones = [regression_headline(each) for each in notes.grown(comparison, Verdict.INCONCLUSIVE)]
     for note in _open(open_ones, "against the baseline (comparison in result.json)"):

@@ -1,9 +1,12 @@
 """Two results compared by hand: which pairs are shared, what grew, and what the verdict is."""
 
+from datetime import date
+
 import pytest
 
-from bbnli_audit.audit.gate.baseline import MEASURES, Rule, check_other_model, compare_pairs, find_rule
-from bbnli_audit.audit.gate.baseline import tests_of as level_tests
+from bbnli_audit.audit.gate.baseline import check_kinds
+from bbnli_audit.audit.gate.growth import MEASURES, Rule, compare_pairs, find_rule
+from bbnli_audit.audit.gate.growth import tests_of as level_tests
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError
 from bbnli_audit.core.outcomes import CAUSES, Cell
@@ -92,7 +95,7 @@ def test_the_tests_go_from_suites_to_subtopics_with_lean_first() -> None:
     ],
 )
 def test_a_level_without_a_margin_has_that_of_the_level_below(written: str, margins: list[tuple[float, int]]) -> None:
-    rule = find_rule(limits(f"{LIMITS}regression:\n  {written}\n"))
+    rule = find_rule(limits(f"{LIMITS}regression:\n  {written}\n"), date(2026, 1, 1))
     lines = [(margin, int(source.rpartition(":")[2]) - 1) for margin, source in rule.margins.values()]
     assert list(rule.margins) == ["subtopic", "domain", "suite"]
     assert lines == margins
@@ -183,7 +186,7 @@ def test_likelihoods_are_not_compared_with_answers() -> None:
     )
     for candidate, baseline in ((masked, answering), (answering, masked)):
         with pytest.raises(ResultError, match=f"of the kind {baseline.kind}, and {candidate.name} is of the kind"):
-            check_other_model(candidate, baseline, "old.json")
+            check_kinds(candidate, baseline, "old.json")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbnli_audit.audit.gate import baseline
-from bbnli_audit.audit.gate.baseline import MEASURES, Rule, compare_pairs
+from bbnli_audit.audit.gate.growth import MEASURES, Rule, compare_pairs
 from bbnli_audit.audit.gate.verdict import correct_failures
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.rows import Judgement, Measured, Verdict

@@ -66,9 +66,7 @@ def test_the_first_line_of_rarer_endings(data: Path, tmp_path: Path) -> None:
 def test_the_table_is_worst_first_with_values_intervals_and_limits(data: Path) -> None:
     loose = "suites: {bbnli: {domains: {oceans: {max_pro: 1.0, max_brittleness: 1.0, reason: x}}}}\n"
     lines = summary_markdown(audit("brittle", data, LIMITS + loose)).splitlines()
-    place = lines.index(
-        "| verdict | subtopic | pairs | `lean` | `pro_rate` | `anti_rate` | `brittleness_rate` | controls right |"
-    )
+    place = lines.index("| verdict | subtopic | pairs | `lean` | `pro` | `anti` | `brittleness` | controls right |")
     worst, best = lines[place + 2 : place + 4]
     assert worst.startswith(f"| FAIL | `{ZORBS}` | 120 | 0.000 (-0.0")
     assert worst.endswith("-1.000) / 0.200 **FAIL** | 1.000 of 240 |")
@@ -91,14 +89,14 @@ def test_values_without_a_test_have_no_limit_and_no_data_is_no_number(data: Path
 def test_what_is_open_waived_and_left_out_is_told(data: Path, tmp_path: Path) -> None:
     write_templates(tmp_path)
     text = summary_markdown(audit("ideal", tmp_path))
-    assert f"## Open\n\n- `{ZORBS}` `pro_rate`: too close to call\n" in text
+    assert f"## Open\n\n- `{ZORBS}` `pro`: too close to call\n" in text
     result = audit("always-pro", data)
     result = with_verdict(result, 0, "pro_rate", waiver=WAIVER)
     total = replace(result.total, n_identical=3, n_duplicates=4, n_truncated=5)
     settings = replace(result.settings, not_audited=("bbnli/oceans/other",))
     text = summary_markdown(replace(result, total=total, settings=settings))
     told = "until the next release (owner the reef team, until 2099-01-31, thresholds.yaml:8)"
-    assert f"## Waivers\n\nWaivers: 1 of 6 verdicts.\n\n- `{FINS}` `pro_rate`: `{told}`\n" in text
+    assert f"## Waivers\n\nWaivers: 1 of 6 verdicts.\n\n- `{FINS}` `pro`: `{told}`\n" in text
     assert "- 1 of 3 subtopics were not audited: `bbnli/oceans/other`\n" in text
     assert "- Left out of the measures: 3 pairs with the same text on both sides, 4 duplicates.\n" in text
     assert "- Cut off: 5 of 400 samples" in text
@@ -128,7 +126,7 @@ def test_the_terminal_lists_the_first_open_verdicts_and_counts_the_others(data: 
     lines: list[str] = []
     write_summary(result, lambda line, **_: lines.append(line))
     assert [line.split(":")[1] for line in lines if line.startswith("  open:")] == [
-        f" {FINS}_{n:02d} pro_rate" for n in range(8)
+        f" {FINS}_{n:02d} pro" for n in range(8)
     ]
     assert lines[-1] == "  and 2 more that are open (verdicts in result.json)"
 
@@ -155,15 +153,14 @@ def test_growth_since_the_baseline_in_the_summary(data: Path) -> None:
     )
     lines = [line for line in text.splitlines() if line.startswith(("| FAIL", "| NO_DATA", "| INCONCLUSIVE"))]
     assert lines == [
-        f"| FAIL | `{FINS}` | `pro_rate` | 0.080 | 0.200 | +0.120 (+0.070 to +0.170) / 0.020 | 0.0003 | 7 | 1 |",
-        f"| NO_DATA | `{ZORBS}` | `pro_rate` | – | – | – | – | 0 | 0 |",
-        f"| INCONCLUSIVE | `{ZORBS}` | `anti_rate` | 0.080 | 0.200 | "
-        "+0.010 (-0.020 to +0.040) / 0.020 | 0.0003 | 7 | 1 |",
+        f"| FAIL | `{FINS}` | `pro` | 0.080 | 0.200 | +0.120 (+0.070 to +0.170) / 0.020 | 0.0003 | 7 | 1 |",
+        f"| NO_DATA | `{ZORBS}` | `pro` | – | – | – | – | 0 | 0 |",
+        f"| INCONCLUSIVE | `{ZORBS}` | `anti` | 0.080 | 0.200 | +0.010 (-0.020 to +0.040) / 0.020 | 0.0003 | 7 | 1 |",
     ]
     ids = ", ".join(f"`pair-{n}` (NN to EN)" for n in range(5))
-    assert f"- `{FINS}` `pro_rate` newly count: {ids} and 2 more\n" in text
-    assert f"- `{FINS}` `pro_rate` count less: `pair-90` (EN to NN)\n" in text
-    loosened = "`bbnli/oceans/fins` `pro_rate` from 0.050 to 0.100 (`thresholds.yaml:4`)"
+    assert f"- `{FINS}` `pro` newly count: {ids} and 2 more\n" in text
+    assert f"- `{FINS}` `pro` count less: `pair-90` (EN to NN)\n" in text
+    loosened = "`bbnli/oceans/fins` `pro` from 0.050 to 0.100 (`thresholds.yaml:4`)"
     assert f"- Limit loosened since the baseline: {loosened}\n" in text
     assert "The suites are not those of the baseline" not in text
 
@@ -181,13 +178,13 @@ def test_growth_since_the_baseline_on_the_terminal(data: Path) -> None:
     assert lines[place].endswith("12 only there; corrected for 1 test (Holm).")
     assert lines[place + 1].startswith("The suites are not those of the baseline")
     assert lines[place + 2] == (
-        f"  FAIL: {FINS}: pro_rate went from 0.080 to 0.200, up by more than the margin 0.020; 7 pairs newly count, "
+        f"  FAIL: {FINS}: pro went from 0.080 to 0.200, up by more than the margin 0.020; 7 pairs newly count, "
         "1 less than before"
     )
     assert [line[:7] for line in lines[place + 3 : place + 11]] == ["  open:"] * 8
     assert lines[place + 11].startswith("  and 1 more that are open against the baseline")
     assert lines[place + 12] == (
-        "  Limit loosened since the baseline: bbnli/oceans/fins pro_rate from 0.050 to 0.100 (thresholds.yaml:4)"
+        "  Limit loosened since the baseline: bbnli/oceans/fins pro from 0.050 to 0.100 (thresholds.yaml:4)"
     )
 
 
@@ -206,7 +203,7 @@ def test_suites_and_domains_are_counted_in_the_first_line_and_stand_before_subto
     )
     lines = text.splitlines()
     place = lines.index("## Suites and domains, each as a whole")
-    assert lines[place + 2].startswith("| verdict | suite or domain | pairs | `lean` | `pro_rate` |")
+    assert lines[place + 2].startswith("| verdict | suite or domain | pairs | `lean` | `pro` |")
     rows = [line.split(" | ")[:4] for line in lines[place + 4 : place + 7]]
     assert [row[:3] for row in rows] == [
         ["| FAIL", "`bbnli`", "200"],

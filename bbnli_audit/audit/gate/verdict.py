@@ -170,7 +170,8 @@ def has_passed(result: AuditResult) -> bool:
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     verdicts = {judgement.verdict for judgement in required if not judgement.is_waived}
     if result.comparison is not None:
-        verdicts |= {one.verdict for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA}
+        grown = [one for one in result.comparison.regressions if not one.is_waived]
+        verdicts |= {one.verdict for one in grown if one.verdict is not Verdict.NO_DATA}
     bad = {Verdict.FAIL, Verdict.NO_DATA, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])}
     return not verdicts & bad and why_not_green(result) is None
 
@@ -180,7 +181,9 @@ def why_not_green(result: AuditResult) -> str | None:
     if not result.is_competent:
         return "the model is not competent, so nothing has passed (see Competence above)."
     verdicts = [judgement.verdict for row in result.all_rows for judgement in result.required_of(row)]
-    verdicts += [] if result.comparison is None else [one.verdict for one in result.comparison.regressions]
+    comparison = result.comparison
+    if comparison is not None and not (verdicts and comparison.is_unchanged):  # that nothing grew is no finding then
+        verdicts += [one.verdict for one in comparison.regressions]
     if not verdicts:
         return "no test required a limit (bbnli.require), so nothing has passed."
     if not {Verdict.PASS, Verdict.FAIL} & set(verdicts):

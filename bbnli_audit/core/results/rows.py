@@ -69,17 +69,19 @@ TIMES_NEEDED = "How many times as many templates would decide, from and to; null
 
 @result
 class Waiver:
-    """Lets one crossed limit pass until a date (ISO), and says who answers for it and where it is written."""
+    """Lets one crossed limit, or growth, pass until a date (ISO). Says who answers for it and where it is written."""
 
     reason: str
     owner: str
     expires: str
     source: str
     is_expired: bool = False
+    up_to: Annotated[float | None, Ge(0), Le(2), Told("The largest growth that it covers; null for any.")] = None
 
     def __str__(self) -> str:
         ended = "expired" if self.is_expired else "until"
-        return f"{self.reason} (owner {self.owner}, {ended} {self.expires}, {self.source})"
+        growth = "" if self.up_to is None else f", growth up to {self.up_to:.3f}"
+        return f"{self.reason} (owner {self.owner}, {ended} {self.expires}{growth}, {self.source})"
 
 
 @result

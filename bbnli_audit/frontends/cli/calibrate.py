@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import ThresholdsError
 from bbnli_audit.core.values import Subtopic
-from bbnli_audit.frontends.cli.arguments import add_documented, add_thresholds, share, write_file, write_json, write_out
+from bbnli_audit.frontends.cli.arguments import (
+    add_documented,
+    add_thresholds,
+    share,
+    short_name,
+    write_file,
+    write_json,
+    write_out,
+)
 
 if TYPE_CHECKING:
     from bbnli_audit.audit.gate.calibration import Calibration
@@ -144,7 +152,8 @@ def _notes(per: str, result: "AuditResult", thresholds: "Thresholds", calibratio
 
     for failure in calibration.failures:
         value = "" if failure.value is None else f" ({failure.value:.3f}, limit {failure.limit:g})"
-        yield f"WARNING: {failure.subtopic} FAILs {failure.measure}{value}: a limit made from it lets that fault pass."
+        told = f"{failure.subtopic} FAILs {short_name(failure.measure)}{value}"
+        yield f"WARNING: {told}: a limit made from it lets that fault pass."
     for kept in calibration.kept:
         yield (
             f"kept {kept.key}: {kept.limit:.2f} of {kept.subtopic} ({kept.source}), a nearer limit; its "
@@ -153,7 +162,7 @@ def _notes(per: str, result: "AuditResult", thresholds: "Thresholds", calibratio
     for where in own_reasons(calibration, thresholds):
         yield f"kept the reason of {'.'.join(where)}: check whether it still holds"
     for path, measure in calibration.no_data:
-        yield f"no data: {measure} of {path} was not measured"
+        yield f"no data: {short_name(measure)} of {path} was not measured"
     missing = result.settings.not_audited
     if missing and per != "subtopic":
         yield f"not audited, though these limits hold for them too: {', '.join(missing)}"
