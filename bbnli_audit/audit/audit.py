@@ -316,7 +316,16 @@ class Audit:
         result = assemble(self.facts, self.items, self.thresholds, shared, required, self._judged, self._level_rows)
         for reading in self.readings:
             result = reading.attach(result)
-        return result if self.regressions is None else replace(result, comparison=self.regressions.comparison(result))
+        if self.regressions is not None:
+            result = replace(result, comparison=self.regressions.comparison(result))
+        excluded = tuple(sorted(self.excluded))
+        settings = replace(result.settings, excluded=excluded)
+        return replace(result, settings=settings, troubles=tuple(self._find_troubles(result)))
+
+    def _find_troubles(self, result: AuditResult) -> Iterable[str]:
+        if self.regressions is not None and result.comparison is None:
+            yield f"a baseline was given ({self.regressions.source}), but nothing was compared with it"
+        yield from (trouble.partition("\n")[0] for trouble in self.troubles)
 
     @property
     def troubles(self) -> list[str]:

@@ -74,6 +74,7 @@ class Outputs:
             self.notes.append(f"Baseline not saved: {name} is kept, because {reason}. Remove it to save this run.")
             return
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_result(result, path)
         except OSError as exc:
             raise OptionError(f"--bbnli-save-baseline={name}: cannot be written: {exc.strerror}.") from exc
@@ -91,8 +92,10 @@ class Outputs:
 
 
 def _check_place(path: Path) -> None:
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        problem = "is a folder" if path.is_dir() else "its folder does not exist, or cannot be written to"
+    """Refuse a place that cannot be written. Folders that do not exist yet are made when the baseline is saved."""
+    folder = next((each for each in path.absolute().parents if each.exists()), path.parent)
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        problem = "is a folder" if path.is_dir() else "its folder cannot be made, or cannot be written to"
         raise OptionError(f"--bbnli-save-baseline={path}: {problem}. Give the name of a file.")
 
 

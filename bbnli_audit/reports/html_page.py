@@ -11,6 +11,7 @@ from bbnli_audit.core.words import counted
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.charts import NARROW, WIDE, Layout, draw_causes, draw_increases, draw_preferences
+from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.notes import count_verdicts
 from bbnli_audit.reports.occupation_chart import occupation_chart
 from bbnli_audit.reports.page_data import (
@@ -58,6 +59,8 @@ def render_page(result: AuditResult, pairs: PairTable) -> str:
         result,
         script=read_asset("page.js"),
         data=to_inert_json(payload(result, pairs, shown, explained)),
+        decision=decide(result),
+        decided=DECIDED,
         verdict=_verdict_line(result),
         n_pairs=len(pairs),
         suites=[(s.name, f"version {s.version}, pairing {s.pairing}, sha256 {s.sha256[:12]}") for s in result.suites],

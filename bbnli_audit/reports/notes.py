@@ -171,11 +171,17 @@ def waived(result: AuditResult, quote: Quote = str) -> list[str]:
     return [f"Waivers: {len(lines)} of {counted(len(judged), 'verdict')}.", *lines] if lines else []
 
 
+def count_growth(comparison: Comparison) -> dict[str, int]:
+    """Count the comparisons of each verdict that occurs, the worst first."""
+    tally = Counter(growth_verdict(regression) for regression in comparison.regressions)
+    return {verdict: tally[verdict] for verdict in ROWS_WORST_FIRST if tally[verdict]}
+
+
 def against_baseline(comparison: Comparison, quote: Quote = str) -> Iterator[str]:
     """Say what was compared with what, and with which outcome."""
-    tally = Counter(growth_verdict(regression) for regression in comparison.regressions)
-    outcomes = [f"{tally['PASS']} of {len(comparison.regressions)} within the margin"]
-    outcomes += [f"{tally[verdict]} {verdict}" for verdict in ROWS_WORST_FIRST if tally[verdict] and verdict != "PASS"]
+    tally = count_growth(comparison)
+    outcomes = [f"{tally.pop('PASS', 0)} of {len(comparison.regressions)} within the margin"]
+    outcomes += [f"{n} {verdict}" for verdict, n in tally.items()]
     if comparison.is_unchanged:
         outcomes[0] = f"the same model (fingerprint {comparison.baseline.fingerprint[:12]}), so nothing can have grown"
     yield (

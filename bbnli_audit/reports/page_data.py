@@ -215,7 +215,12 @@ def increase_rows(result: AuditResult) -> list[Row]:
 
 
 def ordered_regressions(result: AuditResult) -> list[Regression]:
-    return grown(result.comparison, *ROWS_WORST_FIRST) if result.comparison else []
+    """Return what became of each measure, the worst first; of an unchanged model only what does not pass."""
+    comparison = result.comparison
+    if comparison is None:
+        return []
+    found = grown(comparison, *ROWS_WORST_FIRST)
+    return [each for each in found if each.verdict is not Verdict.PASS] if comparison.is_unchanged else found
 
 
 def payload(

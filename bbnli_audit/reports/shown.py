@@ -38,6 +38,12 @@ def growth_verdict(regression: Regression) -> str:
     return WAIVED if regression.is_waived else regression.verdict.value
 
 
+def row_growth(result: AuditResult, path: str) -> str | None:
+    """Return the worst verdict on the growth of a row; None where nothing was compared."""
+    found = [growth_verdict(each) for each in result.comparison.of(path)] if result.comparison else []
+    return min(found, key=ROWS_WORST_FIRST.index, default=None)
+
+
 def worst_first(result: AuditResult, rows: Iterable[SubtopicResult] | None = None) -> list[SubtopicResult]:
     """Return rows, by default the subtopics, the worst first."""
 

@@ -8,6 +8,7 @@ from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted
 from bbnli_audit.reports import notes
+from bbnli_audit.reports.decision import decide
 from bbnli_audit.reports.markdown import NO_VALUE, code, number, signed_figures
 from bbnli_audit.reports.shown import (
     ROWS_WORST_FIRST,
@@ -32,6 +33,7 @@ def summary_markdown(result: AuditResult) -> str:
     return render(
         "summary.md.jinja",
         result,
+        decision=decide(result, code),
         verdict=verdict_in_words(result),
         open_ones=_shortened(notes.left_open(result, code)),
         regressions=[_regression_cells(regression) for regression in shown],

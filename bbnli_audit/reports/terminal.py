@@ -1,4 +1,4 @@
-"""The table at the end of a `pytest` run: suites and domains with limits, subtopics worst first, then notes."""
+"""The end of a `pytest` run: the decision, a table (suites and domains with limits, subtopics worst first), notes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -9,6 +9,7 @@ from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted
 from bbnli_audit.reports import notes, second
+from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.failure import regression_headline
 from bbnli_audit.reports.markdown import figures
 from bbnli_audit.reports.shown import WAIVED, judged_levels, row_verdict, short_name, tabled_measures, worst_first
@@ -26,10 +27,11 @@ _COLORS: dict[str, dict[str, Any]] = {
 
 
 def write_summary(result: AuditResult, write: Write) -> None:
-    """Write the table and its notes; values that no test held to a limit are shown without a verdict.
+    """Write the decision, the table and its notes; values that no test held to a limit are shown without a verdict.
 
     `write` writes one line; colours are its keyword arguments.
     """
+    _write_decision(result, write)
     _write_table(result, write)
     told = (*notes.corrected(result, "open*"), *notes.competence(result), *notes.reliability(result))
     still_open = _open(notes.left_open(result), "(verdicts in result.json)")
@@ -42,6 +44,16 @@ def write_summary(result: AuditResult, write: Write) -> None:
     for place, line in enumerate(notes.waived(result)):
         write(f"  {line}" if place else line)
     _write_second(result, write)
+
+
+def _write_decision(result: AuditResult, write: Write) -> None:
+    decision = decide(result)
+    write(decision.line, bold=True, **_COLORS[DECIDED[decision.word]])
+    for reason in decision.reasons:
+        write(f"  - {reason}")
+    for step in decision.steps:
+        write(f"  Next: {step}")
+    write("")
 
 
 def _write_table(result: AuditResult, write: Write) -> None:

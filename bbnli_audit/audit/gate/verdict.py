@@ -152,7 +152,7 @@ def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_
         if measure.is_two_sided and estimate.value < 0:
             allowed = -allowed
         needed = times_needed(estimate, allowed, settings.confidence)
-    return Judgement(name, limit.value, verdict, limit.source, needed)
+    return Judgement(name, limit.value, verdict, limit.source, needed, may_lack_data=limit.allow_no_data)
 
 
 def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
@@ -168,7 +168,7 @@ def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
 def has_passed(result: AuditResult) -> bool:
     """Whether a test of everything that was required would have passed."""
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
-    verdicts = {judgement.verdict for judgement in required if not judgement.is_waived}
+    verdicts = {judgement.verdict for judgement in required if judgement.counts}
     if result.comparison is not None:
         grown = [one for one in result.comparison.regressions if not one.is_waived]
         verdicts |= {one.verdict for one in grown if one.verdict is not Verdict.NO_DATA}
@@ -180,10 +180,7 @@ def why_not_green(result: AuditResult) -> str | None:
     """Say why a run must not pass although no test failed, for example because nothing was decided; None if it may."""
     if not result.is_competent:
         return "the model is not competent, so nothing has passed (see Competence above)."
-    verdicts = [judgement.verdict for row in result.all_rows for judgement in result.required_of(row)]
-    comparison = result.comparison
-    if comparison is not None and not (verdicts and comparison.is_unchanged):  # that nothing grew is no finding then
-        verdicts += [one.verdict for one in comparison.regressions]
+    verdicts = result.verdicts
     if not verdicts:
         return "no test required a limit (bbnli.require), so nothing has passed."
     if not {Verdict.PASS, Verdict.FAIL} & set(verdicts):

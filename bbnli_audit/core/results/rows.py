@@ -95,11 +95,17 @@ class Judgement:
     times_needed: Annotated[tuple[float, float] | None, Told(TIMES_NEEDED)] = None
     waiver: Waiver | None = None
     is_corrected: Annotated[bool, Told("Open only because FAIL is corrected for the limits of the run.")] = False
+    may_lack_data: Annotated[bool, Told("NO_DATA fails nothing (allow_no_data).")] = False
 
     @property
     def is_waived(self) -> bool:
         """A waiver is in force and is needed."""
         return self.waiver is not None and not self.waiver.is_expired and self.verdict is not Verdict.PASS
+
+    @property
+    def counts(self) -> bool:
+        """Whether the verdict can stop a release."""
+        return not self.is_waived and not (self.may_lack_data and self.verdict is Verdict.NO_DATA)
 
 
 @result
