@@ -8,6 +8,7 @@ from pathlib import Path
 from bbnli_audit.core.errors import AuditError, OptionError
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import read_result, write_result
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.files import PAGE, SUMMARY, remove_files, write_data, write_reports
 from bbnli_audit.reports.github import annotations, append_step_summary, is_github
@@ -78,7 +79,8 @@ class Outputs:
             write_result(result, path)
         except OSError as exc:
             raise OptionError(f"--bbnli-save-baseline={name}: cannot be written: {exc.strerror}.") from exc
-        self.notes.append(f"Baseline saved: {name} ({len(result.subtopics)} subtopics, {result.total.n_pairs:,} pairs)")
+        size = f"{counted(len(result.subtopics), 'subtopic')}, {counted(result.total.n_pairs, 'pair')}"
+        self.notes.append(f"Baseline saved: {name} ({size})")
 
     def _tell_github(self, result: AuditResult) -> None:
         path = os.environ.get("GITHUB_STEP_SUMMARY")

@@ -11,6 +11,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult, Verdict
 from bbnli_audit.core.values import Direction
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures.drivers import DrivingCluster, driving_clusters, driving_words
 from bbnli_audit.measures.readings.table import SIDES, TEXTS, PairTable, Reading
 from bbnli_audit.measures.registry import find_measure
@@ -46,7 +47,7 @@ class Wording:
     def words(self) -> list[str]:
         """Words, and how far each moves the difference. They come from sentences, so they are hidden at first."""
         return [
-            f"{level.name} {signed(level.difference)} ({level.n_pairs:,} pairs)"
+            f"{level.name} {signed(level.difference)} ({counted(level.n_pairs, 'pair')})"
             for factor in self.factors
             if factor.name == "word" and factor.information > 0  # else chance explains as much
             for level in factor.levels

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, dataclass_transform
 from annotated_types import Ge, Le
 
 from bbnli_audit.core.outcomes import Cell, CellCounts
+from bbnli_audit.core.words import counted
 
 Share = Annotated[float, Ge(0), Le(1)]
 Signed = Annotated[float, Ge(-1), Le(1)]
@@ -219,5 +220,7 @@ class FastPathCheck:
     limit: Share
 
     def __str__(self) -> str:
-        compared = f"on {self.n_checked} texts that were also run on the exact path, {self.n_different} labels differ"
+        checked = counted(self.n_checked, "text that was", "texts that were")
+        different = counted(self.n_different, "label differs", "labels differ")
+        compared = f"on {checked} also run on the exact path, {different}"
         return f"{compared} (refused above {self.limit:.1%})"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import ThresholdsError
 from bbnli_audit.core.values import Subtopic
+from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.cli.arguments import (
     add_documented,
     add_thresholds,
@@ -84,7 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
         }
         write_json(document)
     else:
-        title = f"Limits from {model}, {len(subtopics)} subtopics: upper bounds plus {margin:g}, rounded up to 0.01."
+        n_subtopics = counted(len(subtopics), "subtopic")
+        title = f"Limits from {model}, {n_subtopics}: upper bounds plus {margin:g}, rounded up to 0.01."
         lines = (title, *_changes(calibration, name, is_written=arguments.write), *notes)
         write_out("".join(f"# {line}\n" for line in lines) + diff)
     return 0

@@ -17,6 +17,7 @@ from bbnli_audit.core.errors import AuditError, LimitExceeded
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import levels_above
+from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.pytest_plugin import handles
 from bbnli_audit.frontends.pytest_plugin.collection import REGRESSION, Collection, path_of, regression_of
 from bbnli_audit.frontends.pytest_plugin.processes import Processes
@@ -51,7 +52,7 @@ class AuditSession:
         shown = ", ".join(f"{suite.name} {suite.version} ({suite.pairing})" for suite in audit.items.suites)
         options = ", ".join(reading.option for reading in audit.readings)
         return [
-            f"bbnli: model {audit.options.model}; suites: {shown}, {len(audit.subtopics)} subtopics",
+            f"bbnli: model {audit.options.model}; suites: {shown}, {counted(len(audit.subtopics), 'subtopic')}",
             f"bbnli: limits {audit.thresholds.name}, decide {limits.decide} at {limits.confidence:.0%}, "
             f"inconclusive: {limits.inconclusive}",
             *([f"bbnli: second reading {options}"] if options else []),
@@ -201,7 +202,8 @@ class AuditSession:
                 write(f"Left out by --bbnli-exclude: {', '.join(audit.excluded)}.")
             n_missing = len(audit.subtopics) - len(result.subtopics)
             if n_missing:
-                write(f"{n_missing} of {len(audit.subtopics)} subtopics were not audited (not selected, or in error).")
+                n_all, were = counted(len(audit.subtopics), "subtopic"), "was" if n_missing == 1 else "were"
+                write(f"{n_missing} of {n_all} {were} not audited (not selected, or in error).")
         for line in (*self._processes.summary(), *audit.outputs.notes):
             write(line)
         for trouble in filter(None, (*audit.troubles, *audit.outputs.troubles, self._trouble)):
