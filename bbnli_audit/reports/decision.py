@@ -106,9 +106,8 @@ def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
     if comparison is not None:
         same = "this is the model of the baseline, so nothing can have grown"
         told += f"; {same}" if comparison.is_unchanged else ", and no growth beyond the margin was shown"
-    judged = [judgement for row in result.all_rows for judgement in result.required_of(row)]
-    regressions = () if comparison is None else comparison.regressions
-    n_waived = sum(each.is_waived for each in (*judged, *regressions))
+    n_waived = sum(judgement.is_waived for row in result.all_rows for judgement in result.required_of(row))
+    n_waived += sum(each.is_waived for each in (() if comparison is None else comparison.regressions))
     if n_waived:
         told += f"; {counted(n_waived, 'verdict passes', 'verdicts pass')} by a waiver"
     n_open = sum(len(reason.places) for reason in reasons if reason.kind in OPEN)

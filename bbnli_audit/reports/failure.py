@@ -138,7 +138,8 @@ def regression_headline(regression: Regression) -> str:
     margin = f"the margin {regression.margin:.3f}"
     grew = f"{where} went from {regression.baseline:.3f} to {regression.candidate:.3f}"
     if regression.verdict is Verdict.FAIL:
-        more = f" and than the {regression.waiver.up_to:.3f} that was accepted" if regression.is_beyond_waiver else ""
+        accepted = regression.waiver.up_to if regression.waiver is not None else None
+        more = f" and than the {accepted:.3f} that was accepted" if accepted and regression.is_beyond_waiver else ""
         return f"{grew}, up by more than {margin}{more}"
     if regression.verdict is Verdict.PASS:
         return f"{grew}, within {margin}"

@@ -72,7 +72,7 @@ def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[s
     return sorted((each for each in found if each[1]), key=lambda each: (-each[1], each[0]))[:MOST_CLUSTERS]
 
 
-def _weights(result: AuditResult, reason: Reason, path: str) -> Mapping[Cell, int]:
+def _weights(result: AuditResult, reason: Reason, path: str) -> Mapping[str, int]:
     """Return what the pairs of each cell add; nothing for measures that cells do not tell."""
     if reason.measure == "lean":
         row = next((row for row in result.subtopics if row.path == path), None)
@@ -81,6 +81,6 @@ def _weights(result: AuditResult, reason: Reason, path: str) -> Mapping[Cell, in
     return CAUSES.get(reason.measure, {})
 
 
-def _count(pairs: Mapping[str, Cell], weights: Mapping[Cell, int], changed: set[str] | None) -> tuple[int, int]:
+def _count(pairs: Mapping[str, Cell], weights: Mapping[str, int], changed: set[str] | None) -> tuple[int, int]:
     counted = [weights.get(cell, 0) for pair, cell in pairs.items() if changed is None or pair in changed]
     return sum(counted), 2 * len(pairs)

@@ -69,10 +69,10 @@ def _count(result: AuditResult, verdict: str, one: str, many: str) -> str:
 
 
 def _troubles(result: AuditResult) -> Iterator[str]:
-    regressions = () if result.comparison is None else result.comparison.regressions
+    compared = () if result.comparison is None else result.comparison.regressions
     if told := _count(result, "FAIL", "fails", "fail"):
         yield told
-    regressions = [regression for regression in regressions if not regression.is_waived]
+    regressions = [regression for regression in compared if not regression.is_waived]
     n_grown = sum(regression.verdict is Verdict.FAIL for regression in regressions)
     if n_grown:
         yield f"{counted(n_grown, 'measure')} grew by more than the margin since the baseline"

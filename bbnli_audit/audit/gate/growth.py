@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from bbnli_audit.audit.gate.thresholds import Thresholds
-from bbnli_audit.audit.gate.thresholds_schema import GROWTH_MEASURES as MEASURES
+from bbnli_audit.audit.gate.thresholds_schema import GROWTH_MEASURES
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError, ThresholdsError
 from bbnli_audit.core.outcomes import CAUSES, CELLS, Cell
@@ -18,6 +18,7 @@ from bbnli_audit.measures.statistics.growth import Increase, find_change_spreads
 
 Clusters = Mapping[str, Mapping[str, Cell]]  # what each pair shows, by cluster and pair id
 
+MEASURES = GROWTH_MEASURES
 LEAN = MEASURES[0]
 # What a pair in each cell adds to a measure.
 _SHARES: Mapping[str, Mapping[str, float]] = {
