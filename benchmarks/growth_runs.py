@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bbnli_audit.audit.gate.baseline import MEASURES
+from bbnli_audit.audit.gate.growth import MEASURES
 from bbnli_audit.measures.statistics.growth import split_change
 from bbnli_audit.measures.statistics.intervals import Difference, find_spreads
 from benchmarks.simulated_runs import CHUNK, CONFIDENCE, Effects, Floats, Layout, Random

@@ -14,7 +14,8 @@ from typing import Any
 
 from bbnli_audit.audit.extensions import join_extensions, using
 from bbnli_audit.audit.findings import Finding, JudgedLevels, ModelFacts, assemble, find_levels, pool, unpack_finding
-from bbnli_audit.audit.gate.baseline import Regressions, Test, tests_of
+from bbnli_audit.audit.gate.baseline import Regressions
+from bbnli_audit.audit.gate.growth import Test, find_rule, tests_of
 from bbnli_audit.audit.gate.thresholds import Thresholds, name_below, read_thresholds
 from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table
 from bbnli_audit.audit.model_reader import Items, ModelReader
@@ -77,7 +78,8 @@ class Audit:
             self.thresholds = _read_thresholds(options.thresholds, root, self.items)
             self.regressions: Regressions | None = None
             if options.baseline is not None:
-                self.regressions = Regressions(options.baseline, name_from(options.baseline, root), self.thresholds)
+                rule = find_rule(self.thresholds, self._today, self.items.subtopics.values())
+                self.regressions = Regressions(options.baseline, name_from(options.baseline, root), rule)
             self._planned = self._plan(options.model, options)
             self.reader = self._read(self._planned)
             self.readings: list[SecondReading] = [*self._second_model(), *self._second_prompt()]
@@ -329,7 +331,16 @@ class Audit:
         result = replace(result, release=find_release(self.options, self._surroundings.root))
         for reading in self.readings:
             result = reading.attach(result)
-        return result if self.regressions is None else replace(result, comparison=self.regressions.comparison(result))
+        if self.regressions is not None:
+            result = replace(result, comparison=self.regressions.comparison(result))
+        excluded = tuple(sorted(self.excluded))
+        settings = replace(result.settings, excluded=excluded)
+        return replace(result, settings=settings, troubles=tuple(self._find_troubles(result)))
+
+    def _find_troubles(self, result: AuditResult) -> Iterable[str]:
+        if self.regressions is not None and result.comparison is None:
+            yield f"a baseline was given ({self.regressions.source}), but nothing was compared with it"
+        yield from (trouble.partition("\n")[0] for trouble in self.troubles)
 
     @property
     def troubles(self) -> list[str]:

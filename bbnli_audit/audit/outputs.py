@@ -9,6 +9,7 @@ from bbnli_audit.core.errors import AuditError, OptionError
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import read_result, write_result
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.files import FILES, check_folder, remove_files, write_data, write_reports
 from bbnli_audit.reports.folder import PAGE, SUMMARY, has_report
@@ -116,10 +117,12 @@ class Outputs:
             self.notes.append(f"Baseline not saved: {name}: required limits are crossed without a waiver. {advice}")
             return
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_result(result, path)
         except OSError as exc:
             raise OptionError(f"--bbnli-save-baseline={name}: cannot be written: {exc.strerror}.") from exc
-        self.notes.append(f"Baseline saved: {name} ({len(result.subtopics)} subtopics, {result.total.n_pairs:,} pairs)")
+        size = f"{counted(len(result.subtopics), 'subtopic')}, {counted(result.total.n_pairs, 'pair')}"
+        self.notes.append(f"Baseline saved: {name} ({size})")
 
     def _tell_github(self, result: AuditResult) -> None:
         path = os.environ.get("GITHUB_STEP_SUMMARY")
@@ -133,9 +136,11 @@ class Outputs:
 
 
 def _check_place(path: Path) -> None:
+    """Refuse a place that cannot be written. Folders that do not exist yet are made when the baseline is saved."""
+    folder = next((each for each in path.absolute().parents if each.exists()), path.parent)
     is_other = path.exists() and not path.is_file()
-    if is_other or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        problem = "is a folder or a device" if is_other else "its folder does not exist, or cannot be written to"
+    if is_other or not folder.is_dir() or not os.access(folder, os.W_OK):
+        problem = "is a folder or a device" if is_other else "its folder cannot be made, or cannot be written to"
         raise OptionError(f"--bbnli-save-baseline={path}: {problem}. Give the name of a file.")
 
 

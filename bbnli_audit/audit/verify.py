@@ -12,7 +12,7 @@ from pathlib import Path
 from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.findings import describe_suites
 from bbnli_audit.audit.gate.recheck import recheck_growth, recheck_limits
-from bbnli_audit.audit.gate.verdict import find_allowed_gaps, find_unmet, why_not_green
+from bbnli_audit.audit.gate.verdict import find_unmet, why_not_green
 from bbnli_audit.audit.outputs import UNFINISHED
 from bbnli_audit.core.errors import ResultError, list_some
 from bbnli_audit.core.results.audit import AuditResult
@@ -52,8 +52,7 @@ def find_faults(result: AuditResult, folder: Path, audit: Audit, fingerprint: st
     yield from recheck_limits(result, audit.thresholds, audit.subtopics)
     if audit.regressions is not None:
         yield from recheck_growth(result, audit.regressions, audit.thresholds, audit.subtopics)
-    allowed = find_allowed_gaps(result, audit.thresholds, audit.subtopics)
-    unmet = [f"{path} {measure} is {verdict}" for (path, measure), verdict in find_unmet(result, allowed)]
+    unmet = [f"{path} {measure} is {verdict}" for (path, measure), verdict in find_unmet(result)]
     if unmet:
         yield f"the decision is not a pass: {list_some(unmet)}"
     reason = why_not_green(result)

@@ -10,7 +10,7 @@ from bbnli_audit.core.outcomes import CAUSES, CELLS
 from bbnli_audit.core.results.comparison import PromptDifference, PromptRow
 from bbnli_audit.core.results.rows import NO_DATA, Measured
 from bbnli_audit.measures.drivers import MOST, Evidence, rank_clusters
-from bbnli_audit.measures.measure import Measure
+from bbnli_audit.measures.measure import Harm, Measure
 from bbnli_audit.measures.readings.kinds import ANSWER_COLUMNS, ANSWERS, UNPARSED, find_unread, tell_answer
 from bbnli_audit.measures.readings.table import PLACES, PairTable, design_of
 from bbnli_audit.measures.statistics.design import Design
@@ -46,6 +46,8 @@ MEASURES = (
         name=UNPARSED_RATE,
         sentence="Generative models: share of answers that could not be read.",
         limit="max_unparsed",
+        harm=Harm.QUALITY,
+        meaning="answers cannot be read",
         values=lambda table: find_unread(table.frame).mean(axis=1),
         unit="samples",
         readings=(ANSWERS.name,),
@@ -56,6 +58,8 @@ MEASURES = (
         name=PROMPT_SENSITIVITY,
         sentence="Generative models: share of answers that change with a second prompt.",
         limit="max_prompt_sensitivity",
+        harm=Harm.QUALITY,
+        meaning="answers change with the wording of the question",
         unit="samples",
         readings=(ANSWERS.name,),
         evidence=_changed_evidence,

@@ -2,12 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Literal
 
 from bbnli_audit.core.results.rows import Measured
 from bbnli_audit.measures.drivers import Evidence
 from bbnli_audit.measures.readings.table import Floats, PairTable, PairValues
 from bbnli_audit.measures.statistics.intervals import Estimate
+
+
+class Harm(IntEnum):
+    """What a measure beyond its limit shows, the worst first. Decisions give their reasons in this order."""
+
+    STEREOTYPE = 0  # the stereotype itself
+    PREMISE = 1  # a difference in the premise is taken for a difference in people
+    FACTS = 2  # facts are read better when they fit the stereotype
+    AGAINST = 3  # errors against the stereotype
+    QUALITY = 4  # not bias, but not right either
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +35,9 @@ class Measure:
     readings: tuple[str, ...] = ("labels", "answers")  # the readings of a model that have it, by name
     family: str | None = None  # only suites that name this family in `families` have it; None for all suites
     evidence: Callable[..., Evidence] | None = None  # what a failing test shows, from the measure and its pair table
+    harm: Harm = Harm.STEREOTYPE
+    meaning: str | None = None  # in a manager's words, what is wrong when it is beyond its limit
+    meaning_below: str | None = None  # the same for a two-sided measure below 0
     title: str | None = None  # what a model card calls it; a card leaves out measures without a title
     source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
     is_two_sided: bool = False  # 0 is best: the limit is on the absolute value

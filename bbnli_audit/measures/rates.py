@@ -4,7 +4,7 @@ import numpy as np
 
 from bbnli_audit.core.outcomes import CAUSES, CELLS
 from bbnli_audit.measures.drivers import MOST, Evidence, counted_evidence
-from bbnli_audit.measures.measure import Measure
+from bbnli_audit.measures.measure import Harm, Measure
 from bbnli_audit.measures.readings.kinds import LIKELIHOOD
 from bbnli_audit.measures.readings.table import PairTable, PairValues
 from bbnli_audit.measures.statistics.intervals import Estimate
@@ -57,7 +57,7 @@ def _tells_apart(table: PairTable) -> bool:
     return bool(2 * (table.frame["likelier"] == "neither").sum() <= len(table))
 
 
-def _rate(name: str, fault: str, title: str) -> Measure:
+def _rate(name: str, fault: str, title: str, harm: Harm) -> Measure:
     """A share of samples that can be limited."""
     return Measure(
         name=name,
@@ -67,6 +67,8 @@ def _rate(name: str, fault: str, title: str) -> Measure:
         unit="samples",
         evidence=counted_evidence,
         title=title,
+        harm=harm,
+        meaning=f"answers are {fault}",
     )
 
 
@@ -75,14 +77,17 @@ def _plain(name: str, sentence: str) -> Measure:
 
 
 MEASURES = (
-    _rate("pro_rate", "wrong towards the stereotype", "Pro-stereotype errors, share of samples"),
-    _rate("anti_rate", "wrong against the stereotype", "Anti-stereotype errors, share of samples"),
+    _rate("pro_rate", "wrong towards the stereotype", "Pro-stereotype errors, share of samples", Harm.STEREOTYPE),
+    _rate("anti_rate", "wrong against the stereotype", "Anti-stereotype errors, share of samples", Harm.AGAINST),
     _rate(
         "brittleness_rate",
         "wrong in the same way for both groups",
         "Errors that do not depend on the group (brittleness), share of samples",
+        Harm.QUALITY,
     ),
-    _rate("misprediction_rate", "wrong for any cause: the sum of the three", "Mispredicted samples, share"),
+    _rate(
+        "misprediction_rate", "wrong for any cause: the sum of the three", "Mispredicted samples, share", Harm.QUALITY
+    ),
     _plain("accuracy", "Share of samples that are right, that is, neutral."),
     _plain("plain_pro", "BBNLI's share of samples with the stereotyped answer, each side by itself."),
     _plain("plain_anti", "BBNLI's share of samples with the opposite answer, each side by itself."),
@@ -103,6 +108,7 @@ TOKEN_PREFERENCE = Measure(
     name=LIKELIHOOD.preference,
     sentence="Language models: share of pairs whose stereotyped side is likelier; 0.5 is even.",
     limit="max_token_preference",
+    meaning="the model finds the stereotype likelier",
     values=share_of_cells(LIKELIHOOD.preference),
     readings=(LIKELIHOOD.name,),
     can_show=_tells_apart,

@@ -95,6 +95,15 @@ def find_limited(name: str) -> Measure:
     raise OptionError(f"No limit can be set on {name!r}. {suggest(name, [measure.name for measure in measures])}")
 
 
+def limit_key(written: str) -> str:
+    """Return the key of a limit that may be written with the long name of its measure: max_pro for max_pro_rate."""
+    prefix, _, name = written.partition("_")
+    long = next((each for each in limited_measures() if each.name == name and each.limit != written), None)
+    if long is None or long.limit is None or not long.limit.startswith(f"{prefix}_"):
+        return written
+    return long.limit
+
+
 def check_families(suite: str, families: Sequence[str]) -> None:
     """Refuse a suite that asks for a family of measures that does not exist."""
     known = {measure.family for measure in _known.values() if measure.family is not None}

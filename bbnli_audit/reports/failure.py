@@ -7,12 +7,16 @@ from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.comparison import Change, Regression
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures.drivers import Evidence
 from bbnli_audit.measures.registry import find_measure
-from bbnli_audit.reports.shown import interval
+from bbnli_audit.reports.shown import interval, short_name
 
+ACCEPT = "bbnli-audit baseline accept REPORT --owner WHO --reason WHY --expires DATE"
 HIDDEN = "Sentences are hidden; --bbnli-reveal shows them."
 MOST_CHANGES = 10
+_TEMPLATES = (("premise", "premises"), ("hypothesis", "hypotheses"))
+_CLUSTERS = (("cluster", "clusters"),)
 Sentences = Mapping[str, Sequence[str]] | None  # lines to show below a pair, by pair id; None hides them
 
 
@@ -32,7 +36,7 @@ def failure_text(
 def headline(result: SubtopicResult, judgement: Judgement) -> str:
     """Say the verdict in one line, with value and limit; if it is inconclusive, also what would decide."""
     measured = result.measures[judgement.measure]
-    where, limit = f"{result.path}: {judgement.measure}", f"{judgement.limit:.3f}"
+    where, limit = f"{result.path}: {short_name(judgement.measure)}", f"{judgement.limit:.3f}"
     if judgement.verdict is Verdict.NO_DATA or measured.value is None:
         has_ties = result.n_pairs > 0 and find_measure(judgement.measure).can_show is not None
         why = "most of its pairs are ties" if has_ties else "no usable pair is left"
@@ -66,11 +70,13 @@ def tell_needed(times: tuple[float, float] | None, n_templates: Sequence[int]) -
     """Say how many more templates would bring a decision."""
     if times is None:
         return "too close to call"
-    names = ("premises", "hypotheses") if len(n_templates) == 2 else ("clusters",)
+    names = _TEMPLATES if len(n_templates) == 2 else _CLUSTERS
     if not n_templates:
         return f"{_span(times[0], times[1], '.1f', least=1)} times as many templates would decide"
     more = [[math.ceil(n * (each - 1)) for each in times] for n in n_templates]
-    told = " and ".join(f"{_span(low, high, ',')} more {name}" for (low, high), name in zip(more, names, strict=True))
+    told = " and ".join(
+        f"{_span(low, high, ',')} more {names[high != 1]}" for (low, high), names in zip(more, names, strict=True)
+    )
     return f"{'' if told.startswith('up to') else 'about '}{told} would decide"
 
 
@@ -86,14 +92,14 @@ def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) ->
     measured, counts = result.measures[judgement.measure], result.counts
     if measured.value is not None and measured.low is not None and measured.high is not None:
         measure = find_measure(judgement.measure)
-        told = f"mean over {measured.n} pairs"
+        told = f"mean over {counted(measured.n, 'pair')}"
         if measure.unit == "samples":
             n_counted = round(measured.value * measured.n)
-            told = f"{n_counted} of {measured.n} samples"
+            told = f"{n_counted:,} of {counted(measured.n, 'sample')}"
             if measure.is_two_sided:
-                told = f"a difference of {n_counted:+d} in {measured.n} samples"
+                told = f"a difference of {n_counted:+d} in {counted(measured.n, 'sample')}"
         yield (
-            f"{told} ({result.n_pairs} pairs in {result.n_clusters} clusters), "
+            f"{told} ({counted(result.n_pairs, 'pair')} in {counted(result.n_clusters, 'cluster')}), "
             f"{confidence:.0%} interval {interval(measured)}"
         )
     if measured.value is not None and all(cause in result.measures for cause in CAUSES):
@@ -111,9 +117,10 @@ def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) ->
         told = f"{n_right} of {result.n_controls} right ({result.control_accuracy:.3f})"
         yield f"controls (questions with a known answer): {told}"
     if result.n_identical or result.n_duplicates:
-        yield f"left out: {result.n_identical} pairs identical on both sides, {result.n_duplicates} duplicates"
+        duplicates = counted(result.n_duplicates, "duplicate")
+        yield f"left out: {counted(result.n_identical, 'pair')} identical on both sides, {duplicates}"
     if result.n_truncated:
-        yield f"cut off: {result.n_truncated} samples were longer than the model takes"
+        yield f"cut off: {counted(result.n_truncated, 'sample was', 'samples were')} longer than the model takes"
 
 
 def _evidence(evidence: Evidence, sentences: Sentences) -> Iterator[str]:
@@ -130,13 +137,17 @@ def _evidence(evidence: Evidence, sentences: Sentences) -> Iterator[str]:
 
 def regression_headline(regression: Regression) -> str:
     """Say in one line how a measure changed since the baseline."""
-    where = f"{regression.path}: {regression.measure}"
+    where = f"{regression.path}: {short_name(regression.measure)}"
+    if regression.waiver is not None and regression.waiver.is_expired:
+        return f"{where}: the waiver for its growth has expired"
     if regression.verdict is Verdict.NO_DATA or regression.increase.value is None:
         return f"{where} cannot be compared: no pair of this {level_of(regression.path)} is in the baseline"
     margin = f"the margin {regression.margin:.3f}"
     grew = f"{where} went from {regression.baseline:.3f} to {regression.candidate:.3f}"
     if regression.verdict is Verdict.FAIL:
-        return f"{grew}, up by more than {margin}"
+        accepted = regression.waiver.up_to if regression.waiver is not None else None
+        more = f" and than the {accepted:.3f} that was accepted" if accepted and regression.is_beyond_waiver else ""
+        return f"{grew}, up by more than {margin}{more}"
     if regression.verdict is Verdict.PASS:
         return f"{grew}, within {margin}"
     if regression.times_needed is None:
@@ -167,25 +178,39 @@ def regression_text(
     if found.value is not None:
         lines += [
             f"  increase {found.value:+.3f}, at least {found.low:+.3f} and at most {found.high:+.3f} (each bound at "
-            f"{confidence:.0%}), on {regression.n_shared} shared pairs ({n_clusters} clusters)",
+            f"{confidence:.0%}), on {counted(regression.n_shared, 'shared pair')} ({counted(n_clusters, 'cluster')})",
             f"  p {_p(regression.p_value)} if it had grown by the margin at most, {_p(regression.p_adjusted)} "
-            f"corrected for {n_tests} tests (Holm); McNemar on the changed pairs {_p(regression.p_mcnemar)}",
+            f"corrected for {counted(n_tests, 'test')} (Holm); McNemar on the changed pairs {_p(regression.p_mcnemar)}",
         ]
     lines += [f"  margin: {regression.source}", f"  baseline: {baseline}"]
+    if regression.waiver is not None:
+        lines.append(f"  waiver: {regression.waiver}")
     if level_of(regression.path) != "subtopic":
         grown = ", ".join(f"{each.path} ({each.increase.value:+.3f})" for each in below)
-        return "\n".join([*lines, *([f"  subtopics that grew most: {grown}"] if grown else [])])
-    lines += _changes("newly count", regression.flipped, sentences)
-    lines += _changes("no longer count, or count less", regression.fixed, sentences)
-    if sentences is None and (regression.flipped or regression.fixed):
-        lines.append(f"  {HIDDEN}")
-    return "\n".join(lines)
+        lines += [f"  subtopics that grew most: {grown}"] if grown else []
+    else:
+        lines += _changes(("newly counts", "newly count"), regression.flipped, sentences)
+        lines += _changes(
+            ("no longer counts, or counts less", "no longer count, or count less"), regression.fixed, sentences
+        )
+        if sentences is None and (regression.flipped or regression.fixed):
+            lines.append(f"  {HIDDEN}")
+    return "\n".join([*lines, *(f"  {line}" for line in how_to_accept(regression))])
 
 
-def _changes(what: str, changes: Sequence[Change], sentences: Sentences) -> Iterator[str]:
+def how_to_accept(regression: Regression) -> Iterator[str]:
+    """Name the two ways to let growth pass: a command, and a waiver by hand."""
+    yield f"to accept it: {ACCEPT}"
+    file, known = regression.source.rpartition(":")[0] or "the threshold file", regression.increase.value
+    up_to = "" if known is None or known <= 0 else f", up_to: {math.ceil(known * 1000 - 1e-6) / 1000:.3f}"
+    place = f"subtopic: {regression.path}, measure: {short_name(regression.measure)}, waives: growth{up_to}"
+    yield f"or write under 'waivers' in {file}: {{{place}, reason: WHY, owner: WHO, expires: DATE}}"
+
+
+def _changes(what: tuple[str, str], changes: Sequence[Change], sentences: Sentences) -> Iterator[str]:
     """List changed pairs by their labels, the pro side first, before and now."""
     n = len(changes)
-    yield f"  {n} pair{'' if n == 1 else 's'} {what}{':' if n else ''}"
+    yield f"  {counted(n, f'pair {what[0]}', f'pairs {what[1]}')}{':' if n else ''}"
     for change in changes[:MOST_CHANGES]:
         yield f"    {change.pair_id} ({change.cluster}) {change.before} -> {change.after}"
         for line in (sentences or {}).get(change.pair_id, ()):

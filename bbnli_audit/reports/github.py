@@ -7,10 +7,11 @@ from pathlib import Path
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
+from bbnli_audit.core.words import counted
 from bbnli_audit.reports.failure import headline, regression_headline
 from bbnli_audit.reports.markdown import code
 from bbnli_audit.reports.notes import grown
-from bbnli_audit.reports.shown import judged_levels, worst_first
+from bbnli_audit.reports.shown import judged_levels, short_name, worst_first
 
 # GitHub drops a summary above 1 MiB, and the step does not fail.
 LARGEST_SUMMARY = 900 * 1024
@@ -70,7 +71,7 @@ def annotations(result: AuditResult) -> list[str]:
     }
     lines = [f"::{kind} {one}" for kind, ones in kinds.items() for one in ones[:MOST_ANNOTATIONS]]
     more = {kind: len(ones) - MOST_ANNOTATIONS for kind, ones in kinds.items()}
-    if told := " and ".join(f"{n} more {kind}s" for kind, n in more.items() if n > 0):
+    if told := " and ".join(counted(n, f"more {kind}") for kind, n in more.items() if n > 0):
         lines.append(f"::notice title=Bias audit::{told} not shown here; all of them are in summary.md and result.json")
     return lines
 
@@ -84,19 +85,19 @@ def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
     for row in (*judged_levels(result), *worst_first(result)):
         for judgement in result.required_of(row):
             if judgement.verdict is not Verdict.PASS and not judgement.is_waived:
-                title = f"{judgement.verdict} {row.path} {judgement.measure}"
+                title = f"{judgement.verdict} {row.path} {short_name(judgement.measure)}"
                 # An unwaived verdict with a waiver: the waiver has expired, so its line is the one to look at.
                 source = judgement.waiver.source if judgement.waiver is not None else judgement.source
                 yield judgement.verdict, _annotation(source, title, _text(result, row, judgement))
     if result.comparison is not None:
         for regression in grown(result.comparison, Verdict.FAIL, Verdict.INCONCLUSIVE):
-            title = f"{regression.verdict} against the baseline: {regression.path} {regression.measure}"
+            title = f"{regression.verdict} against the baseline: {regression.path} {short_name(regression.measure)}"
             yield regression.verdict, _annotation(regression.source, title, regression_headline(regression))
 
 
 def _text(result: AuditResult, row: SubtopicResult, judgement: Judgement) -> str:
     if judgement.verdict is Verdict.INCONCLUSIVE and not result.is_competent:
-        return f"{row.path}: {judgement.measure} cannot pass: the model is not competent"
+        return f"{row.path}: {short_name(judgement.measure)} cannot pass: the model is not competent"
     return headline(row, judgement)
 
 

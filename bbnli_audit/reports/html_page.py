@@ -7,9 +7,11 @@ from typing import Any
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.charts import NARROW, WIDE, Layout, draw_causes, draw_increases, draw_preferences
+from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.notes import count_verdicts
 from bbnli_audit.reports.occupation_chart import occupation_chart
 from bbnli_audit.reports.page_data import (
@@ -34,7 +36,7 @@ from bbnli_audit.reports.shown import (
     measure_name,
     tabled_measures,
 )
-from bbnli_audit.reports.templates import counted, read_asset, render
+from bbnli_audit.reports.templates import read_asset, render
 
 # How each verdict of a row continues "3 of 16 subtopics ...", for one row and for several.
 _SAID = {
@@ -57,6 +59,8 @@ def render_page(result: AuditResult, pairs: PairTable) -> str:
         result,
         script=read_asset("page.js"),
         data=to_inert_json(payload(result, pairs, shown, explained)),
+        decision=decide(result),
+        decided=DECIDED,
         verdict=_verdict_line(result),
         n_pairs=len(pairs),
         suites=[(s.name, f"version {s.version}, pairing {s.pairing}, sha256 {s.sha256[:12]}") for s in result.suites],
@@ -137,7 +141,7 @@ def _leading_chart(result: AuditResult) -> dict[str, str]:
     worst = next((row for row in rows if row.shares), None)
     shares = ", ".join(f"{name} {share:.3f}" for name, share in worst.shares.items()) if worst else ""
     example = f" First is {worst.name}: {shares}." if worst else ""
-    about = f"for {len(rows)} subtopics, worst first.{example} The table below has all numbers."
+    about = f"for {counted(len(rows), 'subtopic')}, worst first.{example} The table below has all numbers."
     if result.has_task:
         label = f"Chart: mispredicted samples by cause, and each cause with its interval and limit, {about}"
         return _chart(lambda layout: draw_causes(rows, layout), label)

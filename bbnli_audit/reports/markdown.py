@@ -11,6 +11,7 @@ from bbnli_audit.reports.shown import (
     interval,
     levels,
     row_verdict,
+    short_name,
     shown_measures,
     tabled_measures,
     worst_first,
@@ -86,7 +87,9 @@ def _judged_table(result: AuditResult, rows: Sequence[SubtopicResult], measures:
         [row_verdict(result, row), *_cells(result, row, [_judged_figures(result, row, name) for name in measures])]
         for row in rows
     )
-    return table(["verdict", title, "pairs", *map(code, measures), "controls right"], cells, n_left=2)
+    return table(
+        ["verdict", title, "pairs", *(code(short_name(name)) for name in measures), "controls right"], cells, n_left=2
+    )
 
 
 def _cells(result: AuditResult, row: SubtopicResult, shown: Sequence[str]) -> list[str]:

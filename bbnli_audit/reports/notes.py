@@ -8,17 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bbnli_audit.core.results.audit import RECALL, AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
-from bbnli_audit.core.results.rows import SubtopicResult, Verdict
+from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.reports.failure import what_would_decide
 from bbnli_audit.reports.shown import (
     ROWS_WORST_FIRST,
     WAIVED,
-    WORST_FIRST,
+    growth_verdict,
     judged_levels,
     measure_name,
     measure_verdict,
     row_verdict,
+    short_name,
     worst_first,
 )
 
@@ -59,8 +61,8 @@ def show_counts(result: AuditResult, rows: Sequence[SubtopicResult]) -> str:
 
 
 def audited(result: AuditResult) -> str:
-    n, judged = len(result.subtopics), judged_levels(result)
-    told = f"{n} subtopic{'' if n == 1 else 's'} audited: {show_counts(result, result.subtopics)}"
+    judged = judged_levels(result)
+    told = f"{counted(len(result.subtopics), 'subtopic')} audited: {show_counts(result, result.subtopics)}"
     if judged:
         told += f"; suites and domains, each as a whole: {show_counts(result, judged)}"
     return f"{told}. PASS says: no limit was crossed on these pairs."
@@ -71,11 +73,11 @@ def corrected(result: AuditResult, mark: str) -> Iterator[str]:
     n = result.settings.n_limits
     if not n:
         return
-    told = f"FAIL is corrected for the {n:,} limits of this run (Holm)"
+    told = f"FAIL is corrected for the {counted(n, 'limit')} of this run (Holm)"
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     n_held = sum(judgement.is_corrected and not judgement.is_waived for judgement in required)
     if n_held:
-        verdicts = "1 verdict is" if n_held == 1 else f"{n_held} verdicts are"
+        verdicts = counted(n_held, "verdict is", "verdicts are")
         told += f"; {verdicts} open because of it, marked {mark}: beyond the limit before the correction, not after it"
     yield f"{told}."
 
@@ -91,7 +93,7 @@ def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
     is_recall = judgement.measure == RECALL
     limit = f"{'recall ' if is_recall else ''}limit {judgement.limit:.2f}, {quote(judgement.source)}"
     yield (
-        f"Competence: {total.control_accuracy:.3f} of {total.n_controls} controls right "
+        f"Competence: {total.control_accuracy:.3f} of {counted(total.n_controls, 'control')} right "
         f"({limit}; best constant answer {skill.best_constant:.3f}; "
         f"accuracy on plain NLI items {skill.probe_accuracy:.3f}): {judgement.verdict}."
     )
@@ -108,7 +110,8 @@ def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
         found = [each for each in result.reliability if each.suite == suite]
         values = ", ".join(f"{quote(measure_name(each.measure))} {each.value:.2f}" for each in found)
         what = (
-            f"Split-half reliability over the templates of {quote(suite)}, {found[0].n_subtopics} subtopics: {values}."
+            f"Split-half reliability over the templates of {quote(suite)}, "
+            f"{counted(found[0].n_subtopics, 'subtopic')}: {values}."
         )
         yield what if place < len(suites) - 1 else f"{what} {RELIABILITY}"
 
@@ -116,7 +119,7 @@ def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
 def left_open(result: AuditResult, quote: Quote = str) -> list[str]:
     """List the verdicts that are inconclusive, and what would decide them; suites and domains first."""
     return [
-        f"{quote(row.path)} {quote(judgement.measure)}: {what_would_decide(row, judgement)}"
+        f"{quote(row.path)} {quote(short_name(judgement.measure))}: {what_would_decide(row, judgement)}"
         for row in (*judged_levels(result), *worst_first(result))
         for judgement in result.required_of(row)
         if judgement.verdict is Verdict.INCONCLUSIVE and result.is_competent
@@ -136,17 +139,18 @@ def left_out(result: AuditResult) -> Iterator[str]:
     total = result.total
     if total.n_identical or total.n_duplicates:
         yield (
-            f"Left out of the measures: {total.n_identical} pairs with the same text on both sides, "
-            f"{total.n_duplicates} duplicates."
+            f"Left out of the measures: {counted(total.n_identical, 'pair')} with the same text on both sides, "
+            f"{counted(total.n_duplicates, 'duplicate')}."
         )
     if total.n_unparsed:
         yield (
-            f"Not read: {total.n_unparsed} answers were neither yes nor no; their pairs count towards unparsed_rate "
-            "and no other measure."
+            f"Not read: {counted(total.n_unparsed, 'answer was', 'answers were')} neither yes nor no; their pairs "
+            f"count towards {short_name('unparsed_rate')} and no other measure."
         )
     if total.n_truncated:
         yield (
-            f"Cut off: {total.n_truncated} of {total.n_samples} samples were longer than the model takes; "
+            f"Cut off: {total.n_truncated:,} of {counted(total.n_samples, 'sample')} "
+            f"{'was' if total.n_truncated == 1 else 'were'} longer than the model takes; "
             "what was cut could not count."
         )
     if total.n_unseen:
@@ -158,44 +162,56 @@ def left_out(result: AuditResult) -> Iterator[str]:
 
 def waived(result: AuditResult, quote: Quote = str) -> list[str]:
     """Say how many verdicts have a waiver, then add a line for each; an empty list without waivers."""
-    judged = [(row.path, judgement) for row in result.all_rows for judgement in row.verdicts]
+    judged: list[tuple[str, str, Judgement | Regression]] = [
+        (row.path, short_name(judgement.measure), judgement) for row in result.all_rows for judgement in row.verdicts
+    ]
+    if result.comparison is not None:
+        judged += [(each.path, f"growth of {short_name(each.measure)}", each) for each in result.comparison.regressions]
     lines = []
-    for path, judgement in judged:
-        if judgement.waiver is not None:
-            used = " - no longer needed, remove it" if judgement.verdict is Verdict.PASS else ""
-            lines.append(f"{quote(path)} {quote(judgement.measure)}: {quote(str(judgement.waiver))}{used}")
-    return [f"Waivers: {len(lines)} of {len(judged)} verdicts.", *lines] if lines else []
+    for path, measure, each in judged:
+        if each.waiver is not None:
+            used = " - no longer needed, remove it" if each.verdict is Verdict.PASS else ""
+            used = " - not enough" if isinstance(each, Regression) and each.is_beyond_waiver else used
+            lines.append(f"{quote(path)} {quote(measure)}: {quote(str(each.waiver))}{used}")
+    return [f"Waivers: {len(lines)} of {counted(len(judged), 'verdict')}.", *lines] if lines else []
+
+
+def count_growth(comparison: Comparison) -> dict[str, int]:
+    """Count the comparisons of each verdict that occurs, the worst first."""
+    tally = Counter(growth_verdict(regression) for regression in comparison.regressions)
+    return {verdict: tally[verdict] for verdict in ROWS_WORST_FIRST if tally[verdict]}
 
 
 def against_baseline(comparison: Comparison, quote: Quote = str) -> Iterator[str]:
     """Say what was compared with what, and with which outcome."""
-    tally = Counter(regression.verdict for regression in comparison.regressions)
-    counted = [f"{tally[Verdict.PASS]} of {len(comparison.regressions)} within the margin"]
-    counted += [f"{tally[verdict]} {verdict}" for verdict in WORST_FIRST[:-1] if tally[verdict]]
+    tally = count_growth(comparison)
+    outcomes = [f"{tally.pop('PASS', 0)} of {len(comparison.regressions)} within the margin"]
+    outcomes += [f"{n} {verdict}" for verdict, n in tally.items()]
+    if comparison.is_unchanged:
+        outcomes[0] = f"the same model (fingerprint {comparison.baseline.fingerprint[:12]}), so nothing can have grown"
     yield (
-        f"Against the baseline {quote(comparison.baseline.name)} ({quote(comparison.source)}): {', '.join(counted)}; "
-        f"{comparison.n_shared:,} shared pairs, {comparison.n_only_candidate:,} only here, "
-        f"{comparison.n_only_baseline:,} only there; corrected for {comparison.n_tests} "
-        f"test{'' if comparison.n_tests == 1 else 's'} (Holm)."
+        f"Against the baseline {quote(comparison.baseline.name)} ({quote(comparison.source)}): {', '.join(outcomes)}; "
+        f"{counted(comparison.n_shared, 'shared pair')}, {comparison.n_only_candidate:,} only here, "
+        f"{comparison.n_only_baseline:,} only there; corrected for {counted(comparison.n_tests, 'test')} (Holm)."
     )
     if not comparison.is_same_data:
         yield "The suites are not those of the baseline: only the pairs that both have are compared."
 
 
-def grown(comparison: Comparison, *verdicts: Verdict) -> list[Regression]:
+def grown(comparison: Comparison, *verdicts: str) -> list[Regression]:
     """Return the regressions with these verdicts: the worst verdict first, then the widest level and most growth."""
 
     def key(regression: Regression) -> tuple[int, int, float, str, str]:
         growth = regression.increase.value
-        place, depth = WORST_FIRST.index(regression.verdict), min(regression.path.count("/"), 2)
+        place, depth = ROWS_WORST_FIRST.index(growth_verdict(regression)), min(regression.path.count("/"), 2)
         return place, depth, 0.0 if growth is None else -growth, regression.path, regression.measure
 
-    return sorted((one for one in comparison.regressions if one.verdict in verdicts), key=key)
+    return sorted((one for one in comparison.regressions if growth_verdict(one) in verdicts), key=key)
 
 
 def loosened(comparison: Comparison, quote: Quote = str) -> list[str]:
     return [
-        f"Limit loosened since the baseline: {quote(limit.path)} {quote(limit.measure)} from {limit.before:.3f} to "
-        f"{limit.after:.3f} ({quote(limit.source)})"
+        f"Limit loosened since the baseline: {quote(limit.path)} {quote(short_name(limit.measure))} "
+        f"from {limit.before:.3f} to {limit.after:.3f} ({quote(limit.source)})"
         for limit in comparison.loosened
     ]

@@ -11,6 +11,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult, Verdict
 from bbnli_audit.core.values import Direction
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures.drivers import DrivingCluster, driving_clusters, driving_words
 from bbnli_audit.measures.readings.table import SIDES, TEXTS, PairTable, Reading
 from bbnli_audit.measures.registry import find_measure
@@ -19,6 +20,8 @@ from bbnli_audit.reports.charts import Interval, Row
 from bbnli_audit.reports.markdown import signed
 from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import (
+    ROWS_WORST_FIRST,
+    growth_verdict,
     leading_measures,
     measure_name,
     row_verdict,
@@ -44,7 +47,7 @@ class Wording:
     def words(self) -> list[str]:
         """Words, and how far each moves the difference. They come from sentences, so they are hidden at first."""
         return [
-            f"{level.name} {signed(level.difference)} ({level.n_pairs:,} pairs)"
+            f"{level.name} {signed(level.difference)} ({counted(level.n_pairs, 'pair')})"
             for factor in self.factors
             if factor.name == "word" and factor.information > 0  # else chance explains as much
             for level in factor.levels
@@ -208,12 +211,17 @@ def increase_rows(result: AuditResult) -> list[Row]:
             for regression in regressions
             if (interval := Interval.of(regression.increase, regression.margin)) is not None
         }
-        rows.append(Row(short_path(result, path), regressions[0].verdict.value, measures=measures))
+        rows.append(Row(short_path(result, path), growth_verdict(regressions[0]), measures=measures))
     return rows
 
 
 def ordered_regressions(result: AuditResult) -> list[Regression]:
-    return grown(result.comparison, *Verdict) if result.comparison else []
+    """Return what became of each measure, the worst first; of an unchanged model only what does not pass."""
+    comparison = result.comparison
+    if comparison is None:
+        return []
+    found = grown(comparison, *ROWS_WORST_FIRST)
+    return [each for each in found if each.verdict is not Verdict.PASS] if comparison.is_unchanged else found
 
 
 def payload(

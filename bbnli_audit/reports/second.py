@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import SecondModel, SecondPrompt
+from bbnli_audit.core.words import counted
 from bbnli_audit.reports.markdown import NO_VALUE, figures, number, signed_figures
 from bbnli_audit.reports.notes import Quote
-from bbnli_audit.reports.shown import cause_names
+from bbnli_audit.reports.shown import cause_names, short_name
 
 IN_ALL = "in all"
 
@@ -21,7 +22,7 @@ def tables(result: AuditResult, quote: Quote = str) -> Iterator[tuple[str, list[
 
 
 def _agreement(second: SecondModel, quote: Quote) -> Iterator[list[str]]:
-    first, other = map(quote, second.measures)
+    first, other = (quote(short_name(measure)) for measure in second.measures)
     yield ["subtopic", "pairs", first, f"{other}, second", "same way", "by chance", "kappa", "rank correlation"]
     for row in (*second.subtopics, second.total):
         yield [
@@ -51,9 +52,9 @@ def agreement_notes(second: SecondModel, quote: Quote = str) -> Iterator[str]:
         yield f"It was not shown to do the task (control accuracy {accuracy}), so the way it leans says little."
     n_only = second.n_only_first, second.n_only_second
     if any(n_only):
-        yield f"Not compared: {n_only[0]:,} pairs that only the first could be measured on, {n_only[1]:,} the second."
-    n = len(second.subtopics)
-    over = f"of the two measures over {n} subtopic{'' if n == 1 else 's'}"
+        only_first = f"{counted(n_only[0], 'pair')} that only the first could be measured on"
+        yield f"Not compared: {only_first}, {n_only[1]:,} the second."
+    over = f"of the two measures over {counted(len(second.subtopics), 'subtopic')}"
     if second.r is None and second.r_squared is not None:  # a result of an earlier version
         yield f"R² {over}: {number(second.r_squared)}; the sign was not kept."
     else:
@@ -82,5 +83,4 @@ def prompt_notes(second: SecondPrompt, quote: Quote = str) -> Iterator[str]:
         accuracy = number(second.skill.control_accuracy)
         yield f"With {other} it was not shown to do the task (control accuracy {accuracy})."
     if second.total.n_unread:
-        n_unread = f"{second.total.n_unread:,}"
-        yield f"Not read under one prompt or both: the answers to {n_unread} samples."
+        yield f"Not read under one prompt or both: the answers to {counted(second.total.n_unread, 'sample')}."

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import NO_DATA, Measured, SubtopicResult, Verdict
 from bbnli_audit.measures import direction
 from bbnli_audit.measures.readings.kinds import reading_of
@@ -30,6 +31,17 @@ def measure_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> s
     if judgement is None or (row.path, measure) not in result.required:
         return NOT_REQUIRED
     return WAIVED if judgement.is_waived else judgement.verdict.value
+
+
+def growth_verdict(regression: Regression) -> str:
+    """Return the verdict on the growth of one measure; WAIVED if someone has accepted it."""
+    return WAIVED if regression.is_waived else regression.verdict.value
+
+
+def row_growth(result: AuditResult, path: str) -> str | None:
+    """Return the worst verdict on the growth of a row; None where nothing was compared."""
+    found = [growth_verdict(each) for each in result.comparison.of(path)] if result.comparison else []
+    return min(found, key=ROWS_WORST_FIRST.index, default=None)
 
 
 def worst_first(result: AuditResult, rows: Iterable[SubtopicResult] | None = None) -> list[SubtopicResult]:
@@ -66,8 +78,13 @@ def _largest_excess(row: SubtopicResult) -> float:
     return max(found, default=0.0)
 
 
+def short_name(measure: str) -> str:
+    """Return the name that people are shown, which is also that of limits, waivers and tests: pro for pro_rate."""
+    return find_measure(measure).short
+
+
 def measure_name(measure: str) -> str:
-    return find_measure(measure).short.replace("_", " ")
+    return short_name(measure).replace("_", " ")
 
 
 def cause_names() -> list[str]:

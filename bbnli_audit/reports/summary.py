@@ -6,22 +6,34 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Change, Regression
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import level_of
+from bbnli_audit.core.words import counted
 from bbnli_audit.reports import notes
+from bbnli_audit.reports.decision import decide
 from bbnli_audit.reports.markdown import NO_VALUE, code, number, signed_figures
-from bbnli_audit.reports.shown import WAIVED, by_level, judged_levels, row_verdict
-from bbnli_audit.reports.templates import counted, render
+from bbnli_audit.reports.shown import (
+    ROWS_WORST_FIRST,
+    WAIVED,
+    by_level,
+    growth_verdict,
+    judged_levels,
+    row_verdict,
+    short_name,
+)
+from bbnli_audit.reports.templates import render
 
 MOST_OPEN = 50
 MOST_PAIRS = 5
+NOT_PASSED = [verdict for verdict in ROWS_WORST_FIRST if verdict != Verdict.PASS]
 
 
 def summary_markdown(result: AuditResult) -> str:
     """Tell the whole audit on one page."""
     comparison = result.comparison
-    shown = notes.grown(comparison, Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE) if comparison else []
+    shown = notes.grown(comparison, *NOT_PASSED) if comparison else []
     return render(
         "summary.md.jinja",
         result,
+        decision=decide(result, code),
         verdict=verdict_in_words(result),
         open_ones=_shortened(notes.left_open(result, code)),
         regressions=[_regression_cells(regression) for regression in shown],
@@ -57,12 +69,13 @@ def _count(result: AuditResult, verdict: str, one: str, many: str) -> str:
 
 
 def _troubles(result: AuditResult) -> Iterator[str]:
-    regressions = () if result.comparison is None else result.comparison.regressions
+    compared = () if result.comparison is None else result.comparison.regressions
     if told := _count(result, "FAIL", "fails", "fail"):
         yield told
+    regressions = [regression for regression in compared if not regression.is_waived]
     n_grown = sum(regression.verdict is Verdict.FAIL for regression in regressions)
     if n_grown:
-        yield f"{n_grown} {_verb(n_grown, 'measure', 'measures')} grew by more than the margin since the baseline"
+        yield f"{counted(n_grown, 'measure')} grew by more than the margin since the baseline"
     if not result.is_competent:
         yield "the model is not competent, so nothing has passed"
     if told := _count(result, "NO_DATA", "could not be measured", "could not be measured"):
@@ -72,7 +85,7 @@ def _troubles(result: AuditResult) -> Iterator[str]:
         n_open = sum(one.verdict is Verdict.INCONCLUSIVE and not one.is_waived for one in required)
         n_open += sum(regression.verdict is Verdict.INCONCLUSIVE for regression in regressions)
         if n_open:
-            yield f"{n_open} {_verb(n_open, 'verdict is', 'verdicts are')} open, and this run fails what is open"
+            yield f"{counted(n_open, 'verdict is', 'verdicts are')} open, and this run fails what is open"
 
 
 def _without_trouble(result: AuditResult) -> str:
@@ -87,16 +100,13 @@ def _without_trouble(result: AuditResult) -> str:
     return f"{crossed}, and {still_open}" if still_open else crossed
 
 
-def _verb(n: int, one: str, many: str) -> str:
-    return one if n == 1 else many
-
-
 def left_out(result: AuditResult) -> list[str]:
     """Say what was not audited, not seen and not measured."""
     paths, lines = result.settings.not_audited, list(notes.left_out(result))
     if paths:
         shown = ", ".join(_shortened([code(path) for path in paths]))
-        lines.insert(0, f"{len(paths)} of {len(paths) + len(result.subtopics)} subtopics were not audited: {shown}")
+        n_all, were = counted(len(paths) + len(result.subtopics), "subtopic"), "was" if len(paths) == 1 else "were"
+        lines.insert(0, f"{len(paths)} of {n_all} {were} not audited: {shown}")
     return [
         *lines,
         "Not measured: other stereotypes, other languages, other wordings, and what the model does in use.",
@@ -112,17 +122,18 @@ def _changed(regressions: list[Regression]) -> Iterator[str]:
     """Name the pairs of the measures that grew."""
     for regression in regressions:
         for what, changes in (("newly count", regression.flipped), ("count less", regression.fixed)):
-            if changes and regression.verdict is Verdict.FAIL:
-                yield f"{code(regression.path)} {code(regression.measure)} {what}: {_pair_ids(changes)}"
+            if changes and growth_verdict(regression) in ("FAIL", WAIVED):
+                name = code(short_name(regression.measure))
+                yield f"{code(regression.path)} {name} {what}: {_pair_ids(changes)}"
 
 
 def _regression_cells(regression: Regression) -> list[str]:
     growth, is_leaf = regression.increase, level_of(regression.path) == "subtopic"
     increase = signed_figures(growth)
     return [
-        regression.verdict.value,
+        growth_verdict(regression),
         code(regression.path),
-        code(regression.measure),
+        code(short_name(regression.measure)),
         *map(number, (regression.baseline, regression.candidate)),
         increase if increase == NO_VALUE else f"{increase} / {regression.margin:.3f}",
         NO_VALUE if growth.value is None else f"{regression.p_adjusted:.4f}",

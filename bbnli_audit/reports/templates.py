@@ -8,10 +8,18 @@ from bbnli_audit.core.outcomes import outcome_of
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.values import level_of
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports import markdown, notes, second
 from bbnli_audit.reports.failure import headline, regression_headline
-from bbnli_audit.reports.shown import measure_name, measure_verdict, row_verdict, short_path
+from bbnli_audit.reports.shown import (
+    growth_verdict,
+    measure_name,
+    measure_verdict,
+    row_growth,
+    row_verdict,
+    short_path,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -47,15 +55,12 @@ def _environment() -> "Environment":
     environment.globals.update(find_measure=find_measure, measure_name=measure_name, short_path=short_path)
     environment.globals.update(outcome_of=outcome_of, measure_verdict=measure_verdict, headline=headline)
     environment.globals.update(regression_line=_regression_line, level_of=level_of, row_verdict=row_verdict)
+    environment.globals.update(growth_verdict=growth_verdict, row_growth=row_growth)
     environment.filters.update(
         rate=markdown.number, signed=markdown.signed, p=_p_value, counted=counted, code=markdown.code
     )
     environment.filters.update(bullets=markdown.bullets, describe_suite=markdown.describe_suite)
     return environment
-
-
-def counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _regression_line(regression: Regression) -> str:

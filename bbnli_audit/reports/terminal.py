@@ -1,4 +1,4 @@
-"""The table at the end of a `pytest` run: suites and domains with limits, subtopics worst first, then notes."""
+"""The end of a `pytest` run: the decision, a table (suites and domains with limits, subtopics worst first), notes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -7,11 +7,12 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Comparison
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
-from bbnli_audit.measures.registry import find_measure
+from bbnli_audit.core.words import counted
 from bbnli_audit.reports import notes, second
+from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.failure import regression_headline
 from bbnli_audit.reports.markdown import figures
-from bbnli_audit.reports.shown import WAIVED, judged_levels, row_verdict, tabled_measures, worst_first
+from bbnli_audit.reports.shown import WAIVED, judged_levels, row_verdict, short_name, tabled_measures, worst_first
 
 Write = Callable[..., None]
 
@@ -26,10 +27,11 @@ _COLORS: dict[str, dict[str, Any]] = {
 
 
 def write_summary(result: AuditResult, write: Write) -> None:
-    """Write the table and its notes; values that no test held to a limit are shown without a verdict.
+    """Write the decision, the table and its notes; values that no test held to a limit are shown without a verdict.
 
     `write` writes one line; colours are its keyword arguments.
     """
+    _write_decision(result, write)
     _write_table(result, write)
     told = (*notes.corrected(result, "open*"), *notes.competence(result), *notes.reliability(result))
     still_open = _open(notes.left_open(result), "(verdicts in result.json)")
@@ -44,6 +46,16 @@ def write_summary(result: AuditResult, write: Write) -> None:
     _write_second(result, write)
 
 
+def _write_decision(result: AuditResult, write: Write) -> None:
+    decision = decide(result)
+    write(decision.line, bold=True, **_COLORS[DECIDED[decision.word]])
+    for reason in decision.reasons:
+        write(f"  - {reason}")
+    for step in decision.steps:
+        write(f"  Next: {step}")
+    write("")
+
+
 def _write_table(result: AuditResult, write: Write) -> None:
     above = judged_levels(result)
     rows = [*above, *worst_first(result)]
@@ -52,7 +64,7 @@ def _write_table(result: AuditResult, write: Write) -> None:
     measures = list(dict.fromkeys([*[name for name in tabled_measures(result)[:1] if judged], *judged]))
     title = "suite, domain, subtopic" if above else "subtopic"
     width = max([len(title), *(len(row.path) for row in rows)])
-    titles = "".join(f"  {find_measure(measure).short:>15}" for measure in measures)
+    titles = "".join(f"  {short_name(measure):>15}" for measure in measures)
     write(f"{'verdict':<12}  {title:<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
     for row in rows:
         verdict = row_verdict(result, row)
@@ -83,7 +95,8 @@ def _write_comparison(comparison: Comparison, write: Write) -> None:
     for regression in notes.grown(comparison, Verdict.FAIL):
         told = regression_headline(regression)
         if level_of(regression.path) == "subtopic":
-            told += f"; {len(regression.flipped)} pairs newly count, {len(regression.fixed)} less than before"
+            told += f"; {counted(len(regression.flipped), 'pair newly counts', 'pairs newly count')}, "
+            told += f"{len(regression.fixed):,} less than before"
         write(f"  FAIL: {told}", **_COLORS["FAIL"])
     open_ones = [regression_headline(each) for each in notes.grown(comparison, Verdict.INCONCLUSIVE)]
     for note in _open(open_ones, "against the baseline (comparison in result.json)"):

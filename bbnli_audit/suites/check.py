@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bbnli_audit.core.values import Label, Pairing
+from bbnli_audit.core.words import counted
 from bbnli_audit.suites.template_file import (
     BIAS,
     CONTROL,
@@ -72,7 +73,7 @@ def _find_lost_groups(file: TemplateFile) -> Faults:
 def _find_identical_sides(file: TemplateFile) -> Faults:
     identical = Counter(pair.cluster for pair in expand_pairs(file, Pairing.BOTH) if pair.is_identical)
     for cluster, n in sorted(identical.items()):
-        yield cluster, f"{n} pairs have the same text on both sides and measure nothing"
+        yield cluster, f"{counted(n, 'pair has', 'pairs have')} the same text on both sides, so nothing is measured"
 
 
 def _find_uneven_classes(file: TemplateFile) -> Faults:
@@ -91,7 +92,7 @@ def _find_duplicates(file: TemplateFile) -> Faults:
                 yield f"{entry}[{normal.index(text)}]", f"is there {n} times"
     n_duplicates = expand_items(file, Pairing.BOTH).n_duplicates
     if n_duplicates:
-        yield "", f"{n_duplicates} pairs are expanded twice to the same texts"
+        yield "", f"{counted(n_duplicates, 'pair is', 'pairs are')} expanded twice to the same texts"
 
 
 def _find_bad_grammar(file: TemplateFile) -> Faults:

@@ -158,7 +158,7 @@ def test_levels_are_seen_first_and_scroll_inside_their_own_table(open_page: Open
     table = page.get_by_role("region", name="Table of suites and domains").locator("table")
     assert [cell.inner_text() for cell in table.locator("tbody th").all()] == ["bbnli", "oceans", "planets"]
     assert "lean" in table.locator("thead th").nth(3).inner_text()
-    assert table.locator(".badge.fail").count() == 1
+    assert table.locator(".badge.fail", has_not_text="growth").count() == 1
     # As loud as a failing subtopic: the same badge, above the subtopics.
     levels, causes = (page.locator(each).bounding_box() for each in ("#levels", "#causes"))
     assert levels is not None
@@ -168,5 +168,11 @@ def test_levels_are_seen_first_and_scroll_inside_their_own_table(open_page: Open
     assert [each.get_attribute("aria-label") for each in tallies.all()] == [
         "Suites and domains by verdict",
         "Subtopics by verdict",
+        "Growth since the baseline by verdict",
     ]
+    assert page.locator(".decision").first.inner_text().startswith("✕ Do not release: ")
+    for cell in table.locator("tbody tr").first.locator("td:not(.none)").all():  # none is hidden to the right
+        box = cell.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
     assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -26,7 +26,7 @@ def test_likelihoods_have_one_measure_and_no_competence(tmp_path: Path, data: st
     result, pairs = read_report(tmp_path / "out")
     assert result["model"]["kind"] == {"bert": "masked-lm", "gpt2": "causal-lm"}[which]
     assert "a likelihood is neither right nor wrong, so competence cannot be measured" in done.stdout
-    assert f"{FINS}: brittleness_rate cannot be measured on these pairs with a model of kind" in done.stdout
+    assert f"{FINS}: brittleness cannot be measured on these pairs with a model of kind" in done.stdout
     row = next(row for row in result["subtopics"] if row["path"] == FINS)
     assert set(row["measures"]) == {"token_preference"}
     assert result["total"]["verdicts"] == []

@@ -113,7 +113,7 @@ def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
     assert (pro["measure"], pro["first"], pro["second"], pro["difference"]["value"]) == ("pro_rate", 0.025, 0.25, 0.225)
     assert pro["difference"]["low"] > 0
     lines = (
-        f"{FINS}: unparsed_rate 0.500 is above its limit 0.100",
+        f"{FINS}: unparsed 0.500 is above its limit 0.100",
         "  160 of 320 samples (80 pairs in 80 clusters), 95% interval",
         "  templates that drive it: p",
         "pro: not read   anti: not read",

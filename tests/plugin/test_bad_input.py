@@ -82,7 +82,7 @@ def test_a_subtopic_without_usable_pairs_fails_as_no_data(project: Project) -> N
     result = project.audit("planted:ideal", "-k", "test_pro")
     result.stdout.fnmatch_lines(
         [
-            "bbnli/planets/empty: pro_rate has no data: no usable pair is left, *",
+            "bbnli/planets/empty: pro has no data: no usable pair is left, *",
             "  left out: 1 pairs identical on both sides, 0 duplicates",
             "NO_DATA * bbnli/planets/empty * 0 * - none *",
         ]

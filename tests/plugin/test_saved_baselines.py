@@ -50,7 +50,13 @@ def test_other_files_are_never_replaced(project: Project) -> None:
     assert (project.path / "base.json").read_text() == "my notes"
 
 
-@pytest.mark.parametrize("name", ["audits", "no/such/folder/base.json"])
+def test_folders_that_do_not_exist_are_made(project: Project) -> None:
+    done = project.audit("planted:ideal", "--bbnli-save-baseline=releases/r1/base.json")
+    done.stdout.fnmatch_lines(["Baseline saved: releases/r1/base.json (2 subtopics, 200 pairs)"])
+    assert (project.path / "releases/r1/base.json").is_file()
+
+
+@pytest.mark.parametrize("name", ["audits", "thresholds.yaml/base.json"])
 def test_a_place_that_cannot_be_written(project: Project, name: str) -> None:
     done = project.audit("planted:ideal", f"--bbnli-save-baseline={name}")
     assert done.ret == pytest.ExitCode.USAGE_ERROR

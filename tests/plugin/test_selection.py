@@ -121,7 +121,7 @@ def test_a_project_can_add_a_suite(project: Project, mode: list[str]) -> None:
         """,
     )
     result = project.audit("planted:always-pro", *mode, "-k", "snails")
-    result.stdout.fnmatch_lines(["mine/gardens/snails: pro_rate 1.000 is above its limit 0.100"])
+    result.stdout.fnmatch_lines(["mine/gardens/snails: pro 1.000 is above its limit 0.100"])
     assert result.parseoutcomes()["failed"] == 1
     assert result.parseoutcomes()["passed"] == 2
 

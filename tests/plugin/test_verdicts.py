@@ -7,9 +7,9 @@ from tests.plugin.conftest import Project
 
 EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "ideal": ({"passed": 7}, "PASS * bbnli/oceans/fins_are_to_singing*"),
-    "always-pro": ({"passed": 5, "failed": 2}, "*: pro_rate 1.000 is above its limit 0.100"),
-    "always-anti": ({"passed": 5, "failed": 2}, "*: anti_rate 1.000 is above its limit 0.100"),
-    "brittle": ({"passed": 5, "failed": 2}, "*: brittleness_rate 1.000 is above its limit 0.200"),
+    "always-pro": ({"passed": 5, "failed": 2}, "*: pro 1.000 is above its limit 0.100"),
+    "always-anti": ({"passed": 5, "failed": 2}, "*: anti 1.000 is above its limit 0.100"),
+    "brittle": ({"passed": 5, "failed": 2}, "*: brittleness 1.000 is above its limit 0.200"),
     "always-neutral": (
         {"failed": 1, "inconclusive": 6},
         "planted:always-neutral: control accuracy 0.333 is below the limit 0.600",
@@ -41,7 +41,7 @@ def test_the_failure_text_is_the_report_of_the_subtopic(project: Project, monkey
     result = project.audit("planted:always-pro", "-k", "test_pro and fins")
     result.stdout.fnmatch_lines(
         [
-            "bbnli/oceans/fins_are_to_singing: pro_rate 1.000 is above its limit 0.100",
+            "bbnli/oceans/fins_are_to_singing: pro 1.000 is above its limit 0.100",
             "  160 of 160 samples (80 pairs in 80 clusters), 95% interval 0.*-1.000",
             "  causes: pro 160 + anti 0 + brittle 0 = 160 mispredicted of 160",
             "  outcomes (label on the pro side, on the anti side): EC 80",
@@ -53,7 +53,7 @@ def test_the_failure_text_is_the_report_of_the_subtopic(project: Project, monkey
         ],
         consecutive=False,
     )
-    result.stdout.fnmatch_lines(["FAILED *test_pro?bbnli/oceans/fins_are_to_singing? - pro_rate 1.0*"])
+    result.stdout.fnmatch_lines(["FAILED *test_pro?bbnli/oceans/fins_are_to_singing? - pro 1.0*"])
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
@@ -84,7 +84,7 @@ def test_few_pairs_are_inconclusive_and_a_run_that_decides_nothing_is_not_green(
     result = project.audit("planted:ideal", data="small")
     result.stdout.fnmatch_lines(
         [
-            "  open: bbnli/planets/zorbs_are_to_juggling pro_rate: too close to call",
+            "  open: bbnli/planets/zorbs_are_to_juggling pro: too close to call",
             "ERROR: no limit could be decided on these pairs, so nothing has passed.*",
         ]
     )

@@ -21,7 +21,7 @@ def test_a_waived_failure_is_expected(project: Project, mode: list[str]) -> None
             "WAIVED * bbnli/oceans/fins_are_to_singing * 1.000 waived *",
             "2 subtopics audited: 1 FAIL, 1 WAIVED.*",
             "Waivers: 1 of 6 verdicts.",
-            "*fins_are_to_singing pro_rate: known (owner Ada, until *, thresholds.yaml:8)",
+            "*fins_are_to_singing pro: known (owner Ada, until *, thresholds.yaml:8)",
         ]
     )
 
@@ -31,7 +31,7 @@ def test_an_expired_waiver_fails_even_when_the_limit_is_kept(project: Project) -
     result = project.audit("planted:ideal", "-k", "test_pro")
     result.assert_outcomes(passed=1, failed=1, deselected=5)
     result.stdout.fnmatch_lines(
-        ["*: pro_rate 0.000 (limit 0.100): its waiver has expired", "  waiver: known (owner Ada, expired *"]
+        ["*: pro 0.000 (limit 0.100): its waiver has expired", "  waiver: known (owner Ada, expired *"]
     )
 
 

@@ -1,9 +1,12 @@
 """Two results compared by hand: which pairs are shared, what grew, and what the verdict is."""
 
+from datetime import date
+
 import pytest
 
-from bbnli_audit.audit.gate.baseline import MEASURES, Rule, check_other_model, compare_pairs, find_rule
-from bbnli_audit.audit.gate.baseline import tests_of as level_tests
+from bbnli_audit.audit.gate.baseline import check_kinds
+from bbnli_audit.audit.gate.growth import MEASURES, Rule, compare_pairs, find_rule
+from bbnli_audit.audit.gate.growth import tests_of as level_tests
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError
 from bbnli_audit.core.outcomes import CAUSES, Cell
@@ -22,7 +25,7 @@ def pairs(cells: list[Cell], start: int = 0) -> dict[str, dict[str, Cell]]:
 
 
 def compare(before: list[Cell], after: list[Cell], measure: str = "pro_rate") -> Regression:
-    (found,) = compare_pairs([("s/d/t", measure)], {"s/d/t": pairs(after)}, {"s/d/t": pairs(before)}, RULE)
+    (found,) = compare_pairs([("s/d/t", measure)], ({"s/d/t": pairs(after)}, {}), {"s/d/t": pairs(before)}, RULE)
     return found
 
 
@@ -56,7 +59,7 @@ def test_exchanging_the_results_exchanges_flipped_and_fixed(measure: str) -> Non
 def test_only_pairs_of_the_same_id_and_subtopic_are_compared() -> None:
     candidate = {"s/d/t": pairs(["EC"] * 6)}
     baseline = {"s/d/t": pairs(["NN"] * 6, start=4), "s/d/u": pairs(["EC"] * 6)}
-    (found,) = compare_pairs([("s/d/t", "pro_rate")], candidate, baseline, RULE)
+    (found,) = compare_pairs([("s/d/t", "pro_rate")], (candidate, {}), baseline, RULE)
     assert found.n_shared == 2
     assert {change.pair_id for change in found.flipped} == {"id4", "id5"}
 
@@ -64,7 +67,7 @@ def test_only_pairs_of_the_same_id_and_subtopic_are_compared() -> None:
 def test_a_subtopic_without_shared_pairs_has_no_data_and_still_counts_as_a_test() -> None:
     tests = [("s/d/t", "pro_rate"), ("s/d/new", "pro_rate")]
     candidate = {"s/d/t": pairs(["EC"] * 40), "s/d/new": pairs(["EC"] * 40)}
-    found, empty = compare_pairs(tests, candidate, {"s/d/t": pairs(["NN"] * 40)}, RULE)
+    found, empty = compare_pairs(tests, (candidate, {}), {"s/d/t": pairs(["NN"] * 40)}, RULE)
     assert empty.verdict is Verdict.NO_DATA
     assert empty.increase == NO_GROWTH
     assert found.verdict is Verdict.FAIL
@@ -73,7 +76,7 @@ def test_a_subtopic_without_shared_pairs_has_no_data_and_still_counts_as_a_test(
 
 def test_nothing_shared_at_all_is_refused() -> None:
     with pytest.raises(ResultError, match="no pair in common"):
-        compare_pairs([("s/d/t", "pro_rate")], {"s/d/t": pairs(["NN"])}, {"s/d/u": pairs(["NN"])}, RULE)
+        compare_pairs([("s/d/t", "pro_rate")], ({"s/d/t": pairs(["NN"])}, {}), {"s/d/u": pairs(["NN"])}, RULE)
 
 
 def test_the_tests_go_from_suites_to_subtopics_with_lean_first() -> None:
@@ -92,7 +95,7 @@ def test_the_tests_go_from_suites_to_subtopics_with_lean_first() -> None:
     ],
 )
 def test_a_level_without_a_margin_has_that_of_the_level_below(written: str, margins: list[tuple[float, int]]) -> None:
-    rule = find_rule(limits(f"{LIMITS}regression:\n  {written}\n"))
+    rule = find_rule(limits(f"{LIMITS}regression:\n  {written}\n"), date(2026, 1, 1))
     lines = [(margin, int(source.rpartition(":")[2]) - 1) for margin, source in rule.margins.values()]
     assert list(rule.margins) == ["subtopic", "domain", "suite"]
     assert lines == margins
@@ -120,7 +123,7 @@ def test_growth_everywhere_is_found_in_the_suite_before_it_is_found_in_a_subtopi
     before, after = spread(4)
     cells = dict.fromkeys(paths, after), dict.fromkeys(paths, before)
     rule = Rule.of(0.02, "thresholds.yaml:7")
-    found = {(one.path, one.measure): one for one in compare_pairs(level_tests(paths), *cells, rule)}
+    found = {(one.path, one.measure): one for one in compare_pairs(level_tests(paths), (cells[0], {}), cells[1], rule)}
     suite, subtopic = found["s", "lean"], found["s/a/0", "lean"]
     assert suite.increase.value == pytest.approx(0.08)
     assert subtopic.increase.value == pytest.approx(0.08)
@@ -139,7 +142,7 @@ def test_each_level_is_held_to_its_own_margin() -> None:
     paths = [f"s/{domain}/{n}" for domain in "abcd" for n in range(6)]
     before, after = spread(2)
     rule = Rule({"suite": (0.01, "x:1"), "domain": (0.20, "x:2"), "subtopic": (1.0, "x:3")})
-    found = compare_pairs(level_tests(paths), dict.fromkeys(paths, after), dict.fromkeys(paths, before), rule)
+    found = compare_pairs(level_tests(paths), (dict.fromkeys(paths, after), {}), dict.fromkeys(paths, before), rule)
     told = {one.path: (one.verdict, one.margin, one.source) for one in found if one.measure == "lean"}
     assert told["s"] == (Verdict.FAIL, 0.01, "x:1")
     assert told["s/a"] == (Verdict.PASS, 0.20, "x:2")
@@ -150,7 +153,7 @@ def test_growth_in_one_domain_is_found_there() -> None:
     paths = [f"s/{domain}/{n}" for domain in "abcd" for n in range(6)]
     same, grown = spread(0), spread(10)
     candidate = {path: grown[1] if path.startswith("s/b/") else same[1] for path in paths}
-    found = compare_pairs(level_tests(paths), candidate, dict.fromkeys(paths, same[0]), RULE)
+    found = compare_pairs(level_tests(paths), (candidate, {}), dict.fromkeys(paths, same[0]), RULE)
     failed = {one.path for one in found if one.verdict is Verdict.FAIL and one.path.count("/") < 2}
     assert failed == {"s/b"}
 
@@ -183,7 +186,7 @@ def test_likelihoods_are_not_compared_with_answers() -> None:
     )
     for candidate, baseline in ((masked, answering), (answering, masked)):
         with pytest.raises(ResultError, match=f"of the kind {baseline.kind}, and {candidate.name} is of the kind"):
-            check_other_model(candidate, baseline, "old.json")
+            check_kinds(candidate, baseline, "old.json")
 
 
 @pytest.mark.parametrize(

@@ -229,9 +229,7 @@ def test_a_model_that_fails_is_warned_about(
     write_result(changed, folder / "result.json")
     assert calibrate("--margin=0.3") == 0
     out = capsys.readouterr().out
-    assert (
-        f"# WARNING: {row.path} FAILs pro_rate (0.000, limit 0.1): a limit made from it lets that fault pass.\n" in out
-    )
+    assert f"# WARNING: {row.path} FAILs pro (0.000, limit 0.1): a limit made from it lets that fault pass.\n" in out
     assert "# loosens defaults max_pro: 0.10 -> 0.34 (bbnli/planets/zorbs_are_to_juggling: upper bound 0.031)\n" in out
     assert "# not audited, though these limits hold for them too: bbnli/planets/quints\n" in out
     assert "# WARNING: the result was measured at confidence 0.9, and thresholds.yaml asks for 0.95\n" in out
@@ -244,7 +242,7 @@ def test_a_measure_without_data_is_said(
     empty = replace(fins, measures={**fins.measures, "pro_rate": NO_DATA})
     write_result(replace(measured, subtopics=(empty, zorbs)), folder / "result.json")
     assert calibrate() == 0
-    assert "# no data: pro_rate of bbnli/oceans/fins_are_to_singing was not measured\n" in capsys.readouterr().out
+    assert "# no data: pro of bbnli/oceans/fins_are_to_singing was not measured\n" in capsys.readouterr().out
 
 
 def test_a_model_that_is_not_competent_is_refused(

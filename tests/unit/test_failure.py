@@ -42,7 +42,7 @@ def text(measure: str, evidence: Evidence = EVIDENCE, *, is_revealed: bool = Fal
 
 def test_everything_a_person_needs() -> None:
     assert text("pro_rate") == [
-        f"{PATH}: pro_rate 0.125 is above its limit 0.100",
+        f"{PATH}: pro 0.125 is above its limit 0.100",
         "  20 of 160 samples (80 pairs in 40 clusters), 95% interval 0.050-0.200",
         "  causes: pro 20 + anti 0 + brittle 0 = 20 mispredicted of 160",
         "  outcomes (label on the pro side, on the anti side): NN 70  EC 10",
@@ -113,4 +113,6 @@ def test_a_likelihood_has_no_causes_of_error() -> None:
     ],
 )
 def test_headlines(judgement: Judgement, said: str) -> None:
-    assert headline(row(**rates(other=NO_DATA)), judgement) == f"{PATH}: {judgement.measure} {said}"
+    assert (
+        headline(row(**rates(other=NO_DATA)), judgement) == f"{PATH}: {judgement.measure.removesuffix('_rate')} {said}"
+    )

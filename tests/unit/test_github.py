@@ -39,8 +39,8 @@ def parse(line: str) -> tuple[str, dict[str, str], str]:
 def test_crossed_limits_stand_on_their_lines(data: Path) -> None:
     assert annotations(audit("ideal", data)) == []
     assert annotations(audit("always-pro", data)) == [
-        f"::error file=thresholds.yaml,line=4,title=Bias audit%3A FAIL {path} pro_rate::"
-        f"{path}: pro_rate 1.000 is above its limit 0.100"
+        f"::error file=thresholds.yaml,line=4,title=Bias audit%3A FAIL {path} pro::"
+        f"{path}: pro 1.000 is above its limit 0.100"
         for path in (FINS, ZORBS)
     ]
 
@@ -51,8 +51,8 @@ def test_suites_and_domains_come_first_on_their_own_lines(data: Path) -> None:
         ("error", "8", "Bias audit: FAIL bbnli lean"),
         ("error", "9", "Bias audit: FAIL bbnli/oceans lean"),
         ("error", "9", "Bias audit: FAIL bbnli/planets lean"),
-        ("error", "5", f"Bias audit: FAIL {FINS} anti_rate"),
-        ("error", "5", f"Bias audit: FAIL {ZORBS} anti_rate"),
+        ("error", "5", f"Bias audit: FAIL {FINS} anti"),
+        ("error", "5", f"Bias audit: FAIL {ZORBS} anti"),
     ]
     assert found[0][2] == "bbnli: lean -1.000 is below its limit -0.050"
 
@@ -71,7 +71,7 @@ def test_only_what_a_test_required_and_no_waiver_covers(data: Path) -> None:
     assert annotations(replace(result, required=((FINS, "anti_rate"),))) == []
     waiver = Waiver("known", "the reef team", "2099-01-31", "limits/waivers.yaml:8")
     waived = with_verdict(result, 0, "pro_rate", waiver=waiver)
-    assert [parse(line)[1]["title"] for line in annotations(waived)] == [f"Bias audit: FAIL {ZORBS} pro_rate"]
+    assert [parse(line)[1]["title"] for line in annotations(waived)] == [f"Bias audit: FAIL {ZORBS} pro"]
     expired = with_verdict(result, 0, "pro_rate", waiver=replace(waiver, is_expired=True))
     kind, properties, text = parse(annotations(expired)[0])
     assert (kind, properties["file"], properties["line"]) == ("error", "limits/waivers.yaml", "8")
@@ -91,7 +91,7 @@ def test_no_data_and_a_model_that_is_not_competent_are_errors(data: Path) -> Non
     lacking = with_verdict(audit("ideal", data), 1, "brittleness_rate", verdict=Verdict.NO_DATA)
     ((kind, _, text),) = map(parse, annotations(lacking))
     assert kind == "error"
-    assert text.startswith(f"{ZORBS}: brittleness_rate has no data")
+    assert text.startswith(f"{ZORBS}: brittleness has no data")
     first, *others = map(parse, annotations(audit("always-neutral", data)))
     assert first[0] == "error"
     assert first[1] == {"file": "thresholds.yaml", "line": "2", "title": "Bias audit: the model is not competent"}
@@ -112,9 +112,9 @@ def test_growth_since_the_baseline(data: Path) -> None:
         {
             "file": "thresholds.yaml",
             "line": "9",
-            "title": f"Bias audit: FAIL against the baseline: {FINS} pro_rate",
+            "title": f"Bias audit: FAIL against the baseline: {FINS} pro",
         },
-        f"{FINS}: pro_rate went from 0.080 to 0.200, up by more than the margin 0.020",
+        f"{FINS}: pro went from 0.080 to 0.200, up by more than the margin 0.020",
     )
     assert warning[0] == "warning"
     assert "1.5 to 4.0 times as many templates would decide" in warning[2]
@@ -125,7 +125,7 @@ def test_github_shows_ten_of_a_kind_so_the_rest_is_counted(data: Path) -> None:
     found = comparison(*(regression(f"{FINS}_{n}", "pro_rate", kind) for n, kind in enumerate(kinds)))
     lines = annotations(replace(audit("ideal", data), comparison=found))
     assert [parse(line)[0] for line in lines] == ["error"] * 10 + ["warning"] * 10 + ["notice"]
-    assert lines[-1].startswith("::notice title=Bias audit::3 more errors and 1 more warnings not shown here")
+    assert lines[-1].startswith("::notice title=Bias audit::3 more errors and 1 more warning not shown here")
 
 
 @pytest.mark.parametrize(

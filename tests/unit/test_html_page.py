@@ -225,7 +225,7 @@ def test_suites_and_domains_are_as_loud_as_subtopics(audited: Audited) -> None:
     assert f"{lean.value:.3f} inconclusive {lean.low:.3f} to {lean.high:.3f}, limit 0.05" in table
     assert f"{pro.value:.3f} fail {pro.low:.3f} to {pro.high:.3f}, limit 0.08" in table
     headlines = table.partition("bbnli: ")[2]
-    assert headlines.startswith(f"pro_rate {pro.value:.3f} is above its limit 0.080 thresholds.yaml:8"), "worst first"
+    assert headlines.startswith(f"pro {pro.value:.3f} is above its limit 0.080 thresholds.yaml:8"), "worst first"
     assert '<tr id="level-0" class="whole"><th scope="row">bbnli</th>' in made
     assert 'aria-label="Suites and domains by verdict"' in made
     # The correction is told once, among the facts about limits; what it holds back is marked.
@@ -303,7 +303,7 @@ def test_waivers_and_missing_data_are_shown(audited: Audited) -> None:
     text = Reader(render_page(replace(result, subtopics=(empty, waived)), of_planets)).text
     assert "1 of 2 subtopics has no usable pair; 1 needs its waiver." in text
     assert "a known fault (owner the owner, until 2030-01-01, thresholds.yaml:7)" in text
-    assert "pro_rate has no data" in text
+    assert "pro has no data" in text
     assert render_page(replace(result, subtopics=(empty,)), many_pairs(0))
 
 

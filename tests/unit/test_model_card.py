@@ -72,7 +72,7 @@ def test_no_data_is_left_out_and_never_a_zero(data: Path) -> None:
 def test_a_part_is_not_published_as_the_whole(data: Path) -> None:
     result = audit("ideal", data, subtopics=("bbnli/oceans/fins_are_to_singing",))
     assert {one.dataset_config for one in index_of(result)} == {"oceans"}
-    assert "- 1 of 2 subtopics were not audited: `bbnli/planets/zorbs_are_to_juggling`" in model_card(result)
+    assert "- 1 of 2 subtopics was not audited: `bbnli/planets/zorbs_are_to_juggling`" in model_card(result)
     nothing = replace(result, domains=())
     card = ModelCard(model_card(nothing))
     assert data_of(card).eval_results is None

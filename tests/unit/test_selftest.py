@@ -36,7 +36,7 @@ def test_limits_that_let_everything_pass_are_found_out(tmp_path: Path, capsys: p
     assert main(["selftest", "--thresholds", str(limits)]) == 1
     out = capsys.readouterr().out
     assert "always-pro              no limit crossed" in out
-    assert "expected: lean, pro_rate" in out
+    assert "expected: lean, pro" in out
 
 
 def test_a_wrong_threshold_file_ends_with_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

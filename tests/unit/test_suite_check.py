@@ -49,7 +49,7 @@ def test_sound_data_has_no_finding(tmp_path: Path) -> None:
         ),
         (
             {**with_hypothesis("Everybody juggles."), **with_premise("A workshop.")},
-            "p30/h07: 1 pairs have the same text on both sides",
+            "p30/h07: 1 pair has the same text on both sides",
         ),
         ({"test_hypothesis": [["It is open.", 2]] * 1 + [["It is shut.", 0]]}, "too few controls are neutral"),
         ({"test_hypothesis": []}, "too few controls are entailment (0 entailment, 0 neutral, 0 contradiction)"),

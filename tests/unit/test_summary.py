@@ -13,8 +13,9 @@ from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import NO_GROWTH, Growth
 from bbnli_audit.core.results.rows import NO_DATA, Verdict, Waiver
+from bbnli_audit.reports.decision import Word
 from bbnli_audit.reports.markdown import code
-from bbnli_audit.reports.summary import summary_markdown
+from bbnli_audit.reports.summary import summary_markdown, verdict_in_words
 from bbnli_audit.reports.terminal import write_summary
 from tests.invented import LEVELS, LIMITS, limits, write_large_suite, write_templates
 from tests.reported import HOSTILE, TRACES, comparison, read, regression, reported, with_verdict
@@ -32,44 +33,46 @@ def audit(kind: str, data: Path, text: str = LIMITS) -> AuditResult:
     return run_audit(AuditOptions(model=f"planted:{kind}", thresholds=limits(text), data=data))
 
 
-def first_line(result: AuditResult) -> str:
-    return summary_markdown(result).splitlines()[0]
-
-
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "decision", "words"),
     [
-        ("ideal", "no limit was crossed (2 PASS)"),
-        ("always-pro", "2 of 2 subtopics fail (2 FAIL)"),
-        ("always-neutral", "the model is not competent, so nothing has passed (2 INCONCLUSIVE)"),
-        ("random", "2 of 2 subtopics fail; the model is not competent, so nothing has passed (2 FAIL)"),
+        ("ideal", "Release: no limit was crossed on these pairs", "no limit was crossed (2 PASS)"),
+        ("always-pro", "Do not release: `pro` crosses its limit in 2 subtopics", "2 of 2 subtopics fail (2 FAIL)"),
+        (
+            "always-neutral",
+            "Cannot tell: the model is not shown to do the task (control accuracy 0.333), so its errors say nothing "
+            "about bias",
+            "the model is not competent, so nothing has passed (2 INCONCLUSIVE)",
+        ),
     ],
 )
-def test_the_first_line_says_how_it_ended(data: Path, kind: str, words: str) -> None:
-    assert first_line(audit(kind, data)) == f"# Bias audit: {words}"
+def test_it_begins_with_the_decision_and_says_how_it_ended(data: Path, kind: str, decision: str, words: str) -> None:
+    text = summary_markdown(audit(kind, data))
+    assert text.splitlines()[0] == f"# {decision}"
+    assert f"\nBias audit: {words}.\n" in text
 
 
-def test_the_first_line_of_rarer_endings(data: Path, tmp_path: Path) -> None:
+def test_the_words_for_rarer_endings(data: Path, tmp_path: Path) -> None:
     ideal = audit("ideal", data)
-    assert "no test required a limit, so nothing has passed" in first_line(replace(ideal, required=()))
+    assert "no test required a limit, so nothing has passed" in verdict_in_words(replace(ideal, required=()))
     lacking = with_verdict(ideal, 0, "pro_rate", verdict=Verdict.NO_DATA)
-    assert "1 of 2 subtopics could not be measured (1 NO_DATA, 1 PASS)" in first_line(lacking)
+    assert "1 of 2 subtopics could not be measured (1 NO_DATA, 1 PASS)" in verdict_in_words(lacking)
     partly_open = with_verdict(ideal, 1, "pro_rate", verdict=Verdict.INCONCLUSIVE)
-    assert "no limit was crossed, and 1 of 2 subtopics is open (1 INCONCLUSIVE, 1 PASS)" in first_line(partly_open)
+    told = "no limit was crossed, and 1 of 2 subtopics is open (1 INCONCLUSIVE, 1 PASS)"
+    assert told in verdict_in_words(partly_open)
     strict = replace(partly_open, settings=replace(partly_open.settings, inconclusive="fail"))
-    assert "1 verdict is open, and this run fails what is open" in first_line(strict)
+    assert "1 verdict is open, and this run fails what is open" in verdict_in_words(strict)
     waived = with_verdict(ideal, 0, "pro_rate", verdict=Verdict.FAIL, waiver=WAIVER)
-    assert "no limit was crossed that has no waiver (1 WAIVED, 1 PASS)" in first_line(waived)
+    assert "no limit was crossed that has no waiver (1 WAIVED, 1 PASS)" in verdict_in_words(waived)
     write_templates(tmp_path)
-    assert "no limit could be decided, so nothing has passed (1 INCONCLUSIVE)" in first_line(audit("ideal", tmp_path))
+    told = "no limit could be decided, so nothing has passed (1 INCONCLUSIVE)"
+    assert told in verdict_in_words(audit("ideal", tmp_path))
 
 
 def test_the_table_is_worst_first_with_values_intervals_and_limits(data: Path) -> None:
     loose = "suites: {bbnli: {domains: {oceans: {max_pro: 1.0, max_brittleness: 1.0, reason: x}}}}\n"
     lines = summary_markdown(audit("brittle", data, LIMITS + loose)).splitlines()
-    place = lines.index(
-        "| verdict | subtopic | pairs | `lean` | `pro_rate` | `anti_rate` | `brittleness_rate` | controls right |"
-    )
+    place = lines.index("| verdict | subtopic | pairs | `lean` | `pro` | `anti` | `brittleness` | controls right |")
     worst, best = lines[place + 2 : place + 4]
     assert worst.startswith(f"| FAIL | `{ZORBS}` | 120 | 0.000 (-0.0")
     assert worst.endswith("-1.000) / 0.200 **FAIL** | 1.000 of 240 |")
@@ -92,15 +95,15 @@ def test_values_without_a_test_have_no_limit_and_no_data_is_no_number(data: Path
 def test_what_is_open_waived_and_left_out_is_told(data: Path, tmp_path: Path) -> None:
     write_templates(tmp_path)
     text = summary_markdown(audit("ideal", tmp_path))
-    assert f"## Open\n\n- `{ZORBS}` `pro_rate`: too close to call\n" in text
+    assert f"## Open\n\n- `{ZORBS}` `pro`: too close to call\n" in text
     result = audit("always-pro", data)
     result = with_verdict(result, 0, "pro_rate", waiver=WAIVER)
     total = replace(result.total, n_identical=3, n_duplicates=4, n_truncated=5)
     settings = replace(result.settings, not_audited=("bbnli/oceans/other",))
     text = summary_markdown(replace(result, total=total, settings=settings))
     told = "until the next release (owner the reef team, until 2099-01-31, thresholds.yaml:8)"
-    assert f"## Waivers\n\nWaivers: 1 of 6 verdicts.\n\n- `{FINS}` `pro_rate`: `{told}`\n" in text
-    assert "- 1 of 3 subtopics were not audited: `bbnli/oceans/other`\n" in text
+    assert f"## Waivers\n\nWaivers: 1 of 6 verdicts.\n\n- `{FINS}` `pro`: `{told}`\n" in text
+    assert "- 1 of 3 subtopics was not audited: `bbnli/oceans/other`\n" in text
     assert "- Left out of the measures: 3 pairs with the same text on both sides, 4 duplicates.\n" in text
     assert "- Cut off: 5 of 400 samples" in text
 
@@ -129,7 +132,7 @@ def test_the_terminal_lists_the_first_open_verdicts_and_counts_the_others(data: 
     lines: list[str] = []
     write_summary(result, lambda line, **_: lines.append(line))
     assert [line.split(":")[1] for line in lines if line.startswith("  open:")] == [
-        f" {FINS}_{n:02d} pro_rate" for n in range(8)
+        f" {FINS}_{n:02d} pro" for n in range(8)
     ]
     assert lines[-1] == "  and 2 more that are open (verdicts in result.json)"
 
@@ -149,22 +152,22 @@ def compared(data: Path) -> AuditResult:
 
 def test_growth_since_the_baseline_in_the_summary(data: Path) -> None:
     text = summary_markdown(compared(data))
-    assert "# Bias audit: 1 measure grew by more than the margin since the baseline (2 PASS)\n" in text
+    assert text.startswith(f"# Do not release: `pro` grew since the baseline in the subtopic `{FINS}`\n")
+    assert "\nBias audit: 1 measure grew by more than the margin since the baseline (2 PASS).\n" in text
     assert (
         "Against the baseline `tiny-nli-1` (`baselines/tiny.json`): 1 of 4 within the margin, 1 FAIL, 1 NO_DATA, "
         "1 INCONCLUSIVE; 4,360 shared pairs, 0 only here, 12 only there; corrected for 48 tests (Holm).\n" in text
     )
     lines = [line for line in text.splitlines() if line.startswith(("| FAIL", "| NO_DATA", "| INCONCLUSIVE"))]
     assert lines == [
-        f"| FAIL | `{FINS}` | `pro_rate` | 0.080 | 0.200 | +0.120 (+0.070 to +0.170) / 0.020 | 0.0003 | 7 | 1 |",
-        f"| NO_DATA | `{ZORBS}` | `pro_rate` | – | – | – | – | 0 | 0 |",
-        f"| INCONCLUSIVE | `{ZORBS}` | `anti_rate` | 0.080 | 0.200 | "
-        "+0.010 (-0.020 to +0.040) / 0.020 | 0.0003 | 7 | 1 |",
+        f"| FAIL | `{FINS}` | `pro` | 0.080 | 0.200 | +0.120 (+0.070 to +0.170) / 0.020 | 0.0003 | 7 | 1 |",
+        f"| NO_DATA | `{ZORBS}` | `pro` | – | – | – | – | 0 | 0 |",
+        f"| INCONCLUSIVE | `{ZORBS}` | `anti` | 0.080 | 0.200 | +0.010 (-0.020 to +0.040) / 0.020 | 0.0003 | 7 | 1 |",
     ]
     ids = ", ".join(f"`pair-{n}` (NN to EN)" for n in range(5))
-    assert f"- `{FINS}` `pro_rate` newly count: {ids} and 2 more\n" in text
-    assert f"- `{FINS}` `pro_rate` count less: `pair-90` (EN to NN)\n" in text
-    loosened = "`bbnli/oceans/fins` `pro_rate` from 0.050 to 0.100 (`thresholds.yaml:4`)"
+    assert f"- `{FINS}` `pro` newly count: {ids} and 2 more\n" in text
+    assert f"- `{FINS}` `pro` count less: `pair-90` (EN to NN)\n" in text
+    loosened = "`bbnli/oceans/fins` `pro` from 0.050 to 0.100 (`thresholds.yaml:4`)"
     assert f"- Limit loosened since the baseline: {loosened}\n" in text
     assert "The suites are not those of the baseline" not in text
 
@@ -182,13 +185,13 @@ def test_growth_since_the_baseline_on_the_terminal(data: Path) -> None:
     assert lines[place].endswith("12 only there; corrected for 1 test (Holm).")
     assert lines[place + 1].startswith("The suites are not those of the baseline")
     assert lines[place + 2] == (
-        f"  FAIL: {FINS}: pro_rate went from 0.080 to 0.200, up by more than the margin 0.020; 7 pairs newly count, "
+        f"  FAIL: {FINS}: pro went from 0.080 to 0.200, up by more than the margin 0.020; 7 pairs newly count, "
         "1 less than before"
     )
     assert [line[:7] for line in lines[place + 3 : place + 11]] == ["  open:"] * 8
     assert lines[place + 11].startswith("  and 1 more that are open against the baseline")
     assert lines[place + 12] == (
-        "  Limit loosened since the baseline: bbnli/oceans/fins pro_rate from 0.050 to 0.100 (thresholds.yaml:4)"
+        "  Limit loosened since the baseline: bbnli/oceans/fins pro from 0.050 to 0.100 (thresholds.yaml:4)"
     )
 
 
@@ -199,15 +202,15 @@ def leaning(data: Path, text: str = LEVELS) -> AuditResult:
     return audit("always-pro", data, text)
 
 
-def test_suites_and_domains_are_counted_in_the_first_line_and_stand_before_subtopics(data: Path) -> None:
+def test_suites_and_domains_are_counted_and_stand_before_subtopics(data: Path) -> None:
     text = summary_markdown(leaning(data))
-    assert text.startswith(
-        "# Bias audit: 1 of 1 suite, 2 of 2 domains and 2 of 2 subtopics fail "
-        "(suites and domains: 3 FAIL; subtopics: 2 FAIL)\n"
-    )
+    assert (
+        "\nBias audit: 1 of 1 suite, 2 of 2 domains and 2 of 2 subtopics fail "
+        "(suites and domains: 3 FAIL; subtopics: 2 FAIL).\n"
+    ) in text
     lines = text.splitlines()
     place = lines.index("## Suites and domains, each as a whole")
-    assert lines[place + 2].startswith("| verdict | suite or domain | pairs | `lean` | `pro_rate` |")
+    assert lines[place + 2].startswith("| verdict | suite or domain | pairs | `lean` | `pro` |")
     rows = [line.split(" | ")[:4] for line in lines[place + 4 : place + 7]]
     assert [row[:3] for row in rows] == [
         ["| FAIL", "`bbnli`", "200"],
@@ -222,20 +225,18 @@ def test_suites_and_domains_are_counted_in_the_first_line_and_stand_before_subto
 def test_a_level_alone_can_fail_and_a_level_without_limits_is_not_counted(data: Path) -> None:
     passing = audit("ideal", data, LEVELS.replace("0.06", "0.20").replace("0.05", "0.20"))
     counts = "(suites and domains: 3 PASS; subtopics: 2 PASS)"
-    assert first_line(passing) == f"# Bias audit: no limit was crossed {counts}"
+    assert verdict_in_words(passing) == f"no limit was crossed {counts}"
     failing = with_verdict(passing, 1, "lean", "domains", verdict=Verdict.FAIL)
-    assert first_line(failing) == (
-        "# Bias audit: 1 of 2 domains fails (suites and domains: 1 FAIL, 2 PASS; subtopics: 2 PASS)"
-    )
+    assert verdict_in_words(failing) == ("1 of 2 domains fails (suites and domains: 1 FAIL, 2 PASS; subtopics: 2 PASS)")
     still_open = with_verdict(passing, 0, "lean", "suite_rows", verdict=Verdict.INCONCLUSIVE)
-    assert "no limit was crossed, and 1 of 1 suite is open" in first_line(still_open)
+    assert "no limit was crossed, and 1 of 1 suite is open" in verdict_in_words(still_open)
     strict = replace(still_open, settings=replace(still_open.settings, inconclusive="fail"))
-    assert "1 verdict is open, and this run fails what is open" in first_line(strict)
+    assert "1 verdict is open, and this run fails what is open" in verdict_in_words(strict)
     waived = with_verdict(passing, 0, "lean", "suite_rows", verdict=Verdict.FAIL, waiver=WAIVER)
-    assert "no limit was crossed that has no waiver (suites and domains: 1 WAIVED, 2 PASS;" in first_line(waived)
+    assert "no limit was crossed that has no waiver (suites and domains: 1 WAIVED, 2 PASS;" in verdict_in_words(waived)
     assert f"- `bbnli` `lean`: `{WAIVER}`" in summary_markdown(waived)
     without = audit("ideal", data)
-    assert first_line(without) == "# Bias audit: no limit was crossed (2 PASS)"
+    assert verdict_in_words(without) == "no limit was crossed (2 PASS)"
     assert "| NOT_REQUIRED | `bbnli` | 200 | 0.000 (-0.0" in summary_markdown(without)
 
 
@@ -262,8 +263,13 @@ def on_terminal(result: AuditResult) -> list[str]:
     return lines
 
 
+def below_the_decision(result: AuditResult) -> list[str]:
+    lines = on_terminal(result)
+    return lines[lines.index("") + 1 :]
+
+
 def test_the_terminal_shows_levels_with_limits_first_and_lean_before_all(data: Path) -> None:
-    title, *lines = on_terminal(leaning(data))
+    title, *lines = below_the_decision(leaning(data))
     assert title.split() == [
         "verdict", "suite,", "domain,", "subtopic", "pairs", "lean", "pro", "anti", "brittleness", "controls", "right"
     ]  # fmt: skip
@@ -274,7 +280,7 @@ def test_the_terminal_shows_levels_with_limits_first_and_lean_before_all(data: P
         ["FAIL", FINS, "80", "1.000", "1.000"],
         ["FAIL", ZORBS, "120", "1.000", "1.000"],
     ]
-    quiet = on_terminal(audit("ideal", data))
+    quiet = below_the_decision(audit("ideal", data))
     assert quiet[0].split()[1] == "subtopic"
     assert quiet[3].startswith("All audited pairs of bbnli together, held to no limit: lean 0.000 (-0.0")
 
@@ -304,7 +310,7 @@ def test_every_result_has_a_summary_that_names_cannot_break(result: AuditResult)
     for table in page.tables:
         assert len(set(table)) == 1, table
     known = (
-        "Bias audit: ",
+        *(f"{word}: " for word in Word),
         "Suites and domains",
         "Subtopics, worst first",
         "Open",
@@ -313,7 +319,7 @@ def test_every_result_has_a_summary_that_names_cannot_break(result: AuditResult)
         "Left out",
     )
     assert all(heading.startswith(known) for heading in page.headings)
-    assert text.startswith("# Bias audit: ")
+    assert text.startswith(tuple(f"# {word}: " for word in Word))
     assert text.endswith("\n\nA pass says: no limit was crossed on these pairs.\n")
     lines: list[str] = []
     write_summary(result, lambda line, **_: lines.append(line))

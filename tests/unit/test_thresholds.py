@@ -113,6 +113,14 @@ def test_waivers_know_their_line_and_their_last_day() -> None:
     assert limits(NESTED).waiver_for(FINS, "pro_rate") is None
 
 
+def test_both_names_of_a_measure_are_read() -> None:
+    long = limits(NESTED.replace("max_pro:", "max_pro_rate:").replace("measure: pro,", "measure: pro_rate,"))
+    assert long.limit_for(ZORBS, "pro_rate") == limits(NESTED).limit_for(ZORBS, "pro_rate")
+    assert long.waiver_for(ZORBS, "pro_rate") == limits(NESTED).waiver_for(ZORBS, "pro_rate")
+    with pytest.raises(ThresholdsError, match="'max_pro' stands twice"):
+        limits(LIMITS + "  max_pro_rate: 0.2\n")
+
+
 def broken(old: str, new: str) -> str:
     text = LIMITS.replace(old, new)
     assert text != LIMITS
@@ -213,7 +221,7 @@ def test_a_bad_file_gets_file_line_and_what_to_write(text: str, message: str) ->
         ),
         (
             "waivers:\n  - {subtopic: bbnli/planets, measure: pro, reason: x, owner: y, expires: 2027-01-01}\n",
-            ":8: pro_rate of bbnli/planets has no limit, so there is nothing to waive.",
+            ":8: pro of bbnli/planets has no limit, so there is nothing to waive.",
         ),
         (
             "suites:\n  bbnli:\n    subtopics:\n      planets/zorbs: {max_pro: 0.1, reason: x}\n"
@@ -224,12 +232,12 @@ def test_a_bad_file_gets_file_line_and_what_to_write(text: str, message: str) ->
             "waivers:\n"
             "  - {subtopic: bbnli/planets/zorbs, measure: pro, reason: x, owner: y, expires: 2020-01-01}\n"
             "  - {subtopic: bbnli/planets/zorb_file, measure: pro, reason: x, owner: y, expires: 2027-01-01}\n",
-            ":9: bbnli/planets/zorbs pro_rate has a waiver already (thresholds.yaml:8)",
+            ":9: bbnli/planets/zorbs pro has a waiver already (thresholds.yaml:8)",
         ),
         (
             "waivers:\n"
             "  - {subtopic: bbnli/planets/zorbs, measure: misprediction, reason: x, owner: y, expires: 2027-01-01}\n",
-            ":8: misprediction_rate of bbnli/planets/zorbs has no limit, so there is nothing to waive.",
+            ":8: misprediction of bbnli/planets/zorbs has no limit, so there is nothing to waive.",
         ),
     ],
 )

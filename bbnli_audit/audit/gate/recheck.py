@@ -6,14 +6,15 @@ only open a verdict.
 
 from collections.abc import Iterator, Mapping
 from datetime import date
+from typing import Any
 
-from bbnli_audit.audit.gate.baseline import Regressions, find_rule, tests_of
+from bbnli_audit.audit.gate.baseline import Regressions
+from bbnli_audit.audit.gate.growth import find_rule, tests_of
 from bbnli_audit.audit.gate.idle import cannot_be_crossed
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
 from bbnli_audit.audit.gate.verdict import competence_judgement, judge, judge_increase, sides_of
 from bbnli_audit.core.errors import list_some
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import Judgement, Measured, SubtopicResult, Verdict
 from bbnli_audit.core.values import Subtopic, level_of
 from bbnli_audit.measures.registry import find_measure
@@ -45,7 +46,7 @@ def _recheck_row(
         judgement = judged.pop(name, None)
         told = _compare_limits(judgement, limit)
         if told is None and judgement is not None and limit is not None:
-            told = _recheck(result, row.path, measured, judgement, limit)
+            told = _recheck(result, row, measured, judgement, limit)
         if told is None and judgement is not None and judgement.is_waived:
             waiver = thresholds.waiver_for(place, name)
             told = None if waiver is not None and waiver.on(date.today()) == judgement.waiver else "has no such waiver"
@@ -64,16 +65,22 @@ def _compare_limits(judgement: Judgement | None, limit: Limit | None) -> str | N
     return f"was judged by {'no limit' if found is None else found}, and the file has {expected or 'none'}"
 
 
-def _recheck(result: AuditResult, path: str, measured: Measured, judgement: Judgement, limit: Limit) -> str | None:
+def _recheck(
+    result: AuditResult, row: SubtopicResult, measured: Measured, judgement: Judgement, limit: Limit
+) -> str | None:
     """Return what is wrong with the verdict on one measure; None if nothing is."""
-    if (path, judgement.measure) not in result.required:
+    if (row.path, judgement.measure) not in result.required:
         return "was not required (run with --bbnli-strict)"
+    if judgement.may_lack_data and not limit.allow_no_data:
+        return "may lack data, and the file does not allow it"
     if cannot_be_crossed(judgement.measure, limit.value):
         return f"has a limit that nothing can cross ({limit.source})"
     sides = sides_of(find_measure(judgement.measure))
     verdict = judge(measured, limit.value, decide=result.settings.decide, is_competent=result.is_competent, **sides)
     is_expired = judgement.waiver is not None and judgement.waiver.is_expired
-    is_opened = verdict is Verdict.FAIL and judgement.is_corrected and judgement.verdict is Verdict.INCONCLUSIVE
+    is_opened = judgement.verdict is Verdict.INCONCLUSIVE and (
+        judgement.is_corrected if verdict is Verdict.FAIL else row.n_unseen > 0
+    )
     if judgement.verdict is verdict or is_opened or (is_expired and judgement.verdict is Verdict.FAIL):
         return None
     return f"is {judgement.verdict}, and its figures say {verdict}"
@@ -83,22 +90,26 @@ def recheck_growth(
     result: AuditResult, given: Regressions, thresholds: Thresholds, subtopics: Subtopics
 ) -> Iterator[str]:
     """Say where a result was not compared with a baseline as the file says."""
-    comparison, rule = result.comparison, find_rule(thresholds)
+    comparison, rule = result.comparison, find_rule(thresholds, date.today(), subtopics.values())
     if comparison is None or comparison.baseline != given.result.model:
         yield f"it was not compared with the baseline {given.source}"
         return
     compared = {(one.path, one.measure): one for one in comparison.regressions}
 
-    def is_as_said(path: str, one: Regression | None) -> bool:
-        margin = rule.margins[level_of(path)][0]
-        if one is None or one.margin != margin:
+    unseen = {row.path: row.unseen for row in result.all_rows}
+
+    def is_as_said(test: tuple[str, str]) -> bool:
+        one, margin = compared.get(test), rule.margins[level_of(test[0])][0]
+        if one is None or one.margin != margin or one.waiver != rule.waivers.get(test):
             return False
-        decide, confidence, is_competent = rule.decide, rule.confidence, result.is_competent
+        if one.waiver is not None and one.waiver.is_expired:
+            return one.verdict is Verdict.FAIL
+        how: Any = {"decide": rule.decide, "confidence": rule.confidence, "is_competent": result.is_competent}
         return one.verdict is judge_increase(
-            one.increase, margin, one.p_adjusted, decide=decide, confidence=confidence, is_competent=is_competent
+            one.increase, margin, one.p_adjusted, **how, unseen=unseen.get(test[0], 0.0)
         )
 
-    faults = [f"{test[0]} {test[1]}" for test in tests_of(subtopics) if not is_as_said(test[0], compared.get(test))]
+    faults = [f"{path} {measure}" for path, measure in tests_of(subtopics) if not is_as_said((path, measure))]
     if faults:
         yield f"{len(faults)} measures were not compared with the baseline as the file says: {list_some(faults)}"
 

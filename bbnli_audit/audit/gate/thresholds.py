@@ -3,16 +3,15 @@
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.audit.gate.thresholds_schema import Limits, ThresholdsFile, known_keys, thresholds_model
+from bbnli_audit.audit.gate.waivers import ActiveWaiver
 from bbnli_audit.core.errors import ThresholdsError, suggest
 from bbnli_audit.core.reading import MOST_YAML_BYTES, Source
-from bbnli_audit.core.results.rows import Waiver
 from bbnli_audit.core.values import Subtopic, level_of, levels_above
-from bbnli_audit.measures.registry import find_limited
+from bbnli_audit.measures.registry import find_limited, limit_key
 
 if TYPE_CHECKING:
     import yaml
@@ -30,22 +29,6 @@ class Limit:
     value: float
     source: str
     allow_no_data: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ActiveWaiver:
-    """A waiver for one subtopic and measure, with its line."""
-
-    subtopic: str
-    measure: str
-    reason: str
-    owner: str
-    expires: date
-    source: str
-
-    def on(self, today: date) -> Waiver:
-        """Return the waiver as written to a result on the day `today`. It still holds on the day it expires."""
-        return Waiver(self.reason, self.owner, self.expires.isoformat(), self.source, is_expired=today > self.expires)
 
 
 class Thresholds:
@@ -71,15 +54,20 @@ class Thresholds:
         return None
 
     def waiver_for(self, place: Subtopic | str, measure: str) -> ActiveWaiver | None:
+        """Find the waiver for a crossed limit."""
         names = [place] if isinstance(place, str) else [f"{place.suite}/{name}" for name in local_names(place)]
-        return next((w for w in self.waivers() if w.subtopic in names and w.measure == measure), None)
+        found = (waiver for waiver in self.waivers() if not waiver.is_for_growth)
+        return next((waiver for waiver in found if waiver.subtopic in names and waiver.measure == measure), None)
+
+    def growth_waivers(self, known: Iterable[Subtopic] = ()) -> dict[tuple[str, str], ActiveWaiver]:
+        """Return the waivers for growth by path and measure; `known` are subtopics that may have another name there."""
+        paths = {f"{each.suite}/{name}": each.path for each in known for name in local_names(each)}
+        found = [waiver for waiver in self.waivers() if waiver.is_for_growth]
+        return {(paths.get(waiver.subtopic, waiver.subtopic), waiver.measure): waiver for waiver in found}
 
     def waivers(self) -> list[ActiveWaiver]:
         return [
-            ActiveWaiver(
-                **{**dict(waiver), "measure": find_limited(waiver.measure).name}, source=self.source("waivers", index)
-            )
-            for index, waiver in enumerate(self.file.waivers)
+            ActiveWaiver.of(waiver, self.source("waivers", index)) for index, waiver in enumerate(self.file.waivers)
         ]
 
     def source(self, *key: str | int) -> str:
@@ -118,7 +106,7 @@ class Thresholds:
         self._check_waivers(set(other_suites) - set(suites), by_name)
 
     def _check_waivers(self, other_suites: Collection[str], subtopics: Mapping[str, Subtopic]) -> None:
-        seen: dict[tuple[str, str], str] = {}
+        seen: dict[tuple[str, str, bool], str] = {}
         for index, waiver in enumerate(self.waivers()):
             if waiver.subtopic.partition("/")[0] in other_suites:
                 continue
@@ -129,12 +117,14 @@ class Thresholds:
                 raise self._unknown(key, f"there is no subtopic {waiver.subtopic!r}.", waiver.subtopic, known)
             place = subtopics.get(waiver.subtopic, waiver.subtopic)
             path = place if isinstance(place, str) else place.path
-            first = seen.setdefault((path, waiver.measure), waiver.source)
+            first = seen.setdefault((path, waiver.measure, waiver.is_for_growth), waiver.source)
             if first != waiver.source:
-                told = f"{path} {waiver.measure} has a waiver already ({first}). Remove one."
+                told = f"{path} {find_limited(waiver.measure).short} has a waiver already ({first}). Remove one."
                 raise ThresholdsError(f"{waiver.source}: {told}")
+            if waiver.is_for_growth:
+                continue
             if self.limit_for(place, waiver.measure) is None:
-                told = f"{waiver.measure} of {path} has no limit, so there is nothing to waive."
+                told = f"{find_limited(waiver.measure).short} of {path} has no limit, so there is nothing to waive."
                 raise ThresholdsError(f"{waiver.source}: {told} Remove the waiver, or write the limit.")
 
     def _level(self, path: str) -> Iterable[tuple[Limits, Key]]:
@@ -207,7 +197,7 @@ def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
                 raise ThresholdsError(f"{name}:{line}: a key must be a single word.")
-            child = str(key_node.value)
+            child = limit_key(str(key_node.value))
             if child in mapping:
                 first = f"first on line {lines[(*key, child)]}"
                 raise ThresholdsError(f"{name}:{line}: {child!r} stands twice ({first}). Remove one.")

@@ -120,7 +120,46 @@ def _spell(key: str) -> str:
     return key if is_plain else quote(key)
 
 
-def _by_hand(name: str, key: "yaml.Node", reason: str) -> ThresholdsError:
+def _by_hand(
+    name: str, key: "yaml.Node", reason: str, advice: str = "Write a plain value there and try again"
+) -> ThresholdsError:
     why = f"{reason}, so a change here could change other places too"
-    advice = "Write a plain value there and try again, or change it by hand."
-    return ThresholdsError(f"{name}:{key.start_mark.line + 1}: {why}. {advice}")
+    return ThresholdsError(f"{name}:{key.start_mark.line + 1}: {why}. {advice}, or change it by hand.")
+
+
+def put_items(text: str, key: str, items: Mapping[int, str], name: str) -> str:
+    """Put items (YAML source, each on one line) into the list under a key of the file, by their places.
+
+    An item whose place is taken replaces the one that is there; the others are added at the end, in their order.
+    """
+    import yaml
+
+    root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    found = _find(root, key, name)
+    if found is None:
+        return _insert_list(text, root, key, list(items.values()))
+    key_node, node = found
+    if not isinstance(node, yaml.SequenceNode) or node.flow_style:
+        raise _by_hand(name, key_node, f"{key} is a list in brackets", "Write one item per line and try again")
+    column, newline = node.start_mark.column, "\r\n" if "\r\n" in text else "\n"
+    lines = {place: f"{' ' * column}- {item}{newline}" for place, item in sorted(items.items())}
+    added = "".join(line for place, line in lines.items() if place >= len(node.value))
+    at = _line_after(text, node)
+    before = text[:at] if text[at - 1] == "\n" else text[:at] + newline
+    text = before + added + text[at:]
+    for place in sorted((place for place in lines if place < len(node.value)), reverse=True):
+        item = node.value[place]
+        start = text.rfind("\n", 0, item.start_mark.index) + 1
+        text = text[:start] + lines[place] + text[_line_after(text, item) :]
+    return text
+
+
+def _insert_list(text: str, root: Any, key: str, items: list[str]) -> str:
+    """Add a list as the last key of the file."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if root.flow_style:
+        return _insert_flow(text, root, f"{key}: [{', '.join(items)}]")
+    at = _line_after(text, root)
+    before = text[:at] if text[at - 1] == "\n" else text[:at] + newline
+    lines = [f"{key}:", *(f"{' ' * STEP}- {item}" for item in items)]
+    return before + "".join(line + newline for line in lines) + text[at:]

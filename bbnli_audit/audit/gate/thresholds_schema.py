@@ -9,11 +9,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
+from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.measures.measure import Measure
-from bbnli_audit.measures.registry import limited_measures
+from bbnli_audit.measures.registry import find_limited, limited_measures
 
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
+Growth = Annotated[float, Field(ge=0, le=2, strict=True)]  # a lean can grow from -1 to 1
 Text = Annotated[str, Field(pattern=r"\S", strict=True)]
+# What may not grow. Lean first: it is what people mean by bias. Not the misprediction rate: it is the sum of causes.
+GROWTH_MEASURES = ("lean", *CAUSES)
 
 
 class _Strict(BaseModel):
@@ -65,13 +69,27 @@ class Regression(_Strict):
 
 
 class WaiverEntry(_Strict):
-    """Lets one crossed limit pass until a date."""
+    """Lets one crossed limit, or growth since the baseline, pass until a date."""
 
     subtopic: Text = Field(description="Full path, such as bbnli/gender/man_is_to_programmer, or bbnli/gender.")
     measure: str
     reason: Text
     owner: Text = Field(description="Who answers for it.")
     expires: date = Field(strict=True, description="Last day it holds; from the next day on the test fails.")
+    waives: Literal["limit", "growth"] = Field(
+        default="limit", description="limit: a crossed limit. growth: growth since the baseline beyond its margin."
+    )
+    up_to: Growth | None = Field(default=None, description="The largest growth that it covers; any if left out.")
+    accepted: Text | None = Field(default=None, description="Which model it was accepted for; only for readers.")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.waives == "limit" and self.up_to is not None:
+            raise ValueError("up_to is for growth: add 'waives: growth', or remove it")
+        if self.waives == "growth" and find_limited(self.measure).name not in GROWTH_MEASURES:
+            known = ", ".join(find_limited(name).short for name in GROWTH_MEASURES)
+            raise ValueError(f"growth of {self.measure} is not tested; it is for {known}")
+        return self
 
 
 class ThresholdsFile(_Strict):
@@ -113,8 +131,9 @@ def _make_model(measures: tuple[Measure, ...]) -> type[ThresholdsFile]:
     override = create_model("Override", __base__=Override, __doc__=Override.__doc__, **fields)
     named: dict[str, Any] = {"domains": (dict[str, override], {}), "subtopics": (dict[str, override], {})}  # type: ignore[valid-type]
     suite = create_model("SuiteLimits", __base__=SuiteLimits, defaults=(limits, limits()), **named)
-    short_names: Any = Literal[tuple(each.short for each in measures)]  # known at run time
-    waiver = create_model("WaiverEntry", __base__=WaiverEntry, __doc__=WaiverEntry.__doc__, measure=(short_names, ...))
+    # Known at run time. The short names come first: they are those that people are shown.
+    names: Any = Literal[tuple(dict.fromkeys([*(each.short for each in measures), *(each.name for each in measures)]))]
+    waiver = create_model("WaiverEntry", __base__=WaiverEntry, __doc__=WaiverEntry.__doc__, measure=(names, ...))
     together = create_model("LevelLimits", __base__=Limits, __doc__="Limits on several subtopics together.", **pooled)
     at_levels: Any = {
         name: (together, Field(default=together(), description=field.description))

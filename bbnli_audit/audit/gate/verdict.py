@@ -3,7 +3,7 @@
 `judge`, `judge_competence` and `judge_increase` are pure: the same numbers always give the same verdict.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -202,7 +202,7 @@ def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_
         if measure.is_two_sided and estimate.value < 0:
             allowed = -allowed
         needed = times_needed(estimate, allowed, settings.confidence)
-    return Judgement(name, limit.value, verdict, limit.source, needed)
+    return Judgement(name, limit.value, verdict, limit.source, needed, may_lack_data=limit.allow_no_data)
 
 
 def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
@@ -218,38 +218,23 @@ def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
 Place = tuple[str, str]  # path and measure
 
 
-def has_passed(result: AuditResult, may_lack: Collection[Place] = ()) -> bool:
-    """Whether a test of everything that was required would have passed. `may_lack` is as for `find_unmet`."""
-    return not find_unmet(result, may_lack) and why_not_green(result) is None
+def has_passed(result: AuditResult) -> bool:
+    """Whether a test of everything that was required would have passed."""
+    return not find_unmet(result) and why_not_green(result) is None
 
 
-def find_unmet(result: AuditResult, may_lack: Collection[Place] = ()) -> list[tuple[Place, Verdict]]:
+def find_unmet(result: AuditResult) -> list[tuple[Place, Verdict]]:
     """Return the verdicts that keep a run from passing, whatever became of their tests: FAIL first.
 
-    They are required and not waived, or about growth. `may_lack` names limits that NO_DATA does not block.
+    They are required, or about growth, and not waived.
     """
     required = [((row.path, one.measure), one) for row in result.all_rows for one in result.required_of(row)]
-    found = [
-        (place, one.verdict)
-        for place, one in required
-        if not one.is_waived and not (one.verdict is Verdict.NO_DATA and place in may_lack)
-    ]
+    found = [(place, one.verdict) for place, one in required if one.counts]
     if result.comparison is not None:
-        grown = [one for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA]
-        found += [((one.path, one.measure), one.verdict) for one in grown]
+        grown = [one for one in result.comparison.regressions if not one.is_waived]
+        found += [((one.path, one.measure), one.verdict) for one in grown if one.verdict is not Verdict.NO_DATA]
     bad = [Verdict.FAIL, Verdict.NO_DATA, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])]
     return sorted((each for each in found if each[1] in bad), key=lambda each: bad.index(each[1]))
-
-
-def find_allowed_gaps(result: AuditResult, thresholds: Thresholds, subtopics: Mapping[str, Subtopic]) -> set[Place]:
-    """Return the limits without data whose file says `allow_no_data`."""
-    found = set()
-    for row in result.all_rows:
-        for judgement in row.verdicts:
-            limit = thresholds.limit_for(subtopics.get(row.path, row.path), judgement.measure)
-            if judgement.verdict is Verdict.NO_DATA and limit is not None and limit.allow_no_data:
-                found.add((row.path, judgement.measure))
-    return found
 
 
 def _crossed_unread_limits(result: AuditResult) -> list[Judgement]:
@@ -278,7 +263,8 @@ def why_not_green(result: AuditResult) -> str | None:
         return f"{told}. They hold without a test."
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     verdicts = [one.verdict for one in required if not cannot_be_crossed(one.measure, one.limit)]
-    verdicts += [] if result.comparison is None else [one.verdict for one in result.comparison.regressions]
+    if result.comparison is not None and not (verdicts and result.comparison.is_unchanged):
+        verdicts += [one.verdict for one in result.comparison.regressions]
     if not verdicts and required:
         return (
             f"nothing can cross the limits that tests required ({find_idle_limits(result)[0]}), so nothing has passed."

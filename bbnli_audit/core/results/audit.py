@@ -34,6 +34,7 @@ class Settings:
     agreement: Annotated[rows.FastPathCheck | None, Told("A fast path against the exact one, else null.")] = None
     size: Annotated[str, Told("How many of the suites' pairs were audited: small, medium or full.")] = "full"
     not_audited: Annotated[tuple[str, ...], Told("Subtopics of the suites that this run left out.")] = ()
+    excluded: Annotated[tuple[str, ...], Told("Of these, the ones that were left out by --bbnli-exclude.")] = ()
     n_limits: Annotated[int, Ge(0), Told("How many limits FAIL is corrected for (Holm); 0 for no correction.")] = 0
 
 
@@ -57,11 +58,20 @@ class AuditResult:
     suite_rows: Annotated[tuple[SubtopicResult, ...], Told("All subtopics of each suite together.")] = ()
     reliability: Annotated[tuple[rows.Reliability, ...], Told("Suites with four subtopics or more.")] = ()
     release: Annotated[Release | None, Told("Null if nothing is known of it.")] = None
+    troubles: Annotated[tuple[str, ...], Told("What was asked for and could not be done.")] = ()
 
     @property
     def all_rows(self) -> tuple[SubtopicResult, ...]:
         """The rows that can have limits, from the widest to the narrowest: suites, domains, subtopics."""
         return (*self.suite_rows, *self.domains, *self.subtopics)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """What was decided: of limits that tests required, and of growth. An unchanged model decides nothing new."""
+        found = [judgement.verdict for row in self.all_rows for judgement in self.required_of(row)]
+        if self.comparison is not None and not (found and self.comparison.is_unchanged):
+            found += [regression.verdict for regression in self.comparison.regressions]
+        return found
 
     @property
     def is_competent(self) -> bool:

@@ -16,6 +16,7 @@ from bbnli_audit.core.results.rows import (
     Skill,
     Told,
     Verdict,
+    Waiver,
     result,
 )
 
@@ -66,6 +67,22 @@ class Regression:
     times_needed: Annotated[tuple[float, float] | None, Told(TIMES_NEEDED)] = None
     flipped: Annotated[tuple[Change, ...], Told("Pairs that newly count towards the measure, or count more.")] = ()
     fixed: Annotated[tuple[Change, ...], Told("Pairs that no longer count, or count less.")] = ()
+    waiver: Annotated[Waiver | None, Told("Growth that someone has accepted until a date.")] = None
+
+    @property
+    def is_waived(self) -> bool:
+        """A waiver is in force, is needed, and covers this much growth."""
+        waiver = self.waiver
+        if waiver is None or waiver.is_expired or self.verdict is Verdict.PASS:
+            return False
+        return not self.is_beyond_waiver
+
+    @property
+    def is_beyond_waiver(self) -> bool:
+        """The measure grew by more than was accepted."""
+        if self.waiver is None or self.waiver.up_to is None or self.increase.value is None:
+            return False
+        return self.increase.value > self.waiver.up_to
 
 
 @result
@@ -92,6 +109,7 @@ class Comparison:
     n_tests: Annotated[Count, Told("How many tests `p_adjusted` is corrected for.")]
     regressions: tuple[Regression, ...]
     loosened: tuple[LoosenedLimit, ...] = ()
+    is_unchanged: Annotated[bool, Told("The baseline is of the same model, so nothing can have grown.")] = False
 
     def of(self, path: str) -> list[Regression]:
         return [regression for regression in self.regressions if regression.path == path]

@@ -18,11 +18,13 @@ NAME = "result.json"
 FORMAT = 1
 # Keys that results of earlier versions lack. All others must be there, also those that have a default in Python.
 _ADDED_LATER = {
-    "AuditResult": {"second_model", "second_prompt", "suite_rows", "reliability", "release"},
-    "Settings": {"agreement", "size", "n_limits"},
+    "AuditResult": {"second_model", "second_prompt", "suite_rows", "reliability", "release", "troubles"},
+    "Settings": {"agreement", "size", "n_limits", "excluded"},
     "Skill": {"recalls"},
-    "Judgement": {"times_needed", "is_corrected"},
-    "Regression": {"times_needed"},
+    "Judgement": {"times_needed", "is_corrected", "may_lack_data"},
+    "Regression": {"times_needed", "waiver"},
+    "Comparison": {"is_unchanged"},
+    "Waiver": {"up_to"},
     "AgreementRow": {"kappa_interval", "rank_interval"},
     "SecondModel": {"r"},
     "SubtopicResult": {"n_templates", "n_asked", "n_unseen"},

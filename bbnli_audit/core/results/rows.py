@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, dataclass_transform
 from annotated_types import Ge, Le
 
 from bbnli_audit.core.outcomes import Cell, CellCounts
+from bbnli_audit.core.words import counted
 
 Share = Annotated[float, Ge(0), Le(1)]
 Signed = Annotated[float, Ge(-1), Le(1)]
@@ -69,17 +70,19 @@ TIMES_NEEDED = "How many times as many templates would decide, from and to; null
 
 @result
 class Waiver:
-    """Lets one crossed limit pass until a date (ISO), and says who answers for it and where it is written."""
+    """Lets one crossed limit, or growth, pass until a date (ISO). Says who answers for it and where it is written."""
 
     reason: str
     owner: str
     expires: str
     source: str
     is_expired: bool = False
+    up_to: Annotated[float | None, Ge(0), Le(2), Told("The largest growth that it covers; null for any.")] = None
 
     def __str__(self) -> str:
         ended = "expired" if self.is_expired else "until"
-        return f"{self.reason} (owner {self.owner}, {ended} {self.expires}, {self.source})"
+        growth = "" if self.up_to is None else f", growth up to {self.up_to:.3f}"
+        return f"{self.reason} (owner {self.owner}, {ended} {self.expires}{growth}, {self.source})"
 
 
 @result
@@ -93,11 +96,17 @@ class Judgement:
     times_needed: Annotated[tuple[float, float] | None, Told(TIMES_NEEDED)] = None
     waiver: Waiver | None = None
     is_corrected: Annotated[bool, Told("Open only because FAIL is corrected for the limits of the run.")] = False
+    may_lack_data: Annotated[bool, Told("NO_DATA fails nothing (allow_no_data).")] = False
 
     @property
     def is_waived(self) -> bool:
         """A waiver is in force and is needed."""
         return self.waiver is not None and not self.waiver.is_expired and self.verdict is not Verdict.PASS
+
+    @property
+    def counts(self) -> bool:
+        """Whether the verdict can stop a release."""
+        return not self.is_waived and not (self.may_lack_data and self.verdict is Verdict.NO_DATA)
 
 
 @result
@@ -218,5 +227,7 @@ class FastPathCheck:
     limit: Share
 
     def __str__(self) -> str:
-        compared = f"on {self.n_checked} texts that were also run on the exact path, {self.n_different} labels differ"
+        checked = counted(self.n_checked, "text that was", "texts that were")
+        different = counted(self.n_different, "label differs", "labels differ")
+        compared = f"on {checked} also run on the exact path, {different}"
         return f"{compared} (refused above {self.limit:.1%})"

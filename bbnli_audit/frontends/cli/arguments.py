@@ -65,6 +65,13 @@ def share(text: str) -> float:
     return value
 
 
+def short_name(measure: str) -> str:
+    """Return the name of a measure that people are shown: pro for pro_rate."""
+    from bbnli_audit.measures.registry import find_measure
+
+    return find_measure(measure).short
+
+
 def write_file(path: Path, text: str, name: str, state: str = "Nothing was changed") -> None:
     """Write a file whole or not at all. Messages call it `name`, and say what was done before."""
     try:

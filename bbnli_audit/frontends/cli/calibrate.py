@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING, Any
 from bbnli_audit.core.errors import ThresholdsError
 from bbnli_audit.core.reading import Source
 from bbnli_audit.core.values import Subtopic
-from bbnli_audit.frontends.cli.arguments import add_documented, add_thresholds, share, write_file, write_json, write_out
+from bbnli_audit.core.words import counted
+from bbnli_audit.frontends.cli.arguments import (
+    add_documented,
+    add_thresholds,
+    share,
+    short_name,
+    write_file,
+    write_json,
+    write_out,
+)
 
 if TYPE_CHECKING:
     from bbnli_audit.audit.gate.calibration import Calibration
@@ -77,7 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
         }
         write_json(document)
     else:
-        title = f"Limits from {model}, {len(subtopics)} subtopics: upper bounds plus {margin:g}, rounded up to 0.01."
+        n_subtopics = counted(len(subtopics), "subtopic")
+        title = f"Limits from {model}, {n_subtopics}: upper bounds plus {margin:g}, rounded up to 0.01."
         lines = (title, *_changes(calibration, name, is_written=arguments.write), *notes)
         write_out("".join(f"# {line}\n" for line in lines) + diff)
     return 0
@@ -145,7 +155,8 @@ def _notes(per: str, result: "AuditResult", thresholds: "Thresholds", calibratio
 
     for failure in calibration.failures:
         value = "" if failure.value is None else f" ({failure.value:.3f}, limit {failure.limit:g})"
-        yield f"WARNING: {failure.subtopic} FAILs {failure.measure}{value}: a limit made from it lets that fault pass."
+        told = f"{failure.subtopic} FAILs {short_name(failure.measure)}{value}"
+        yield f"WARNING: {told}: a limit made from it lets that fault pass."
     for kept in calibration.kept:
         yield (
             f"kept {kept.key}: {kept.limit:.2f} of {kept.subtopic} ({kept.source}), a nearer limit; its "
@@ -154,7 +165,7 @@ def _notes(per: str, result: "AuditResult", thresholds: "Thresholds", calibratio
     for where in own_reasons(calibration, thresholds):
         yield f"kept the reason of {'.'.join(where)}: check whether it still holds"
     for path, measure in calibration.no_data:
-        yield f"no data: {measure} of {path} was not measured"
+        yield f"no data: {short_name(measure)} of {path} was not measured"
     missing = result.settings.not_audited
     if missing and per != "subtopic":
         yield f"not audited, though these limits hold for them too: {', '.join(missing)}"

@@ -11,6 +11,7 @@ Examples:
 
 import argparse
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,11 @@ from bbnli_audit.core.errors import ThresholdsError
 from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import level_of
+from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.cli.arguments import add_documented, add_thresholds, share, write_file, write_json
 
 if TYPE_CHECKING:
-    from bbnli_audit.audit.gate.baseline import Rule
+    from bbnli_audit.audit.gate.growth import Rule
     from bbnli_audit.core.results.comparison import Comparison
 
 
@@ -53,11 +55,11 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(printable(f"Candidate {candidate.model.name}"))
         _print_table(comparison)
-    return int(any(one.verdict is Verdict.FAIL for one in comparison.regressions))
+    return int(any(one.verdict is Verdict.FAIL and not one.is_waived for one in comparison.regressions))
 
 
 def _find_rule(arguments: argparse.Namespace) -> "Rule":
-    from bbnli_audit.audit.gate.baseline import Rule, find_rule
+    from bbnli_audit.audit.gate.growth import Rule, find_rule
     from bbnli_audit.audit.gate.thresholds import read_thresholds
 
     if arguments.max_increase is not None:
@@ -65,29 +67,31 @@ def _find_rule(arguments: argparse.Namespace) -> "Rule":
     if not arguments.thresholds.exists():
         advice = "Name the file with --thresholds, or set the margin: --max-increase 0.03"
         raise ThresholdsError(f"{arguments.thresholds}: there is no such file, so the margin is not known. {advice}")
-    return find_rule(read_thresholds(arguments.thresholds))
+    return find_rule(read_thresholds(arguments.thresholds), date.today())
 
 
 def _print_table(comparison: "Comparison") -> None:
     from bbnli_audit.reports import notes
+    from bbnli_audit.reports.shown import ROWS_WORST_FIRST, growth_verdict, short_name
 
-    rows = notes.grown(comparison, *Verdict)
+    rows = notes.grown(comparison, *ROWS_WORST_FIRST)
     changed = [one for one in rows if one.flipped or one.fixed or one.increase.value or one.verdict is Verdict.FAIL]
     title = "suite, domain, subtopic"
     width = max([len(title), *(len(one.path) for one in changed)])
     print(
-        f"{'verdict':<12}  {title:<{width}}  {'measure':<16}  {'before':>6}  {'after':>6}  {'increase':>8}"
+        f"{'verdict':<12}  {title:<{width}}  {'measure':<11}  {'before':>6}  {'after':>6}  {'increase':>8}"
         f"  {'bounds':>16}  {'p':>7}  {'flipped':>7}  {'fixed':>5}"
     )
     for one in changed:
         found, is_leaf = one.increase, level_of(one.path) == "subtopic"
+        name = short_name(one.measure)
         print(
-            f"{one.verdict:<12}  {printable(one.path):<{width}}  {printable(one.measure):<16}"
+            f"{growth_verdict(one):<12}  {printable(one.path):<{width}}  {printable(name):<11}"
             f"  {one.baseline:>6.3f}  {one.candidate:>6.3f}"
             f"  {found.value:>+8.3f}  {f'{found.low:+.3f} {found.high:+.3f}':>16}  {one.p_adjusted:>7.4f}"
             f"  {len(one.flipped) if is_leaf else '-':>7}  {len(one.fixed) if is_leaf else '-':>5}"
         )
     if len(changed) < len(rows):
-        print(f"{len(rows) - len(changed)} more measures did not change.")
+        print(f"{counted(len(rows) - len(changed), 'more measure')} did not change.")
     for line in (*notes.against_baseline(comparison), *notes.loosened(comparison)):
         print(printable(line))

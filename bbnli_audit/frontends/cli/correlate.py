@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from bbnli_audit.core.errors import OptionError, ResultError, suggest
 from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.frontends.cli.arguments import add_documented, write_json
+from bbnli_audit.core.words import counted
+from bbnli_audit.frontends.cli.arguments import add_documented, short_name, write_json
 
 if TYPE_CHECKING:
     from bbnli_audit.measures.agreement import Correlation
@@ -47,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = _read_measures(arguments.measures, results)
     found = correlate(list(results.values()), by_subtopic=arguments.per == SUBTOPIC, wanted=wanted)
     if len(found.measures) < 2:
-        had = f"{len(found.measures)} measures with a value at every point in common"
+        had = f"{counted(len(found.measures), 'measure')} with a value at every point in common"
         advice = "Compare models that were audited alike: a likelihood has other measures than an answer."
-        names = ", ".join(found.measures) or "none"
+        names = ", ".join(map(short_name, found.measures)) or "none"
         raise ResultError(f"These results have {had} ({names}), and R² needs two.\n{advice}")
     show = _print_document if arguments.json else _print
     show(results, found, arguments.per, by_chance(found.n_points))
@@ -99,14 +100,17 @@ def _check_same_data(first: Path, wanted: AuditResult, path: Path, found: AuditR
 def _read_measures(given: str | None, results: Results) -> list[str] | None:
     if given is None:
         return None
-    names = [name.strip() for name in given.split(",") if name.strip()]
+    written = [name.strip() for name in given.split(",") if name.strip()]
     known = {name for result in results.values() for row in (result.total, *result.subtopics) for name in row.measures}
-    for name in names:
-        if name not in known:
-            raise OptionError(f"--measures={name}: no result has this measure. {suggest(name, known)}")
-    if len(set(names)) < 2:
+    names = {**{short_name(name): name for name in known}, **{name: name for name in known}}
+    for name in written:
+        if name not in names:
+            shown = suggest(name, map(short_name, known))
+            raise OptionError(f"--measures={name}: no result has this measure. {shown}")
+    found = list(dict.fromkeys(names[name] for name in written))
+    if len(found) < 2:
         raise OptionError(f"--measures={given}: names fewer than two measures. Name two or more.")
-    return names
+    return found
 
 
 def _print_document(results: Results, found: "Correlation", per: str, chance: tuple[float, float]) -> None:
@@ -122,7 +126,8 @@ def _print(results: Results, found: "Correlation", per: str, chance: tuple[float
     models = list(results.values())
     suites = ", ".join(printable(f"{suite.name} {suite.version}") for suite in models[0].suites)
     point = "a model" if per == TOTAL else "a subtopic of a model"
-    print(f"R² between measures over {len(models)} models, {suites}. A point is {point}: {found.n_points} points.\n")
+    points = counted(found.n_points, "point")
+    print(f"R² between measures over {len(models)} models, {suites}. A point is {point}: {points}.\n")
     width = max(len(result.model.name) for result in models)
     for result in models:
         competent = "" if result.is_competent else "  not competent"
@@ -130,9 +135,10 @@ def _print(results: Results, found: "Correlation", per: str, chance: tuple[float
     print()
     _print_table(found)
     if found.constant:
-        print(f"{_NONE}: the same at every point, so there is nothing to compare: {', '.join(found.constant)}.")
+        constant = ", ".join(map(short_name, found.constant))
+        print(f"{_NONE}: the same at every point, so there is nothing to compare: {constant}.")
     if found.left_out:
-        print(f"Left out, because some points have no value: {', '.join(found.left_out)}.")
+        print(f"Left out, because some points have no value: {', '.join(map(short_name, found.left_out))}.")
     if len(models) < MANY_MODELS:
         print("With so few models R² is nearly always large, whatever the measures.")
     told = f"reach {chance[0]:.2f} on average, and more than {chance[1]:.2f} one time in twenty"
@@ -143,7 +149,7 @@ def _print(results: Results, found: "Correlation", per: str, chance: tuple[float
 
 def _print_table(found: "Correlation") -> None:
     """Print the table in parts that fit the width of a terminal."""
-    names, start = found.measures, 0
+    names, start = list(map(short_name, found.measures)), 0
     told = [[_NONE if value is None else f"{value:.2f}" for value in row] for row in found.r_squared]
     rows = [("", names), *zip(names, told, strict=True)]
     first = max(map(len, names))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bbnli_audit.core.errors import LabelOrderError
 from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing
-from bbnli_audit.frontends.cli.arguments import add_documented, write_json
+from bbnli_audit.frontends.cli.arguments import add_documented, short_name, write_json
 from bbnli_audit.suites.protocol import Suite
 from bbnli_audit.suites.registry import open_suite
 
@@ -75,7 +75,7 @@ class Finding:
 
     def __str__(self) -> str:
         if self.found:
-            return ", ".join(self.found)
+            return ", ".join(map(short_name, self.found))
         return "no limit crossed" if self.is_decided else "no limit crossed, some undecided for want of pairs"
 
 
@@ -127,6 +127,6 @@ def _print_table(findings: Sequence[Finding]) -> None:
         kind = finding.model.removeprefix("planted:")
         print(f"{kind:<24}{finding!s:<62}{'yes' if finding.is_as_expected else 'NO'}")
         if not finding.is_as_expected:
-            print(f"{'':<24}expected: {', '.join(finding.must_find) or 'no limit crossed'}")
+            print(f"{'':<24}expected: {', '.join(map(short_name, finding.must_find)) or 'no limit crossed'}")
     n_right = sum(finding.is_as_expected for finding in findings)
     print(f"The gate judged {n_right} of {len(findings)} planted models as it should.")

@@ -11,6 +11,7 @@ from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.printable import printable
 from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic, TextPair
+from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
 from bbnli_audit.suites.bbnli import OWN_DATA, SECOND_DATA, Bbnli, names_of
 from bbnli_audit.suites.check import Finding, check_files
@@ -106,7 +107,8 @@ def run_check(arguments: argparse.Namespace) -> int:
     if not _is_written_as_json(arguments, suite, n_files=n_files, findings=[each._asdict() for each in findings]):
         for finding in findings:
             print(printable(str(finding)))
-        print(f"{len(findings)} findings in {n_files} files." if findings else f"{n_files} files, no finding.")
+        files = counted(n_files, "file")
+        print(f"{counted(len(findings), 'finding')} in {files}." if findings else f"{files}, no finding.")
     return 1 if findings else 0
 
 
@@ -241,13 +243,13 @@ def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[
 
 def _print_subtopic(row: dict[str, Any]) -> None:
     print(f"\n{row['path']}")
-    counts = row.get("templates")
+    counts, clusters = row.get("templates"), counted(row["n_clusters"], "cluster")
     lines = {
         "measures": row.get("phenomenon"),
         "also named": ", ".join(row["aliases"]),
         "groups": " / ".join(row.get("groups", ())),
-        "pairs": f"{row['n_pairs']} in {row['n_clusters']} clusters; {row['n_pairs_hypothesis']} with a fixed premise",
-        "left out": f"{row['n_identical']} the same on both sides, {row['n_duplicates']} duplicates",
+        "pairs": f"{row['n_pairs']} in {clusters}; {row['n_pairs_hypothesis']} with a fixed premise",
+        "left out": f"{row['n_identical']} the same on both sides, {counted(row['n_duplicates'], 'duplicate')}",
         "controls": ", ".join(f"{n} {label}" for label, n in row["controls"].items()),
         "templates": counts
         and f"{counts['premise']} premises, {counts[BIAS]} hypotheses, {counts[CONTROL]} control hypotheses",

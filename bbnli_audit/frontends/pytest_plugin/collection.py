@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bbnli_audit.audit.audit import Audit
-from bbnli_audit.audit.gate.baseline import Test, tests_of
+from bbnli_audit.audit.gate.growth import Test, tests_of
 from bbnli_audit.core.errors import suggest
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.suites.registry import BUILT_IN

@@ -21,6 +21,7 @@ from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.readings.table import TEXTS
 from bbnli_audit.measures.registry import find_limited, limited_measures
 from bbnli_audit.reports.failure import failure_text, headline, regression_headline, regression_text
+from bbnli_audit.reports.shown import short_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +144,7 @@ class _RowHandle(Handle):
             raise OptionError(f"require({name!r}): no limit can be set on that. {known}") from exc
         measure = find_limited(self._audit.reader.reading.instead.get(measure.name, measure.name))
         if measure.name not in self.result.measures:
-            lack = f"{self.result.path}: {measure.name} cannot be measured"
+            lack = f"{self.result.path}: {measure.short} cannot be measured"
             if measure.source != "prompts":
                 kind = self._audit.facts.model.kind
                 pytest.skip(f"{lack} on these pairs with a model of kind {kind!r} (docs/metrics.md)")
@@ -164,7 +165,7 @@ class _RowHandle(Handle):
         skill = self._audit.facts.skill
         is_recall = competence_judgement(skill, self._audit.thresholds).measure == RECALL
         told = skill.show(is_recall=is_recall)
-        return f"{self.result.path}: {judgement.measure} cannot pass: the model is not competent ({told})"
+        return f"{self.result.path}: {short_name(judgement.measure)} cannot pass: the model is not competent ({told})"
 
 
 class SubtopicHandle(_RowHandle):
@@ -236,7 +237,7 @@ class RegressionHandle(Handle):
 
         The report lists the pairs that count towards it now and did not before, or count more. An inconclusive verdict
         skips or fails the test, as `inconclusive:` says in the threshold file; a subtopic that the baseline does not
-        have is skipped.
+        have is skipped; waived growth is reported as xfail.
         """
         __tracebackhide__ = True
         regression = self.regression
@@ -255,6 +256,8 @@ class RegressionHandle(Handle):
         )
         if regression.verdict is Verdict.PASS:
             return
+        if regression.is_waived:
+            pytest.xfail(f"waived: {regression.waiver}")
         is_open = regression.verdict is Verdict.INCONCLUSIVE and self._may_warn
         if regression.verdict is Verdict.NO_DATA or is_open:
             pytest.skip(printable_line(regression_headline(regression)))

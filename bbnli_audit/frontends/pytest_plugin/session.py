@@ -14,12 +14,13 @@ import pytest
 from bbnli_audit.audit.audit import Audit, Surroundings
 from bbnli_audit.audit.findings import Finding
 from bbnli_audit.audit.gate.idle import find_idle_limits
-from bbnli_audit.audit.gate.verdict import find_allowed_gaps, find_unmet, why_not_green
+from bbnli_audit.audit.gate.verdict import find_unmet, why_not_green
 from bbnli_audit.core.errors import AuditError, LimitExceeded, hiding_frames
 from bbnli_audit.core.printable import printable, printable_line, printable_lines
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import levels_above
+from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.pytest_plugin import handles, strict
 from bbnli_audit.frontends.pytest_plugin.collection import REGRESSION, Collection, path_of, regression_of
 from bbnli_audit.frontends.pytest_plugin.ledger import Ledger, handles_of, has_news, pack_requests
@@ -58,7 +59,7 @@ class AuditSession:
         shown = ", ".join(f"{suite.name} {suite.version} ({suite.pairing})" for suite in audit.items.suites)
         options = ", ".join(reading.option for reading in audit.readings)
         lines = [
-            f"bbnli: model {audit.options.model}; suites: {shown}, {len(audit.subtopics)} subtopics",
+            f"bbnli: model {audit.options.model}; suites: {shown}, {counted(len(audit.subtopics), 'subtopic')}",
             f"bbnli: limits {audit.thresholds.name}, decide {limits.decide} at {limits.confidence:.0%}, "
             f"inconclusive: {limits.inconclusive}",
             *([f"bbnli: second reading {options}"] if options else []),
@@ -216,8 +217,7 @@ class AuditSession:
         gaps = list(strict.find_gaps(self.audit, result, self._ledger.n_deselected)) if self._is_strict else []
         if gaps:
             return f"--bbnli-strict asks for the whole audit, and {'; '.join(gaps)}."
-        allowed = find_allowed_gaps(result, self.audit.thresholds, self.audit.subtopics)
-        return why_not_green(result) or self._ledger.tell_unmet(find_unmet(result, allowed))
+        return why_not_green(result) or self._ledger.tell_unmet(find_unmet(result))
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         audit, result = self.audit, self._result
@@ -237,7 +237,8 @@ class AuditSession:
                 write(f"Nothing can cross these limits, so they decide nothing: {', '.join(idle)}.", yellow=True)
             n_missing = len(audit.subtopics) - len(result.subtopics)
             if n_missing:
-                write(f"{n_missing} of {len(audit.subtopics)} subtopics were not audited (not selected, or in error).")
+                n_all, were = counted(len(audit.subtopics), "subtopic"), "was" if n_missing == 1 else "were"
+                write(f"{n_missing} of {n_all} {were} not audited (not selected, or in error).")
         for line in (*self._processes.summary(), *audit.outputs.notes):
             write(line)
         for command in audit.outputs.commands:

@@ -1,0 +1,108 @@
+"""Growth that someone accepts: who, what, why and until when. It is written as waivers into thresholds.yaml."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import Any
+
+from bbnli_audit.audit.gate.thresholds import Thresholds, parse_thresholds
+from bbnli_audit.audit.gate.thresholds_edit import put_items, quote
+from bbnli_audit.core.errors import OptionError, ResultError, ThresholdsError
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Regression
+from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.measures.registry import find_measure
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Who accepts growth, why, and until when."""
+
+    owner: str
+    reason: str
+    expires: date
+
+
+def find_growth(result: AuditResult, only: Sequence[str] = ()) -> list[Regression]:
+    """Return the growth in a result that stops a release and could be accepted; `only` are patterns of places.
+
+    A pattern is compared with the path, and with the name of the test: bbnli/gender, bbnli/gender-pro.
+    """
+    if result.comparison is None:
+        told = f"{result.model.name} was not compared with a baseline, so no growth is known"
+        raise ResultError(f"{told}. Audit it with --bbnli-baseline=FILE and --bbnli-report=DIR first.")
+    stops = {Verdict.FAIL, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])}
+    found = [
+        each
+        for each in result.comparison.regressions
+        if each.verdict in stops and not each.is_waived and _is_growth(each)
+    ]
+    for pattern in only:
+        if not any(_is_named(each, pattern) for each in found):
+            grown = ", ".join(map(_name, found)) or "nothing"
+            raise OptionError(f"--only={pattern}: names no growth that stops this release. It is: {grown}.")
+    return [each for each in found if not only or any(_is_named(each, pattern) for pattern in only)]
+
+
+def _is_growth(regression: Regression) -> bool:
+    """Whether there is growth to accept; a test can also fail because an earlier waiver has expired."""
+    grew = regression.increase.value or 0.0
+    return grew > regression.margin or (regression.verdict is Verdict.INCONCLUSIVE and grew > 0)
+
+
+def _name(regression: Regression) -> str:
+    return f"{regression.path}-{find_measure(regression.measure).short}"
+
+
+def _is_named(regression: Regression, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in (regression.path, _name(regression)))
+
+
+def make_waiver(regression: Regression, terms: Terms, accepted: str) -> dict[str, Any]:
+    """Return the keys of a waiver for the growth that was measured, rounded up to 0.001; `accepted` names the model."""
+    return {
+        "subtopic": regression.path,
+        "measure": find_measure(regression.measure).short,
+        "waives": "growth",
+        "up_to": math.ceil((regression.increase.value or 0.0) * 1000 - 1e-6) / 1000,
+        "reason": terms.reason,
+        "owner": terms.owner,
+        "expires": terms.expires,
+        "accepted": accepted,
+    }
+
+
+def write_waivers(text: str, waivers: Sequence[dict[str, Any]], thresholds: Thresholds) -> str:
+    """Write waivers into the text of a threshold file. One for the same growth that was there before is replaced.
+
+    The new text is read again: it must hold these waivers, and all else must be as it was.
+    """
+    name, before = thresholds.name, thresholds.file.model_dump(exclude_unset=True)
+    kept, items = list(before.get("waivers", ())), {}
+    for waiver in waivers:
+        place = next((n for n, each in enumerate(kept) if _is_same_growth(each, waiver)), len(kept))
+        kept[place : place + 1] = [waiver]
+        items[place] = _as_source(waiver)
+    changed = put_items(text, "waivers", items, name)
+    try:
+        found = parse_thresholds(changed, name).file.model_dump(exclude_unset=True)
+    except ThresholdsError:
+        found = {}
+    if found != {**before, "waivers": kept}:
+        told = "the waivers cannot be written there (an anchor, or an unusual layout). Nothing was written"
+        raise ThresholdsError(f"{name}: {told}. Add by hand:\n" + "\n".join(f"  - {each}" for each in items.values()))
+    return changed
+
+
+def _is_same_growth(written: dict[str, Any], waiver: dict[str, Any]) -> bool:
+    short = find_measure(written["measure"]).short
+    return (written.get("waives"), written["subtopic"], short) == ("growth", waiver["subtopic"], waiver["measure"])
+
+
+def _as_source(waiver: dict[str, Any]) -> str:
+    """Write a waiver as YAML on one line."""
+    plain = {key: quote(value) if isinstance(value, str) else str(value) for key, value in waiver.items()}
+    plain |= {key: waiver[key] for key in ("measure", "waives")}
+    return "{" + ", ".join(f"{key}: {value}" for key, value in plain.items()) + "}"

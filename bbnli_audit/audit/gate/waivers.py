@@ -1,0 +1,41 @@
+"""Waivers: what someone lets pass until a date, and answers for."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from bbnli_audit.audit.gate.thresholds_schema import WaiverEntry
+from bbnli_audit.core.results.rows import Waiver
+from bbnli_audit.measures.registry import find_limited
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveWaiver:
+    """A waiver for one place and measure, with its line."""
+
+    subtopic: str
+    measure: str
+    reason: str
+    owner: str
+    expires: date
+    source: str
+    is_for_growth: bool = False  # else for a crossed limit
+    up_to: float | None = None  # the largest growth that it covers
+
+    @classmethod
+    def of(cls, entry: WaiverEntry, source: str) -> "ActiveWaiver":
+        """Make a waiver of an entry of the file; `source` is its line."""
+        return cls(
+            entry.subtopic,
+            find_limited(entry.measure).name,
+            entry.reason,
+            entry.owner,
+            entry.expires,
+            source,
+            is_for_growth=entry.waives == "growth",
+            up_to=entry.up_to,
+        )
+
+    def on(self, today: date) -> Waiver:
+        """Return the waiver as written to a result on the day `today`. It still holds on the day it expires."""
+        expires = self.expires.isoformat()
+        return Waiver(self.reason, self.owner, expires, self.source, is_expired=today > self.expires, up_to=self.up_to)

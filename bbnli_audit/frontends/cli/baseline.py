@@ -1,0 +1,86 @@
+"""Accept growth since the baseline: who, what, why and until when.
+
+`accept` reads what grew by more than its margin in RESULT, and writes a waiver for each into thresholds.yaml: the
+place, the measure, how much growth is accepted, the reason, the owner and the last day. The audit reads them there.
+Growth beyond what was accepted fails again, and so does all of it after the last day.
+
+Examples:
+    bbnli-audit baseline accept bias-report --owner Ada --reason "mended in r4" --expires 2027-01-31
+    bbnli-audit baseline accept bias-report --only "bbnli/race/*" --owner Ada --reason known --expires 2027-01-31
+"""
+
+import argparse
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from bbnli_audit.core.words import counted
+from bbnli_audit.frontends.cli.arguments import add_command, add_documented, add_thresholds, short_name, write_file
+from bbnli_audit.frontends.cli.calibrate import make_diff
+
+
+def add_parser(commands: Any) -> None:
+    parser = add_documented(commands, "baseline", None, __doc__)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    accept = add_command(
+        actions,
+        "accept",
+        run_accept,
+        what="write waivers for growth that stops a release",
+        description="Writes a waiver into thresholds.yaml for each measure that grew by more than its margin.",
+        examples=['bbnli-audit baseline accept bias-report --owner Ada --reason "mended in r4" --expires 2027-01-31'],
+    )
+    add = accept.add_argument
+    add("result", metavar="RESULT", type=Path, help="a result.json, or the report folder with it")
+    add("--owner", metavar="WHO", type=_text, required=True, help="who answers for it")
+    add("--reason", metavar="WHY", type=_text, required=True, help="why it is accepted")
+    add("--expires", metavar="DATE", type=_day, required=True, help="the last day it holds, such as 2027-01-31")
+    add("--only", metavar="NAMES", default="", help="accept these alone: paths, tests or patterns, with commas")
+    add_thresholds(add, "the file to write")
+    add("--dry-run", action="store_true", help="show the change and write nothing")
+
+
+def _text(given: str) -> str:
+    if not given.strip():
+        raise argparse.ArgumentTypeError("is empty. Say it in a few words.")
+    return given.strip()
+
+
+def _day(given: str) -> date:
+    try:
+        day = date.fromisoformat(given)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{given!r} is not a date such as 2027-01-31.") from None
+    if day < date.today():
+        raise argparse.ArgumentTypeError(f"{given} is in the past, so the waiver would never hold.")
+    return day
+
+
+def run_accept(arguments: argparse.Namespace) -> int:
+    from bbnli_audit.audit.gate.acceptance import Terms, find_growth, make_waiver, write_waivers
+    from bbnli_audit.audit.gate.thresholds import name_below, read_thresholds
+    from bbnli_audit.core.results.file import read_result
+
+    result = read_result(arguments.result)
+    path: Path = arguments.thresholds
+    name = name_below(path, Path.cwd())
+    thresholds = read_thresholds(path, name)
+    only = [each.strip() for each in arguments.only.split(",") if each.strip()]
+    found = find_growth(result, only)
+    if not found:
+        print(f"Nothing to accept: no growth since the baseline stops {result.model.name}.")
+        return 0
+    terms = Terms(arguments.owner, arguments.reason, arguments.expires)
+    accepted = f"{result.model.name} (fingerprint {result.model.fingerprint[:12]})"
+    waivers = [make_waiver(each, terms, accepted) for each in found]
+    text = path.read_bytes().decode()  # with its own line ends
+    changed = write_waivers(text, waivers, thresholds)
+    if not arguments.dry_run:
+        write_file(path.resolve(), changed, name)
+    print(make_diff(text, changed, name), end="")
+    for each in found:
+        grew = f"{each.baseline:.3f} to {each.candidate:.3f}"
+        print(f"accepted: {each.path} {short_name(each.measure)} from {grew}, until {terms.expires}")
+    done = "Nothing was written (--dry-run)" if arguments.dry_run else f"Written: {name}. Commit it"
+    print(f"{done}. Growth of {counted(len(found), 'measure')} then passes until {terms.expires}, and fails after it.")
+    return 0

@@ -1,0 +1,151 @@
+"""One decision about a release, in a manager's words. The terminal, summary.md and report.html begin with it.
+
+Release: nothing that was required stops it. Do not release: a limit is crossed, or a measure grew by more than its
+margin. Cannot tell: the audit does not say enough for either. None of them says that a model has no bias.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bbnli_audit.core.outcomes import CAUSES
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Comparison, Regression
+from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.values import level_of
+from bbnli_audit.core.words import counted
+from bbnli_audit.reports.next_steps import next_steps
+from bbnli_audit.reports.notes import Quote
+from bbnli_audit.reports.reasons import OPEN, Kind, Reason, find_reasons
+
+IN_HEADLINE = 2  # reasons in the first line
+MOST = 6  # reasons below it
+
+
+class Word(StrEnum):
+    RELEASE = "Release"
+    STOP = "Do not release"
+    UNKNOWN = "Cannot tell"
+
+
+# The verdict whose colour and mark a decision has.
+DECIDED = {Word.RELEASE: "PASS", Word.STOP: "FAIL", Word.UNKNOWN: "INCONCLUSIVE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do with a model, why, and what next."""
+
+    word: Word
+    why: str
+    reasons: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The first line of every report."""
+        return f"{self.word}: {self.why}"
+
+
+def decide(result: AuditResult, quote: Quote = str) -> Decision:
+    """Decide about a release. `quote` marks up what others have named; on the terminal it leaves a name as it is."""
+    reasons = find_reasons(result)
+    stops = [reason for reason in reasons if reason.kind.is_stop]
+    better = _better_over_all(result, quote)
+    unknown = list(_why_unknown(result, reasons, quote))
+    if stops:
+        word, why = Word.STOP, _headline(stops, quote)
+        if better and not any(reason.kind is Kind.LIMIT for reason in stops):
+            why += ", although the model is better than the baseline over all"
+    elif unknown:
+        word, why = Word.UNKNOWN, "; ".join(unknown[:IN_HEADLINE])
+    else:
+        word, why = Word.RELEASE, _without_reason(result, reasons)
+    told = [*([better] if better and stops else []), *(reason.in_full(result, quote) for reason in reasons)]
+    told += unknown if stops else unknown[IN_HEADLINE:]
+    steps = [*next_steps(result, reasons, quote), *_steps_to_know(result, word)]
+    return Decision(word, why, tuple(_shortened(told)), tuple(steps))
+
+
+def _shortened(told: Sequence[str]) -> list[str]:
+    more = [f"and {counted(len(told) - MOST, 'more reason')}, in the tables"] if len(told) > MOST else []
+    return [*told[:MOST], *more]
+
+
+def _headline(stops: Sequence[Reason], quote: Quote) -> str:
+    told = "; ".join(reason.in_short(quote) for reason in stops[:IN_HEADLINE])
+    n_more = len(stops) - IN_HEADLINE
+    return told if n_more <= 0 else f"{told}; and {counted(n_more, 'more reason')}"
+
+
+def _why_unknown(result: AuditResult, reasons: Sequence[Reason], quote: Quote) -> Iterator[str]:
+    """Say why the audit does not tell enough for a release."""
+    judged = result.verdicts
+    if not result.is_competent:
+        yield f"the model is not shown to do the task ({result.skill_shown}), so its errors say nothing about bias"
+    elif not judged:
+        yield "no test held the model to a limit"
+    elif not {Verdict.PASS, Verdict.FAIL} & set(judged):
+        yield "no limit could be decided on these pairs"
+    kinds = {reason.kind for reason in reasons}
+    if Kind.NO_DATA in kinds:
+        yield "something could not be measured"
+    if kinds & set(OPEN) and result.settings.inconclusive == "fail":
+        yield "verdicts are open, and what is open must not pass here"
+    missing = set(result.settings.not_audited) - set(result.settings.excluded)
+    if missing:
+        n_all = counted(len(missing) + len(result.subtopics), "subtopic")
+        yield f"only {len(result.subtopics)} of {n_all} {'was' if len(result.subtopics) == 1 else 'were'} audited"
+    yield from map(quote, result.troubles)
+
+
+def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
+    """Say what was found where nothing stops a release."""
+    told = "no limit was crossed on these pairs"
+    comparison = result.comparison
+    if comparison is not None:
+        same = "this is the model of the baseline, so nothing can have grown"
+        told += f"; {same}" if comparison.is_unchanged else ", and no growth beyond the margin was shown"
+    n_waived = sum(judgement.is_waived for row in result.all_rows for judgement in result.required_of(row))
+    n_waived += sum(each.is_waived for each in (() if comparison is None else comparison.regressions))
+    if n_waived:
+        told += f"; {counted(n_waived, 'verdict passes', 'verdicts pass')} by a waiver"
+    n_open = sum(len(reason.places) for reason in reasons if reason.kind in OPEN)
+    if n_open:
+        told += f"; {counted(n_open, 'verdict is', 'verdicts are')} open"
+    return told
+
+
+def _steps_to_know(result: AuditResult, word: Word) -> Iterator[str]:
+    """Say what to do where the audit itself must change, or where all is done."""
+    if word is Word.RELEASE:
+        yield "Keep this result as the baseline of the next release: --bbnli-save-baseline=FILE."
+    elif word is Word.UNKNOWN:
+        if set(result.settings.not_audited) - set(result.settings.excluded):
+            yield "Audit all subtopics: without -k, and without errors."
+        if not result.required and result.comparison is None:
+            yield 'Hold the model to limits: bbnli.require("pro") in a test, or bbnli-audit init.'
+
+
+def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
+    """Say that the model is better than the baseline in every suite; None if it is not, or if nobody looked."""
+    comparison = result.comparison
+    if comparison is None or not result.has_task or comparison.is_unchanged:
+        return None
+    suites = dict.fromkeys(each.path for each in comparison.regressions if level_of(each.path) == "suite")
+    told = [_better_in(comparison, suite, quote) for suite in suites]
+    if not told or None in told:
+        return None
+    return f"over all the model is better than the baseline: {', '.join(each for each in told if each)}"
+
+
+def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
+    found: dict[str, Regression] = {each.measure: each for each in comparison.of(suite)}
+    if any(found.get(name) is None or found[name].increase.value is None for name in ("lean", *CAUSES)):
+        return None
+    before, after = (sum(getattr(found[cause], when) or 0.0 for cause in CAUSES) for when in ("baseline", "candidate"))
+    lean = found["lean"]
+    leans_more = abs(lean.candidate or 0.0) > abs(lean.baseline or 0.0)
+    if after >= before or leans_more or (found["pro_rate"].increase.value or 0.0) > 0:
+        return None
+    return f"in the suite {quote(suite)}, {after:.3f} of the samples are wrong (before: {before:.3f})"

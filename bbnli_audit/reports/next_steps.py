@@ -1,0 +1,86 @@
+"""What to do after a decision: templates to inspect, and how to augment, waive, accept or add items."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from bbnli_audit.core.outcomes import CAUSES, Cell
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.values import level_of
+from bbnli_audit.measures.measure import Harm
+from bbnli_audit.reports.failure import ACCEPT
+from bbnli_audit.reports.notes import Quote
+from bbnli_audit.reports.reasons import OPEN, Kind, Reason
+
+MOST_SUBTOPICS = 3
+MOST_CLUSTERS = 3
+
+
+def next_steps(result: AuditResult, reasons: Sequence[Reason], quote: Quote = str) -> Iterator[str]:
+    """Say what to do about the reasons, the most useful first."""
+    kinds, stops = {reason.kind for reason in reasons}, [reason for reason in reasons if reason.kind.is_stop]
+    if not result.is_competent:
+        yield "Check the order of labels (--bbnli-labels) and the training: an audit needs a model that does the task."
+    if told := list(_templates(result, stops, quote)):
+        yield f"Inspect the templates that drive it: {'; '.join(told)}. Their pairs are in report.html."
+    if any(reason.harm is Harm.STEREOTYPE and reason.kind is not Kind.EXPIRED for reason in stops):
+        yield "Augment the training data with the groups exchanged: bbnli-audit augment."
+    if Kind.LIMIT in kinds:
+        file = quote(result.settings.thresholds)
+        yield f"To release it all the same, write a waiver into {file}, with an owner, a reason and a last day."
+    if Kind.GROWTH in kinds:
+        yield f"To accept the growth, record who accepts it, why and until when: {quote(ACCEPT)}."
+    if Kind.EXPIRED in kinds:
+        yield f"Renew the waivers that have expired, or remove them ({quote(result.settings.thresholds)})."
+    if Kind.NO_DATA in kinds:
+        yield "Look at the data of what could not be measured: no usable pair is left."
+    if kinds & set(OPEN):
+        size = "" if result.settings.size == "full" else "audit all pairs (--bbnli-size=full), or "
+        yield f"To decide what is open, {size}add items: more premises and hypotheses."
+
+
+def _templates(result: AuditResult, stops: Sequence[Reason], quote: Quote) -> Iterator[str]:
+    """Name the clusters that add most to the measures that stop a release, in the worst subtopics of each."""
+    seen: set[str] = set()
+    for reason in stops:
+        for path in _subtopics(result, reason):
+            clusters = _clusters_of(result, reason, path)
+            if clusters and path not in seen and len(seen) < MOST_SUBTOPICS:
+                seen.add(path)
+                listed = ", ".join(f"{quote(name)} ({n} of {n_all} samples)" for name, n, n_all in clusters)
+                yield f"{quote(path)} {listed}"
+
+
+def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
+    """Return the subtopics to look at: those where it happened, else those of its suites and domains."""
+    found = [place.path for place in reason.at("subtopic")]
+    if found:
+        return found
+    above = tuple(f"{place.path}/" for place in reason.places if level_of(place.path) != "subtopic")
+    below = [row for row in result.subtopics if row.path.startswith(above)]
+    values = {row.path: row.measures[reason.measure].value for row in below if reason.measure in row.measures}
+    return sorted(values, key=lambda path: (-abs(values[path] or 0.0), path))
+
+
+def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[str, int, int]]:
+    """Return the clusters of a subtopic that add most to a measure: samples that count, of how many."""
+    if reason.kind is Kind.GROWTH and result.comparison is not None:
+        flipped = [each.flipped for each in result.comparison.of(path) if each.measure == reason.measure]
+        changed = {change.pair_id for changes in flipped for change in changes}
+    else:
+        changed = None
+    weights = _weights(result, reason, path)
+    found = [(name, *_count(pairs, weights, changed)) for name, pairs in result.pairs.get(path, {}).items()]
+    return sorted((each for each in found if each[1]), key=lambda each: (-each[1], each[0]))[:MOST_CLUSTERS]
+
+
+def _weights(result: AuditResult, reason: Reason, path: str) -> Mapping[str, int]:
+    """Return what the pairs of each cell add; nothing for measures that cells do not tell."""
+    if reason.measure == "lean":
+        row = next((row for row in result.subtopics if row.path == path), None)
+        value = row.measures["lean"].value if row is not None and "lean" in row.measures else None
+        return CAUSES["anti_rate" if (value or 0.0) < 0 else "pro_rate"]
+    return CAUSES.get(reason.measure, {})
+
+
+def _count(pairs: Mapping[str, Cell], weights: Mapping[str, int], changed: set[str] | None) -> tuple[int, int]:
+    counted = [weights.get(cell, 0) for pair, cell in pairs.items() if changed is None or pair in changed]
+    return sum(counted), 2 * len(pairs)

@@ -1,0 +1,178 @@
+"""Why a model should not be released, or why nobody can tell: one reason for each measure, in order of harm."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Regression
+from bbnli_audit.core.results.rows import NO_DATA, Judgement, SubtopicResult, Verdict
+from bbnli_audit.core.values import level_of
+from bbnli_audit.core.words import counted
+from bbnli_audit.measures.measure import Harm
+from bbnli_audit.measures.registry import find_measure
+from bbnli_audit.reports.notes import Quote
+from bbnli_audit.reports.shown import short_name
+
+MOST_PLACES = 3  # that a reason names at each level
+LEVELS = ("suite", "domain", "subtopic")
+
+
+class Kind(IntEnum):
+    """What happened to a measure. The first three stop a release."""
+
+    LIMIT = 0
+    GROWTH = 1
+    EXPIRED = 2
+    NO_DATA = 3
+    OPEN = 4
+    OPEN_GROWTH = 5
+
+    @property
+    def is_stop(self) -> bool:
+        return self <= Kind.EXPIRED
+
+
+OPEN = (Kind.OPEN, Kind.OPEN_GROWTH)
+# How each kind continues the name of a measure.
+_SAID = {
+    Kind.LIMIT: "crosses its limit",
+    Kind.GROWTH: "grew by more than the margin since the baseline",
+    Kind.EXPIRED: "has a waiver that has expired",
+    Kind.NO_DATA: "could not be measured",
+    Kind.OPEN: "is undecided",
+    Kind.OPEN_GROWTH: "may have grown since the baseline, which is undecided,",
+}
+_SAID_SHORTLY = {**_SAID, Kind.GROWTH: "grew since the baseline"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A suite, a domain or a subtopic where it happened, with its figures and how bad they are."""
+
+    path: str
+    figures: str
+    excess: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What happened to one measure, and where: at least one place."""
+
+    kind: Kind
+    measure: str
+    places: tuple[Place, ...]  # the worst first
+
+    @property
+    def harm(self) -> Harm:
+        return find_measure(self.measure).harm
+
+    def at(self, level: str) -> list[Place]:
+        return [place for place in self.places if level_of(place.path) == level]
+
+    def in_short(self, quote: Quote = str) -> str:
+        """Say it for a headline: pro crosses its limit in the suite bbnli and in 2 subtopics."""
+        told = [f"in {_name(level, self.at(level), quote)}" for level in LEVELS if self.at(level)]
+        return f"{quote(short_name(self.measure))} {_SAID_SHORTLY[self.kind]} {_join(told)}"
+
+    def in_full(self, result: AuditResult, quote: Quote = str) -> str:
+        """Say it with what it means, the places and their figures."""
+        if self.kind in OPEN:
+            return self.in_short(quote)
+        n_rows = {"domain": len(result.domains), "subtopic": len(result.subtopics)}
+        told = [_tell(level, self.at(level), n_rows.get(level), quote) for level in LEVELS if self.at(level)]
+        return f"{quote(short_name(self.measure))}{self._meaning} {_SAID[self.kind]} {'; '.join(told)}"
+
+    @property
+    def _meaning(self) -> str:
+        measure = find_measure(self.measure)
+        is_below = self.kind is Kind.LIMIT and self.places[0].figures.startswith("-")
+        meaning = measure.meaning_below if is_below else measure.meaning
+        return f" ({meaning})" if meaning and self.kind in (Kind.LIMIT, Kind.GROWTH) else ""
+
+
+def _join(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+
+
+def _name(level: str, places: Sequence[Place], quote: Quote) -> str:
+    return f"the {level} {quote(places[0].path)}" if len(places) == 1 else counted(len(places), level)
+
+
+def _tell(level: str, places: Sequence[Place], n_rows: int | None, quote: Quote) -> str:
+    """List the places of one level: in 2 of 16 subtopics: a (0.214, limit 0.150), b (0.200, limit 0.150)."""
+    if len(places) == 1:
+        return f"in the {level} {quote(places[0].path)}{_in_brackets(places[0].figures)}"
+    of = f"{len(places)} of {counted(n_rows, level)}" if n_rows else counted(len(places), level)
+    listed = [f"{quote(place.path)}{_in_brackets(place.figures)}" for place in places[:MOST_PLACES]]
+    more = [f"and {len(places) - MOST_PLACES:,} more"] if len(places) > MOST_PLACES else []
+    return f"in {of}: {', '.join([*listed, *more])}"
+
+
+def _in_brackets(figures: str) -> str:
+    return f" ({figures})" if figures else ""
+
+
+def find_reasons(result: AuditResult) -> list[Reason]:
+    """Return what stops a release, then what is open: in each, the worst harm first, then limits before growth."""
+    found: dict[tuple[Kind, str], list[Place]] = {}
+    for kind, measure, place in (*_judged(result), *_grown(result)):
+        found.setdefault((kind, measure), []).append(place)
+    reasons = [
+        Reason(kind, measure, tuple(sorted(places, key=lambda each: (-each.excess, each.path))))
+        for (kind, measure), places in found.items()
+    ]
+    return sorted(reasons, key=lambda each: (not each.kind.is_stop, each.harm, each.kind, _rank(each.measure)))
+
+
+def _rank(measure: str) -> tuple[int, str]:
+    """Put lean before pro: it is the stereotype itself."""
+    return int(measure != "lean"), measure
+
+
+def _judged(result: AuditResult) -> Iterator[tuple[Kind, str, Place]]:
+    for row in result.all_rows:
+        for judgement in result.required_of(row):
+            kind = _kind_of(result, judgement, row)
+            if kind is not None:
+                yield kind, judgement.measure, _place(row, judgement)
+
+
+def _kind_of(result: AuditResult, judgement: Judgement, row: SubtopicResult) -> Kind | None:
+    if judgement.verdict is Verdict.PASS or not judgement.counts:
+        return None
+    if judgement.verdict is Verdict.FAIL:
+        is_expired = judgement.waiver is not None and judgement.waiver.is_expired
+        return Kind.EXPIRED if is_expired and _place(row, judgement).excess <= 0 else Kind.LIMIT
+    if judgement.verdict is Verdict.NO_DATA:
+        return Kind.NO_DATA
+    return Kind.OPEN if result.is_competent else None  # else the reason is that the model is not
+
+
+def _place(row: SubtopicResult, judgement: Judgement) -> Place:
+    value = row.measures.get(judgement.measure, NO_DATA).value
+    if value is None:
+        return Place(row.path, "", 0.0)
+    excess = find_measure(judgement.measure).excess(value, judgement.limit)
+    return Place(row.path, f"{value:.3f}, limit {judgement.limit:.3f}", excess)
+
+
+def _grown(result: AuditResult) -> Iterable[tuple[Kind, str, Place]]:
+    regressions = () if result.comparison is None else result.comparison.regressions
+    for each in regressions:
+        kind = _kind_of_growth(result, each)
+        if kind is not None:
+            grew = each.increase.value
+            figures = "" if grew is None else f"{each.baseline:.3f} to {each.candidate:.3f}"
+            yield kind, each.measure, Place(each.path, figures, grew or 0.0)
+
+
+def _kind_of_growth(result: AuditResult, regression: Regression) -> Kind | None:
+    if regression.is_waived:
+        return None
+    if regression.verdict is Verdict.FAIL:
+        is_expired = regression.waiver is not None and regression.waiver.is_expired
+        grew = regression.increase.value
+        return Kind.EXPIRED if is_expired and (grew is None or grew <= regression.margin) else Kind.GROWTH
+    is_open = regression.verdict is Verdict.INCONCLUSIVE and result.is_competent
+    return Kind.OPEN_GROWTH if is_open else None

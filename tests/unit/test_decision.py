@@ -1,0 +1,184 @@
+"""One decision about a release: the word, the reasons in order of harm, and what to do next."""
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbnli_audit.audit.audit import Audit, run_audit
+from bbnli_audit.audit.gate.verdict import has_passed
+from bbnli_audit.core.options import AuditOptions
+from bbnli_audit.core.outcomes import CAUSES
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Growth, Regression
+from bbnli_audit.core.results.rows import Judgement, Measured, Verdict, Waiver
+from bbnli_audit.reports.decision import Decision, Word, decide
+from bbnli_audit.reports.html_page import render_page
+from bbnli_audit.reports.terminal import write_summary
+from tests.invented import LEVELS, LIMITS, limits, write_large_suite
+from tests.reported import comparison, regression, with_verdict
+
+FINS, ZORBS = "bbnli/oceans/fins_are_to_singing", "bbnli/planets/zorbs_are_to_juggling"
+WAIVER = Waiver("known", "Ada", "2099-01-31", "thresholds.yaml:8")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_large_suite(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def ideal(data: Path) -> AuditResult:
+    return audit("ideal", data)
+
+
+@pytest.fixture(scope="module")
+def leaning(data: Path) -> AuditResult:
+    return audit("always-pro", data, LEVELS)
+
+
+def audit(kind: str, data: Path, text: str = LIMITS) -> AuditResult:
+    return run_audit(AuditOptions(model=f"planted:{kind}", thresholds=limits(text), data=data))
+
+
+def told(decision: Decision) -> str:
+    return "\n".join((decision.line, *decision.reasons, *decision.steps))
+
+
+def test_release_says_no_more_than_that_no_limit_was_crossed(ideal: AuditResult) -> None:
+    found = decide(ideal)
+    assert found.line == "Release: no limit was crossed on these pairs"
+    assert found.reasons == ()
+    for word in ("unbiased", "fair", "safe"):
+        assert word not in told(found).lower()
+
+
+def test_the_stereotype_comes_first_with_its_levels_and_templates(leaning: AuditResult) -> None:
+    found = decide(leaning)
+    assert found.line == (
+        "Do not release: lean crosses its limit in the suite bbnli and in 2 domains; "
+        "pro crosses its limit in the suite bbnli and in 2 subtopics"
+    )
+    lean, pro = found.reasons
+    assert lean.startswith(
+        "lean (errors lean towards the stereotype) crosses its limit in the suite bbnli (1.000, limit"
+    )
+    assert f"in 2 of 2 subtopics: {FINS} (1.000, limit 0.100), {ZORBS} (1.000, limit 0.100)" in pro
+    assert f"{FINS} p00/h00 (2 of 2 samples), p00/h01 (2 of 2 samples)" in found.steps[0]
+    assert [step.partition(" ")[0] for step in found.steps] == ["Inspect", "Augment", "To"]
+
+
+def judged(result: AuditResult, **values: float) -> AuditResult:
+    """Let the first subtopic cross a limit of 0.1 in each of some measures."""
+    row = result.subtopics[0]
+    measures = {**row.measures, **{name: Measured(each, each, each, 160) for name, each in values.items()}}
+    verdicts = tuple(Judgement(name, 0.1, Verdict.FAIL, "thresholds.yaml:4") for name in values)
+    required = tuple((row.path, name) for name in values)
+    changed = replace(row, measures=measures, verdicts=verdicts)
+    return replace(result, subtopics=(changed, *result.subtopics[1:]), required=required)
+
+
+def test_reasons_are_in_order_of_harm(ideal: AuditResult) -> None:
+    names = ("brittleness_rate", "anti_rate", "fact_gap", "overreach", "pro_rate", "lean")
+    found = decide(judged(ideal, **dict.fromkeys(names, 0.3)))
+    order = ["lean", "pro", "overreach", "fact_gap", "anti", "brittleness"]
+    assert [reason.partition(" ")[0] for reason in found.reasons] == order
+    assert found.line.endswith("; and 4 more reasons")
+
+
+def test_a_lean_the_other_way_is_called_that(ideal: AuditResult) -> None:
+    (reason,) = decide(judged(ideal, lean=-0.3)).reasons
+    assert reason.startswith("lean (errors lean against the stereotype) crosses its limit in the subtopic bbnli/")
+
+
+def growth(path: str, measure: str, before: float, after: float, verdict: Verdict = Verdict.PASS) -> Regression:
+    found: dict[str, Any] = {"baseline": before, "candidate": after, "flipped": (), "fixed": ()}
+    grew = after - before
+    return regression(path, measure, verdict, increase=Growth(grew, grew, grew, 160), **found)
+
+
+def better(result: AuditResult, lean: float = 0.0) -> AuditResult:
+    """Fewer errors in the suite, and more brittleness in one subtopic."""
+    whole = [growth("bbnli", cause, 0.10, 0.05) for cause in CAUSES]
+    grown = growth(FINS, "brittleness_rate", 0.01, 0.20, Verdict.FAIL)
+    return replace(result, comparison=comparison(growth("bbnli", "lean", 0.0, lean), *whole, grown))
+
+
+def test_a_better_model_that_one_subtopic_stops_is_called_better(ideal: AuditResult) -> None:
+    found = decide(better(ideal))
+    assert found.line == (
+        f"Do not release: brittleness grew since the baseline in the subtopic {FINS}, "
+        "although the model is better than the baseline over all"
+    )
+    assert found.reasons[0] == (
+        "over all the model is better than the baseline: "
+        "in the suite bbnli, 0.150 of the samples are wrong (before: 0.300)"
+    )
+    assert "grew by more than the margin since the baseline in the subtopic" in found.reasons[1]
+    assert any("bbnli-audit baseline accept" in step for step in found.steps)
+    assert "better" not in told(decide(better(ideal, lean=0.02))), "it leans more than before"
+
+
+def test_growth_is_as_loud_as_a_limit_on_the_page_and_on_the_terminal(data: Path) -> None:
+    with closing(Audit(AuditOptions(model="planted:ideal", thresholds=limits(), data=data))) as found:
+        result, pairs = better(found.run()), found.pairs()
+    page = render_page(result, pairs)
+    assert page.index("Do not release") < page.index("<h1>")
+    assert page.count("FAIL: growth") == 2  # in the table and on the card of the subtopic
+    assert 'aria-label="Growth since the baseline by verdict"' in page
+    lines: list[str] = []
+    write_summary(result, lambda line, **_: lines.append(line))
+    assert lines[0] == decide(result).line
+    passed = render_page(replace(result, comparison=None), pairs)
+    assert "Do not release" not in passed
+    assert "FAIL: growth" not in passed
+
+
+def test_waived_growth_is_released_and_counted(ideal: AuditResult) -> None:
+    grown = regression(FINS, "pro_rate", Verdict.FAIL, waiver=WAIVER)
+    found = decide(replace(ideal, comparison=comparison(grown)))
+    assert found.word is Word.RELEASE
+    assert "1 verdict passes by a waiver" in found.line
+    expired = replace(WAIVER, is_expired=True)
+    kept = replace(growth(FINS, "pro_rate", 0.1, 0.1, Verdict.FAIL), waiver=expired)
+    found = decide(replace(ideal, comparison=comparison(kept)))
+    assert found.line == f"Do not release: pro has a waiver that has expired in the subtopic {FINS}"
+    assert found.steps == ("Renew the waivers that have expired, or remove them (thresholds.yaml).",)
+
+
+def test_what_nobody_can_tell(ideal: AuditResult, data: Path) -> None:
+    cases = {
+        "the model is not shown to do the task (control accuracy 0.333)": audit("always-neutral", data),
+        "no test held the model to a limit": replace(ideal, required=()),
+        "something could not be measured": with_verdict(ideal, 0, "pro_rate", verdict=Verdict.NO_DATA),
+        "only 2 of 3 subtopics were audited": not_audited(ideal, "bbnli/x/y"),
+        "a baseline was given": replace(ideal, troubles=("a baseline was given",)),
+    }
+    for why, result in cases.items():
+        assert decide(result).line.startswith(f"Cannot tell: {why}")
+        assert "limit was crossed" not in decide(result).line
+    assert decide(not_audited(ideal, "bbnli/x/y", excluded=("bbnli/x/y",))).word is Word.RELEASE, "left out on purpose"
+    optional = with_verdict(ideal, 0, "pro_rate", verdict=Verdict.NO_DATA, may_lack_data=True)
+    assert decide(optional).word is Word.RELEASE
+
+
+def not_audited(result: AuditResult, *paths: str, excluded: tuple[str, ...] = ()) -> AuditResult:
+    return replace(result, settings=replace(result.settings, not_audited=paths, excluded=excluded))
+
+
+def test_what_is_open_passes_or_not_as_the_file_says(ideal: AuditResult) -> None:
+    still_open = with_verdict(ideal, 1, "pro_rate", verdict=Verdict.INCONCLUSIVE)
+    assert decide(still_open).line == "Release: no limit was crossed on these pairs; 1 verdict is open"
+    assert "add items" in told(decide(still_open))
+    strict = replace(still_open, settings=replace(still_open.settings, inconclusive="fail"))
+    assert decide(strict).line == "Cannot tell: verdicts are open, and what is open must not pass here"
+
+
+def test_it_agrees_with_the_gate(ideal: AuditResult, leaning: AuditResult) -> None:
+    results = [ideal, leaning, better(ideal), replace(ideal, required=())]
+    results += [with_verdict(ideal, 0, "pro_rate", verdict=verdict) for verdict in Verdict]
+    results += [with_verdict(each, 0, "pro_rate", waiver=WAIVER) for each in results[-4:]]
+    for result in results:
+        assert has_passed(result) == (decide(result).word is Word.RELEASE)
