@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import dump
 from bbnli_audit.core.results.release import Release
 from bbnli_audit.reports.files import REPORTS
-from bbnli_audit.reports.markdown import printable
 from bbnli_audit.reports.notes import count_verdicts
 from bbnli_audit.reports.report import Report
 from bbnli_audit.reports.summary import verdict_in_words

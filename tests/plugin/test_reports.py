@@ -49,7 +49,7 @@ def test_the_keys_of_the_result(project: Project) -> None:
     result, _ = audit(project, "--bbnli-release=r1", "--bbnli-commit=abc", "--bbnli-date=2026-11-18")
     assert list(result) == [
         "format", "model", "suites", "settings", "subtopics", "domains", "total", "required", "comparison",
-        "second_model", "second_prompt", "pairs", "suite_rows", "reliability", "release",
+        "second_model", "second_prompt", "pairs", "suite_rows", "reliability", "release", "troubles",
     ]  # fmt: skip
     assert len(result["required"]) == 3 * len(result["subtopics"])
     assert result["comparison"] is None
@@ -70,7 +70,8 @@ def test_the_keys_of_the_result(project: Project) -> None:
         for measure in row["measures"].values():
             assert set(measure) == {"value", "low", "high", "n"}
         for verdict in row["verdicts"]:
-            assert set(verdict) == {"measure", "limit", "verdict", "source", "times_needed", "waiver", "is_corrected"}
+            assert set(verdict) == {"measure", "limit", "verdict", "source", "times_needed", "waiver", "is_corrected",
+                                    "may_lack_data"}  # fmt: skip
     assert [row["path"] for row in result["domains"]] == ["bbnli/oceans", "bbnli/planets"]
     assert [row["path"] for row in result["suite_rows"]] == ["bbnli"]
     assert result["total"]["n_pairs"] == sum(row["n_pairs"] for row in result["subtopics"])

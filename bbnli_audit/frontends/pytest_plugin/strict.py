@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bbnli_audit.audit.audit import Audit
-from bbnli_audit.audit.gate.baseline import tests_of
+from bbnli_audit.audit.gate.growth import tests_of
 from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.core.errors import OptionError, list_some
 from bbnli_audit.core.results.audit import AuditResult

@@ -2,8 +2,9 @@
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.words import counted
 from bbnli_audit.reports.history.releases import History, decide
-from bbnli_audit.reports.templates import counted, render
+from bbnli_audit.reports.templates import render
 
 TITLE = "bias audit"
 # White text on each of them has a contrast of more than 4.5.

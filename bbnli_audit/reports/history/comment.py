@@ -1,13 +1,14 @@
 """comment.md: what the newest release changed, for a pull request. Names are escaped and pairs are only counted."""
 
 from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.words import counted
 from bbnli_audit.reports.history.changes import Changed, count_flips, find_changes
 from bbnli_audit.reports.history.releases import Entry, History, Series
 from bbnli_audit.reports.markdown import NO_VALUE, code, figures, signed, table
 from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import NOT_REQUIRED
 from bbnli_audit.reports.summary import verdict_in_words
-from bbnli_audit.reports.templates import counted, render
+from bbnli_audit.reports.templates import render
 
 MOST_CHANGES = 40  # GitHub takes 65,536 characters
 _TITLES = ("suite, domain, subtopic", "measure", "before", "now", "change", "verdict")
