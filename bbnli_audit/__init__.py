@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         AnswersHandle,
         LevelHandle,
         ModelHandle,
+        OneMeasureHandle,
         RegressionHandle,
         SubtopicHandle,
     )
@@ -49,6 +50,7 @@ _HOMES = {
         "AnswersHandle",
         "LevelHandle",
         "ModelHandle",
+        "OneMeasureHandle",
         "RegressionHandle",
         "SubtopicHandle",
     ),
@@ -79,6 +81,7 @@ __all__ = [
     "ModelInfo",
     "ModelKind",
     "ModelSource",
+    "OneMeasureHandle",
     "Pair",
     "PairTable",
     "Pairing",

@@ -31,6 +31,7 @@ from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.readings.table import PairTable, join_tables, share_run
 from bbnli_audit.measures.registry import (
     MeasuredTable,
+    check_audits,
     check_families,
     find_measure,
     limited_measures,
@@ -38,7 +39,7 @@ from bbnli_audit.measures.registry import (
 )
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.opening import OpenedModel, PlannedModel, Process, plan_model
-from bbnli_audit.suites.protocol import Suite, check_suite, families_of
+from bbnli_audit.suites.protocol import Suite, audits_of, check_suite, families_of
 from bbnli_audit.suites.registry import BUILT_IN, open_suite, read_data, read_names, suite_of
 from bbnli_audit.suites.sizes import read_size
 
@@ -150,6 +151,11 @@ class Audit:
         levels = dict.fromkeys([suite for suite, _ in above] + [domain for _, domain in above])
         names = [measure.name for measure in limited_measures() if measure.can_be_pooled]
         return [(path, name) for path in levels for name in names if self.thresholds.limit_for(path, name) is not None]
+
+    def suite_tests(self, paths: Iterable[str]) -> list[Test]:
+        """List the tests that suites bring: each subtopic with the measures of its suite that must have a limit."""
+        audits = {suite.name: audits_of(suite) for suite in self.items.suites}
+        return [(path, measure) for path in paths for measure in audits[path.partition("/")[0]]]
 
     def answer_tests(self, paths: Iterable[str]) -> list[Test]:
         """List the tests of a prompted model's answers; none for other models."""
@@ -374,6 +380,7 @@ def _open_suites(options: AuditOptions, foreign: Collection[Suite]) -> list[Suit
     for suite in suites:
         check_suite(suite)
         check_families(suite.name, families_of(suite))
+        check_audits(suite.name, audits_of(suite))
     known = [suite.name for suite in suites]
     for name in known:
         if known.count(name) > 1:

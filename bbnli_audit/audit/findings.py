@@ -26,6 +26,7 @@ from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable, join_tables
 from bbnli_audit.measures.registry import MeasuredTable, measure_table
 from bbnli_audit.measures.reliability import measure_reliability
+from bbnli_audit.suites.protocol import Suite, audits_of
 
 _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
@@ -118,7 +119,7 @@ def assemble(
     limits = [(row.path, each.measure) for row in (*rows, *(f.result for f in found)) for each in row.verdicts]
     return AuditResult(
         model=facts.model,
-        suites=tuple(SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value) for suite in items.suites),
+        suites=tuple(map(_suite_info, items.suites)),
         settings=Settings(
             thresholds=thresholds.name,
             decide=file.decide,
@@ -139,6 +140,10 @@ def assemble(
         pairs={finding.subtopic.path: finding.table.cells_by_cluster() for finding in found},
         reliability=_reliability(found),
     )
+
+
+def _suite_info(suite: Suite) -> SuiteInfo:
+    return SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value, tuple(audits_of(suite)))
 
 
 def _reliability(found: Sequence[Finding]) -> tuple[Reliability, ...]:

@@ -101,6 +101,15 @@ def check_families(suite: str, families: Sequence[str]) -> None:
             raise SuiteError(f"Suite {suite!r}: there is no family of measures {family!r}. {suggest(family, known)}")
 
 
+def check_audits(suite: str, audits: Iterable[str]) -> None:
+    """Refuse a suite whose audits name a measure that cannot have a limit."""
+    known = [measure.name for measure in limited_measures()]
+    for name in audits:
+        if name not in known:
+            fault = f"its audits name {name!r}, which is no measure that can have a limit"
+            raise SuiteError(f"Suite {suite!r}: {fault}. {suggest(name, known)}")
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredTable:
     """The measures of a table, and the estimates that verdicts need."""

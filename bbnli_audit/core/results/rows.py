@@ -200,6 +200,7 @@ class SuiteInfo:
     version: str
     sha256: str
     pairing: str
+    audits: Annotated[tuple[str, ...], Told("Measures of its own that a test must hold to a limit.")] = ()
 
 
 @result

@@ -80,6 +80,9 @@ class AuditSession:
     def open_answers(self, item: pytest.Item, test: tuple[str, str]) -> handles.AnswersHandle:
         return handles.AnswersHandle(self.audit, partial(self._record, item), self._measure(test[0]), test[1])
 
+    def open_measure(self, item: pytest.Item, test: tuple[str, str]) -> handles.OneMeasureHandle:
+        return handles.OneMeasureHandle(self.audit, partial(self._record, item), self._measure(test[0]), test[1])
+
     def open_model(self, item: pytest.Item) -> handles.ModelHandle:
         self._prove()
         return handles.ModelHandle(self.audit, partial(self._record, item))

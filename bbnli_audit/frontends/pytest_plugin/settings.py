@@ -11,7 +11,7 @@ from bbnli_audit.core.errors import OptionError, SuiteError, ThresholdsError
 from bbnli_audit.core.options import AuditOptions, Option
 
 STORE_FILE = "predictions.sqlite"
-FIXTURES = ("bbnli", "bbnli_model", "bbnli_answers", "bbnli_level", "bbnli_regression")
+FIXTURES = ("bbnli", "bbnli_model", "bbnli_answers", "bbnli_suite", "bbnli_level", "bbnli_regression")
 
 
 def find_options() -> dict[str, Option]:
