@@ -40,7 +40,7 @@ from bbnli_audit.measures.registry import (
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.opening import OpenedModel, PlannedModel, Process, plan_model
 from bbnli_audit.suites.protocol import Suite, audits_of, check_suite, families_of
-from bbnli_audit.suites.registry import BUILT_IN, open_suite, read_data, read_names, suite_of
+from bbnli_audit.suites.registry import BUILT_IN, open_suite, place_data, read_data, read_names, suite_of
 from bbnli_audit.suites.sizes import read_size
 
 
@@ -72,7 +72,8 @@ class Audit:
             self.items = Items(_open_suites(options, extensions.suites), read_size(options.size))
             self.excluded = _exclude(options.exclude, self.items.subtopics)
             self.subtopics = {path: each for path, each in self.items.subtopics.items() if path not in self.excluded}
-            self.thresholds = _read_thresholds(options.thresholds, root, self.items)
+            self.known_suites = {*BUILT_IN, *(suite.name for suite in extensions.suites)}  # audited now or not
+            self.thresholds = _read_thresholds(options.thresholds, root, self.items, self.known_suites)
             self.regressions: Regressions | None = None
             if options.baseline is not None:
                 self.regressions = Regressions(options.baseline, name_from(options.baseline, root), self.thresholds)
@@ -370,22 +371,29 @@ def _open_suites(options: AuditOptions, foreign: Collection[Suite]) -> list[Suit
     pairing = options.pairing
     if pairing is not None and pairing not in TEMPLATE_PAIRINGS:
         raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, TEMPLATE_PAIRINGS)}")
-    given = None if options.data is None else str(options.data)
-    names = []
-    if options.suite != "":
-        names = read_names(options.suite or suite_of(None if given is None else options.data_folder / given))
-    data = {name: options.data_folder / path for name, path in read_data(given, names).items()}
-    own = [open_suite(name, data.get(name), None if pairing is None else Pairing(pairing)) for name in names]
-    suites = [*own, *options.suites, *foreign]
-    for suite in suites:
+    for suite in (*options.suites, *foreign):
         check_suite(suite)
+    given, others = None if options.data is None else str(options.data), {suite.name: suite for suite in foreign}
+    names = list(others)
+    if options.suite != "":
+        _refuse_twins([*BUILT_IN, *(suite.name for suite in foreign)])
+        names = read_names(options.suite or None, others)
+        if options.suite is None:
+            names[0] = suite_of(None if given is None else options.data_folder / given)
+    data = {name: place_data(path, options.data_folder) for name, path in read_data(given, names, others).items()}
+    how = None if pairing is None else Pairing(pairing)
+    suites = [*(open_suite(name, data.get(name), how, others) for name in names), *options.suites]
+    for suite in suites:
         check_families(suite.name, families_of(suite))
         check_audits(suite.name, audits_of(suite))
-    known = [suite.name for suite in suites]
-    for name in known:
-        if known.count(name) > 1:
-            raise SuiteError(f"Two suites are named {name!r}; results and limits are kept by name. Rename one.")
+    _refuse_twins([suite.name for suite in suites])
     return suites
+
+
+def _refuse_twins(names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise SuiteError(f"Two suites are named {name!r}; results and limits are kept by name. Rename one.")
 
 
 def _exclude(given: str | None, known: dict[str, Subtopic]) -> list[str]:
@@ -400,9 +408,9 @@ def _exclude(given: str | None, known: dict[str, Subtopic]) -> list[str]:
     return excluded
 
 
-def _read_thresholds(given: Any, root: Path, items: Items) -> Thresholds:
+def _read_thresholds(given: Any, root: Path, items: Items, others: Collection[str]) -> Thresholds:
     is_read = isinstance(given, Thresholds)
     thresholds: Thresholds = given if is_read else read_thresholds(Path(given), name_below(Path(given), root))
     known = [subtopic for suite in items.suites for subtopic in (*suite.subtopics(), *suite.documented())]
-    thresholds.check_names(known, BUILT_IN)
+    thresholds.check_names(known, others)
     return thresholds

@@ -10,7 +10,6 @@ from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.gate.baseline import Test, tests_of
 from bbnli_audit.core.errors import suggest
 from bbnli_audit.measures.registry import find_measure
-from bbnli_audit.suites.registry import BUILT_IN
 
 SUBTOPIC, ANSWERS, SUITE = "bbnli", "bbnli_answers", "bbnli_suite"
 LEVEL, REGRESSION = "bbnli_level", "bbnli_regression"
@@ -40,7 +39,7 @@ class Collection:
         known = self._audit.subtopics
         patterns = [str(pattern) for mark in metafunc.definition.iter_markers("bbnli") for pattern in mark.args]
         paths = [path for path in known if not patterns or any(fnmatchcase(path, pattern) for pattern in patterns)]
-        left_out = set(BUILT_IN) - {suite.name for suite in self._audit.items.suites}
+        left_out = self._audit.known_suites - {suite.name for suite in self._audit.items.suites}
         if not paths and not all(pattern.partition("/")[0] in left_out for pattern in patterns):
             mark = f"{metafunc.definition.nodeid}: bbnli({', '.join(map(repr, patterns))})"
             raise pytest.Collector.CollectError(f"{mark} names no subtopic. {suggest(patterns[0], known)}")

@@ -73,8 +73,7 @@ def read_options(config: pytest.Config) -> AuditOptions:
         store=_find_store(config, read),
         data_folder=read.folder("data"),
         reveal=bool(config.getoption("bbnli_reveal")),
-        suites=_hook_suites(config),
-        extensions=tuple(config.hook.pytest_bbnli_extensions(config=config)),
+        extensions=_hook_extensions(config),
     )
 
 
@@ -101,10 +100,14 @@ def _find_store(config: pytest.Config, read: _Reader) -> Path | None:
     return given
 
 
-def _hook_suites(config: pytest.Config) -> tuple[Any, ...]:
+def _hook_extensions(config: pytest.Config) -> tuple[Any, ...]:
+    """Return what the project adds with hooks. Suites of both hooks are named by --bbnli-suite as ours are."""
+    from bbnli_audit.audit.extensions import Extensions
+
     found: list[Any] = []
     for given in config.hook.pytest_bbnli_suites(config=config):
         if not isinstance(given, list | tuple):
             raise SuiteError(f"pytest_bbnli_suites returned a {type(given).__name__}; expected a list of suites.")
         found.extend(given)
-    return tuple(found)
+    extensions = config.hook.pytest_bbnli_extensions(config=config)
+    return (Extensions(suites=found), *extensions) if found else tuple(extensions)
