@@ -128,6 +128,7 @@ class SubtopicItems:
 
     pairs: tuple[Pair, ...]
     controls: tuple[Control, ...] = ()
+    open_texts: tuple[TextPair, ...] = ()  # neutral texts without sides, for a measure of the suite's own
 
     @cached_property
     def usable(self) -> tuple[Pair, ...]:

@@ -24,6 +24,7 @@ class Measure:
     readings: tuple[str, ...] = ("labels", "answers")  # the readings of a model that have it, by name
     family: str | None = None  # only suites that name this family in `families` have it; None for all suites
     evidence: Callable[..., Evidence] | None = None  # what a failing test shows, from the measure and its pair table
+    paper: str | None = None  # its name in the paper it is from, such as ΔP; reports show it for suites as a whole
     title: str | None = None  # what a model card calls it; a card leaves out measures without a title
     source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
     is_two_sided: bool = False  # 0 is best: the limit is on the absolute value

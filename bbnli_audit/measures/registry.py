@@ -13,7 +13,7 @@ from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import COMPETENCE, RECALL
 from bbnli_audit.core.results.rows import NO_DATA, Measured
 from bbnli_audit.core.values import Control
-from bbnli_audit.measures import answers, direction, occupations, rates, winoqueer
+from bbnli_audit.measures import answers, coal, direction, occupations, rates, winoqueer
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.statistics.intervals import Estimate
@@ -25,6 +25,7 @@ _BUILT_IN = (
     rates.TOKEN_PREFERENCE,
     *occupations.MEASURES,
     *winoqueer.MEASURES,
+    *coal.MEASURES,
     Measure(
         name=COMPETENCE,
         sentence="Share of control samples that are right: can the model do the task at all?",

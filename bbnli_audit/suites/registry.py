@@ -49,7 +49,9 @@ def open_suite(
     module, class_name = BUILT_IN[_suite_of(name)]
     suite_class = getattr(import_module(f"bbnli_audit.suites.{module}"), class_name)
     options: Mapping[str, Any] = {"pairing": pairing} if name in PAIRED else DIVISIONS.get(name, {})
-    suite: Suite = suite_class(None, **options) if given is None or given.is_added else suite_class(given.path, **options)
+    suite: Suite = (
+        suite_class(None, **options) if given is None or given.is_added else suite_class(given.path, **options)
+    )
     return _with_data(suite, given) if given is not None and given.is_added else suite
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.frontends.cli.main import main
-from bbnli_audit.suites.nli_coal import ANTI_FILE, PRO_FILE, NliCoal
+from bbnli_audit.suites.nli_coal import ANTI_FILE, NONSTEREO_FILE, PRO_FILE, NliCoal
 from bbnli_audit.suites.registry import (
     BUILT_IN,
     DIVISIONS,
@@ -60,6 +60,8 @@ def test_nli_coal_is_found_by_its_name(tmp_path: Path, capsys: pytest.CaptureFix
     row = {"sentence1": "The zorb waves.", "occ_word": "zorb", "occ_type": "male-stereo"}
     for file, number, text in ((PRO_FILE, 3, "A man waves."), (ANTI_FILE, 1003, "A woman waves.")):
         (tmp_path / file).write_text(json.dumps({**row, "id": number, "sentence2": text}))
+    other = {**row, "occ_type": "neutral", "id": 2003, "sentence2": "A man waves."}
+    (tmp_path / NONSTEREO_FILE).write_text(json.dumps(other))
     assert isinstance(open_suite("nli-coal", tmp_path), NliCoal)
     assert read_data(f"nli-coal={tmp_path}", ["bbnli", "nli-coal"]) == {"nli-coal": str(tmp_path)}
     assert main(["suites", "show", "nli-coal", "--data", str(tmp_path), "--json"]) == 0
@@ -127,5 +129,5 @@ def test_data_replaces_or_with_a_plus_is_added(tmp_path: Path) -> None:
     assert set(both.subtopics()) == {*own.subtopics(), *theirs.subtopics()}
     assert both.version == f"{own.version} + unversioned"
     assert both.sha256 not in (own.sha256, theirs.sha256)
-    with pytest.raises(OptionError, match="the suite 'occupations' adds no data to its own. Write the path without"):
+    with pytest.raises(OptionError, match=r"the suite 'occupations' adds no data to its own. Write the path without"):
         open_suite("occupations", Data(tmp_path, is_added=True))

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bbnli_audit.core.errors import AuditError, OptionError
 from bbnli_audit.audit.extensions import Extensions, using
+from bbnli_audit.core.errors import AuditError, OptionError
 from bbnli_audit.frontends.cli.arguments import add_documented
 from bbnli_audit.frontends.cli.init_files import AUDITS, CI_FILES, THRESHOLDS, Chosen, is_ours
 from bbnli_audit.frontends.cli.projects import find_extensions

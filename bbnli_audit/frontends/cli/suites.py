@@ -36,7 +36,9 @@ def add_parser(commands: Any) -> None:
         examples=("bbnli-audit suites list", "bbnli-audit suites show bbnli gender/man_is_to_programmer"),
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listing = _add_action(actions, "list", run_list, "list subtopics with their numbers of pairs, clusters and controls")
+    listing = _add_action(
+        actions, "list", run_list, "list subtopics with their numbers of pairs, clusters and controls"
+    )
     listing.set_defaults(suite=None)  # then the other suites are named too
     what = "show what a subtopic measures and what it is made of"
     show = _add_action(actions, "show", run_show, what, "bbnli gender/man_is_to_programmer --reveal")
@@ -170,6 +172,7 @@ def needed_texts(suite: Suite) -> list[TextPair]:
     pairs = [pair for each in items.values() for pair in each.usable]
     pairs += [pair.reference for pair in pairs if pair.reference is not None]
     texts.update(text for pair in pairs for text in (pair.pro, pair.anti))
+    texts.update(text for each in items.values() for text in each.open_texts)
     return sorted(texts)
 
 

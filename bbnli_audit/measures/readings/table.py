@@ -28,6 +28,7 @@ TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
 NOT_MEASURED = -1  # in place of a cell
 REFERENCE = "reference_"  # columns of a pair's reference are those of the reading, with this before their names
+OPEN_NEUTRAL = "open_neutral"  # share of neutral answers to the suite's texts without sides, the same in every row
 
 
 class Reading(Protocol):
