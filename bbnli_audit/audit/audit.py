@@ -27,6 +27,7 @@ from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.file import dump, load
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing, Subtopic, levels_above
+from bbnli_audit.measures.apart import measure_apart
 from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.readings.table import PairTable, join_tables, share_run
 from bbnli_audit.measures.registry import (
@@ -255,6 +256,7 @@ class Audit:
             n_duplicates=items.n_duplicates,
             n_truncated=self.reader.read(subtopic)[1],
             n_unparsed=table.count_unread(),
+            apart=measure_apart(table, confidence),
         )
         return measured, Finding(subtopic, result, table, rights)
 

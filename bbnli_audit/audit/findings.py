@@ -22,6 +22,7 @@ from bbnli_audit.core.results.rows import (
 )
 from bbnli_audit.core.values import Subtopic, level_of, levels_above
 from bbnli_audit.core.versions import installed_version
+from bbnli_audit.measures.apart import measure_apart
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable, join_tables
 from bbnli_audit.measures.registry import MeasuredTable, measure_table
@@ -197,6 +198,7 @@ def pool(
         n_templates=measured.n_templates,
         measures=measured.measures,
         control_accuracy=sum(right) / len(right) if right else None,
+        apart=measure_apart(table, confidence),
         **sums,
     )
     return measured, row

@@ -172,6 +172,15 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
     )
 
 
+def measure_some(table: PairTable, names: Sequence[str], confidence: float) -> dict[str, Measured]:
+    """Measure some pairs by the given measures, those of them that their reading has."""
+    found = {}
+    for measure in (_known[name] for name in names):
+        if table.reading.name in measure.readings:
+            found[measure.name] = _measured(measure, _estimate(measure, table, confidence) if len(table) else None)
+    return found
+
+
 def _estimate_all(
     measures: Sequence[Measure], pairs_of: Mapping[str, PairTable], confidence: float
 ) -> Iterator[tuple[str, Estimate]]:

@@ -41,7 +41,7 @@ def write_summary(result: AuditResult, write: Write) -> None:
         write(note)
     for place, line in enumerate(notes.waived(result)):
         write(f"  {line}" if place else line)
-    for line in papers.as_lines(result):
+    for line in (*notes.apart(result.suite_rows), *papers.as_lines(result)):
         write(line)
     _write_second(result, write)
 

@@ -238,6 +238,7 @@ def test_nli_coal_pairs_and_its_faults(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=f"there is no {ANTI_FILE}|there is no {PRO_FILE}"):
         NliCoal(tmp_path).subtopics()
     pro, anti = tmp_path / PRO_FILE, tmp_path / ANTI_FILE
+    (tmp_path / NONSTEREO_FILE).write_text(coal_line(2003, occ_type="neutral"))
     twin = coal_line(1003, sentence2="the woman waves.")
     pro.write_text(coal_line(3))
     anti.write_text(twin)

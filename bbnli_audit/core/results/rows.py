@@ -55,6 +55,14 @@ class Measured:
 NO_DATA = Measured(None, None, None, 0)
 
 
+@result
+class Apart:
+    """The pairs of a row that carry a tag, and what the row measures without them."""
+
+    n_pairs: Count
+    without: Mapping[str, Measured]
+
+
 class Verdict(StrEnum):
     """Against one limit. PASS says that no limit was crossed on these pairs, and no more than that."""
 
@@ -131,6 +139,9 @@ class SubtopicResult:
     n_templates: Annotated[
         tuple[Count, ...], Told("Premise and hypothesis templates where both vary; else one number, of clusters.")
     ] = ()
+    apart: Annotated[
+        Mapping[str, Apart], Told("Pairs that carry a tag, such as aggregate: roughly true on average.")
+    ] = field(default_factory=dict)
 
     @classmethod
     def of(cls, path: str, cells: CellCounts, **rest: Any) -> "SubtopicResult":
