@@ -13,7 +13,7 @@ COLUMNS = ("item", "domain", "subtopic", "hypothesis", "template", "word", "prem
 OF_SUITES = ("expected", "group1", "group2")  # columns that items of a suite have besides
 ALL_COLUMNS = (*COLUMNS, *OF_SUITES)
 _SHOWN = ("id", "domain", "subtopic", "hypothesis", "template", "word", "premise")
-_SHOWN_BLIND = ("id", "domain", "subtopic", "hypothesis", "premise", "group1", "group2")
+_SHOWN_BLIND = ("id", "hypothesis", "premise", "group1", "group2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class ReviewItem:
     template: str = field(default="", repr=False)
     word: str = field(default="", repr=False)
     premise: str = field(default="", repr=False)
-    expected: str = ""  # of a suite's items: the verdict that they should get, which no reader sees
-    group1: str = ""
-    group2: str = ""
+    expected: str = field(default="", repr=False)  # of a suite's items: the right verdict, which no reader sees
+    group1: str = field(default="", repr=False)
+    group2: str = field(default="", repr=False)
 
     @property
     def path(self) -> str:
@@ -44,9 +44,10 @@ class ReviewItem:
         return tuple(getattr(self, "id" if name == "item" else name) for name in ALL_COLUMNS)
 
     def shown(self) -> dict[str, str]:
-        """Return what the page gets. A reader of a suite's item must not learn what is expected, nor its template."""
-        found = {name: getattr(self, name) for name in (_SHOWN_BLIND if self.is_of_suite else _SHOWN)}
-        return {"template": "", "word": "", **found, "subtopic": self.path}
+        """Return what the page gets. Of a suite's item it gets no more than a blind reader may know."""
+        if self.is_of_suite:
+            return {"subtopic": "", "template": "", "word": "", **{name: getattr(self, name) for name in _SHOWN_BLIND}}
+        return {**{name: getattr(self, name) for name in _SHOWN}, "subtopic": self.path}
 
     def make_id(self) -> str:
         """Return the id that belongs to its texts."""
