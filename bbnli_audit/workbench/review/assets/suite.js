@@ -47,6 +47,7 @@ export function askAboutSuite() {
   $("stance-keys").replaceChildren(...keysOf(STANCES));
   $("stance-words").textContent = "then: of which group it states a stereotype";
   $("premise-key").hidden = true;
+  $("texts").prepend($("texts").querySelector(".origin")); // the premise comes first
   $("meaning").replaceChildren(
     ...VERDICTS.map(([, , label, meaning]) => {
       const row = document.createElement("div");
