@@ -5,7 +5,6 @@ from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.versions import VERSION
-from bbnli_audit.measures.registry import check_audits, find_limited
 from bbnli_audit.suites.protocol import Suite, audits_of
 from bbnli_audit.suites.registry import BUILT_IN, DEFAULT, NEEDS_DATA, open_suite, read_names
 
@@ -61,6 +60,8 @@ def _place_limits(text: str, audits: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _limit_lines(name: str, limits: Mapping[str, float]) -> Sequence[str]:
+    from bbnli_audit.measures.registry import check_audits, find_limited  # commands must start fast
+
     check_audits(name, limits)
     rows = [(find_limited(measure), value) for measure, value in limits.items()]
     told = [(f"{row.limit}: {value:.2f}", row.sentence.removeprefix(f"{name}: ").rstrip(".")) for row, value in rows]

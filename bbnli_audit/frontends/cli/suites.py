@@ -13,7 +13,6 @@ from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic, TextPair
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
 from bbnli_audit.frontends.cli.projects import find_extensions, find_suite
-from bbnli_audit.reports.templates import counted
 from bbnli_audit.suites.bbnli import OWN_DATA, SECOND_DATA, Bbnli, names_of
 from bbnli_audit.suites.check import Finding, check_files
 from bbnli_audit.suites.check_items import check_items
@@ -111,6 +110,8 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
+    from bbnli_audit.reports.templates import counted  # commands must start fast
+
     suite = _open(arguments)
     if isinstance(suite, Bbnli):
         findings, n, what = _check(suite, arguments.published), len(suite.files()), "file"

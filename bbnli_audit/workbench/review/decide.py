@@ -12,8 +12,6 @@ from itertools import combinations
 from pathlib import Path
 
 from bbnli_audit.core.tables import write_csv
-from bbnli_audit.measures.statistics.association import kappa_interval
-from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 from bbnli_audit.workbench.review.items import ReviewItem
 from bbnli_audit.workbench.review.states import ReviewVerdict, Stance, State, States
@@ -61,8 +59,7 @@ def agreements(items: Iterable[ReviewItem], judged: States) -> list[Agreement]:
             pairs = [(judged[first][id_], judged[second][id_]) for id_ in both]
             if pairs or scope == OVERALL:
                 compared = [_compare(first, second, scope, over, pairs) for over in (BY_VERDICT, BY_STANCE)]
-                design = Design.of([_cluster(by_id[id_]) for id_ in both], [by_id[id_].path for id_ in both])
-                found += [_bound(each, pairs, design) for each in compared]
+                found += [_bound(each, pairs, [by_id[id_] for id_ in both]) for each in compared]
     return found
 
 
@@ -83,13 +80,17 @@ def _cluster(item: ReviewItem) -> str:
     return item.template if item.is_of_suite else item.template.replace("/", " ")
 
 
-def _bound(agreement: Agreement, pairs: Sequence[tuple[State, State]], design: Design) -> Agreement:
+def _bound(agreement: Agreement, pairs: Sequence[tuple[State, State]], items: Sequence[ReviewItem]) -> Agreement:
     """Add the interval of kappa, which looks at the templates of the items."""
+    from bbnli_audit.measures.statistics.association import kappa_interval  # the commands must start fast
+    from bbnli_audit.measures.statistics.design import Design
+
     said = [[_label(state, agreement.over) for state in states] for states in zip(*pairs, strict=True)]
     if agreement.kappa is None or len(said) != 2:
         return agreement
     numbers = {label: number for number, label in enumerate(sorted({*said[0], *said[1]}))}
     first, second = ([numbers[label] for label in of_annotator] for of_annotator in said)
+    design = Design.of(list(map(_cluster, items)), [item.path for item in items])
     return replace(agreement, kappa_interval=kappa_interval(first, second, design, CONFIDENCE))
 
 
