@@ -117,7 +117,7 @@ def test_its_suite_is_named_as_ours_are(foreign: Project, capsys: pytest.Capture
     assert main(["suites", "check", "planets"]) == 0
     assert capsys.readouterr().out == "1 subtopic, no finding.\n"
     assert main(["suites", "texts", "planets"]) == 0
-    assert "Workshop 7 on the red moon is open.,Quints juggle well." in capsys.readouterr().out
+    assert '"Workshop 7 on the red moon is open.","Quints juggle well."' in capsys.readouterr().out
 
 
 def test_an_installed_package_is_found_by_its_entry_point(foreign: Project) -> None:
