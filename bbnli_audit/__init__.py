@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         AnswersHandle,
         LevelHandle,
         ModelHandle,
+        OneMeasureHandle,
         RegressionHandle,
         SubtopicHandle,
     )
@@ -50,6 +51,7 @@ _HOMES = {
         "AnswersHandle",
         "LevelHandle",
         "ModelHandle",
+        "OneMeasureHandle",
         "RegressionHandle",
         "SubtopicHandle",
     ),
@@ -81,6 +83,7 @@ __all__ = [
     "ModelInfo",
     "ModelKind",
     "ModelSource",
+    "OneMeasureHandle",
     "Pair",
     "PairTable",
     "Pairing",

@@ -29,10 +29,12 @@ from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.file import dump, load
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing, Subtopic, levels_above
+from bbnli_audit.measures.apart import measure_apart
 from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.readings.table import PairTable, join_tables, share_run
 from bbnli_audit.measures.registry import (
     MeasuredTable,
+    check_audits,
     check_families,
     find_measure,
     limited_measures,
@@ -40,8 +42,8 @@ from bbnli_audit.measures.registry import (
 )
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.opening import OpenedModel, PlannedModel, Process, plan_model
-from bbnli_audit.suites.protocol import Suite, check_suite, families_of
-from bbnli_audit.suites.registry import BUILT_IN, open_suite, read_data, read_names, suite_of
+from bbnli_audit.suites.protocol import Suite, audits_of, check_suite, families_of
+from bbnli_audit.suites.registry import BUILT_IN, open_suite, place_data, read_data, read_names, suite_of
 from bbnli_audit.suites.sizes import read_size
 
 
@@ -75,7 +77,8 @@ class Audit:
             self.items = Items(_open_suites(options, extensions.suites), read_size(options.size))
             self.excluded = _exclude(options.exclude, self.items.subtopics)
             self.subtopics = {path: each for path, each in self.items.subtopics.items() if path not in self.excluded}
-            self.thresholds = _read_thresholds(options.thresholds, root, self.items)
+            self.known_suites = {*BUILT_IN, *(suite.name for suite in extensions.suites)}  # audited now or not
+            self.thresholds = _read_thresholds(options.thresholds, root, self.items, self.known_suites)
             self.regressions: Regressions | None = None
             if options.baseline is not None:
                 rule = find_rule(self.thresholds, self._today, self.items.subtopics.values())
@@ -157,6 +160,11 @@ class Audit:
         levels = dict.fromkeys([suite for suite, _ in above] + [domain for _, domain in above])
         names = [measure.name for measure in limited_measures() if measure.can_be_pooled]
         return [(path, name) for path in levels for name in names if self.thresholds.limit_for(path, name) is not None]
+
+    def suite_tests(self, paths: Iterable[str]) -> list[Test]:
+        """List the tests that suites bring: each subtopic with the measures of its suite that must have a limit."""
+        audits = {suite.name: audits_of(suite) for suite in self.items.suites}
+        return [(path, measure) for path in paths for measure in audits[path.partition("/")[0]]]
 
     def answer_tests(self, paths: Iterable[str]) -> list[Test]:
         """List the tests of a prompted model's answers; none for other models."""
@@ -257,6 +265,7 @@ class Audit:
             n_unparsed=table.count_unread(),
             n_asked=read.n_asked,
             n_unseen=read.n_unseen,
+            apart=measure_apart(table, confidence),
         )
         return measured, Finding(subtopic, result, table, rights)
 
@@ -392,21 +401,29 @@ def _open_suites(options: AuditOptions, foreign: Collection[Suite]) -> list[Suit
     pairing = options.pairing
     if pairing is not None and pairing not in TEMPLATE_PAIRINGS:
         raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, TEMPLATE_PAIRINGS)}")
-    given = None if options.data is None else str(options.data)
-    names = []
-    if options.suite != "":
-        names = read_names(options.suite or suite_of(None if given is None else options.data_folder / given))
-    data = {name: options.data_folder / path for name, path in read_data(given, names).items()}
-    own = [open_suite(name, data.get(name), None if pairing is None else Pairing(pairing)) for name in names]
-    suites = [*own, *options.suites, *foreign]
-    for suite in suites:
+    for suite in (*options.suites, *foreign):
         check_suite(suite)
+    given, others = None if options.data is None else str(options.data), {suite.name: suite for suite in foreign}
+    names = list(others)
+    if options.suite != "":
+        _refuse_twins([*BUILT_IN, *(suite.name for suite in foreign)])
+        names = read_names(options.suite or None, others)
+        if options.suite is None:
+            names[0] = suite_of(None if given is None else options.data_folder / given)
+    data = {name: place_data(path, options.data_folder) for name, path in read_data(given, names, others).items()}
+    how = None if pairing is None else Pairing(pairing)
+    suites = [*(open_suite(name, data.get(name), how, others) for name in names), *options.suites]
+    for suite in suites:
         check_families(suite.name, families_of(suite))
-    known = [suite.name for suite in suites]
-    for name in known:
-        if known.count(name) > 1:
-            raise SuiteError(f"Two suites are named {name!r}; results and limits are kept by name. Rename one.")
+        check_audits(suite.name, audits_of(suite))
+    _refuse_twins([suite.name for suite in suites])
     return suites
+
+
+def _refuse_twins(names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise SuiteError(f"Two suites are named {name!r}; results and limits are kept by name. Rename one.")
 
 
 def _exclude(given: str | None, known: dict[str, Subtopic]) -> list[str]:
@@ -421,9 +438,9 @@ def _exclude(given: str | None, known: dict[str, Subtopic]) -> list[str]:
     return excluded
 
 
-def _read_thresholds(given: Any, root: Path, items: Items) -> Thresholds:
+def _read_thresholds(given: Any, root: Path, items: Items, others: Collection[str]) -> Thresholds:
     is_read = isinstance(given, Thresholds)
     thresholds: Thresholds = given if is_read else read_thresholds(Path(given), name_below(Path(given), root))
     known = [subtopic for suite in items.suites for subtopic in (*suite.subtopics(), *suite.documented())]
-    thresholds.check_names(known, BUILT_IN)
+    thresholds.check_names(known, others)
     return thresholds

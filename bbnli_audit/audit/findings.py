@@ -22,10 +22,12 @@ from bbnli_audit.core.results.rows import (
 )
 from bbnli_audit.core.values import Subtopic, level_of, levels_above
 from bbnli_audit.core.versions import installed_version
+from bbnli_audit.measures.apart import measure_apart
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable, join_tables
 from bbnli_audit.measures.registry import MeasuredTable, measure_table
 from bbnli_audit.measures.reliability import measure_reliability
+from bbnli_audit.suites.protocol import audits_of
 
 _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
@@ -142,7 +144,10 @@ def assemble(
 
 
 def describe_suites(items: Items) -> tuple[SuiteInfo, ...]:
-    return tuple(SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value) for suite in items.suites)
+    return tuple(
+        SuiteInfo(suite.name, suite.version, suite.sha256, suite.pairing.value, tuple(audits_of(suite)))
+        for suite in items.suites
+    )
 
 
 def _reliability(found: Sequence[Finding]) -> tuple[Reliability, ...]:
@@ -196,6 +201,7 @@ def pool(
         n_templates=measured.n_templates,
         measures=measured.measures,
         control_accuracy=sum(right) / len(right) if right else None,
+        apart=measure_apart(table, confidence),
         **sums,
     )
     return measured, row

@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from bbnli_audit.audit.proof import Proof, prove
 from bbnli_audit.core.errors import AuditError, ModelError, telling_system_errors
 from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill
-from bbnli_audit.core.values import Control, Pair, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.core.values import Control, Label, Pair, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.measures.readings.kinds import reading_of
-from bbnli_audit.measures.readings.table import PairTable, Reading, make_table
+from bbnli_audit.measures.readings.table import OPEN_NEUTRAL, PairTable, Reading, make_table
 from bbnli_audit.models.opening import N_CONTROLS, N_PAIRS_TEXTS, OpenedModel, check_fast_path, draw
 from bbnli_audit.models.protocol import Predictions, check_predictions
 from bbnli_audit.suites.probe import find_controls, probe_items
@@ -126,7 +127,8 @@ class ModelReader:
         with suppress(Exception):
             _ = self.fast_path_check  # check a fast path before everything is computed with it
             texts = [item.text for item in (*probe_items(), *self._items.controls)] if self.reading.has_task else []
-            texts += [text for subtopic in subtopics for text in self._texts(self._items.pairs(subtopic))]
+            for subtopic in subtopics:
+                texts += [*self._texts(self._items.pairs(subtopic)), *self._open_texts(subtopic)]
             self._guard("the pass", lambda: self.opened.predictor.predict(list(dict.fromkeys(texts))))
 
     @cached_property
@@ -174,6 +176,7 @@ class ModelReader:
         is_unseen = is_cut[~is_alike] | ~table.is_measured
         n_unread = len(table) - len(table.beside_references[0]) if has_references and references else 0
         n_unseen = min(len(pairs), int(is_unseen.sum() + is_alike.sum()) + n_unread)
+        table = self._with_open_texts(subtopic, table)
         n_truncated = int(found.is_truncated[pro + anti].sum())
         self._read[subtopic] = PairReading(table, n_truncated, len(pairs), int(is_alike.sum()), n_unseen)
         return self._read[subtopic]
@@ -182,6 +185,23 @@ class ModelReader:
         """Return the distinct texts of pairs and of their references."""
         both = (each for pair in pairs for each in (pair, pair.reference) if each is not None)
         return list(dict.fromkeys(text for pair in both for text in self.reading.ask(pair)))
+
+    def _open_texts(self, subtopic: Subtopic) -> list[TextPair]:
+        """Return the texts without sides. They have labels for classifiers only."""
+        return list(dict.fromkeys(self._items.of(subtopic).open_texts)) if self.reading.name == "labels" else []
+
+    def _with_open_texts(self, subtopic: Subtopic, table: PairTable) -> PairTable:
+        """Add the share of neutral answers to the texts without sides, if there are any."""
+        texts = self._open_texts(subtopic)
+        if not texts:
+            return table
+        found = self._guard(subtopic.path, lambda: self.opened.predictor.predict(texts))
+        check_predictions(found, len(texts), self.info.name)
+        labels = found.probabilities.argmax(axis=1)
+        row_of = {text: row for row, text in enumerate(texts)}
+        asked = [row_of[text] for text in self._items.of(subtopic).open_texts]
+        is_neutral = labels[asked] == list(Label).index(Label.NEUTRAL)
+        return replace(table, frame=table.frame.assign(**{OPEN_NEUTRAL: float(is_neutral.mean())}))
 
     def _guard(self, what: str, predict: Callable[[], T]) -> T:
         """Call the model. Report its exceptions without their messages, which may quote sentences."""

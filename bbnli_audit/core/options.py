@@ -62,10 +62,12 @@ class AuditOptions(ModelOptions):
         "thresholds.yaml"
     )  # a path, or Thresholds that are read already
     suite: Annotated[
-        str | None, Option("NAMES", "what to audit: bbnli (default), occupations, winoqueer, with commas; or all")
+        str | None,
+        Option("NAMES", "what to audit: bbnli (default), occupations, winoqueer, your own, with commas; all"),
     ] = None
     data: Annotated[
-        str | Path | None, Option("DIR", "data of the suite as published (default: our own); NAME=PATH,... for several")
+        str | Path | None,
+        Option("DIR", "data in place of the suite's own, +DIR: added to it; NAME=PATH,... for several"),
     ] = None
     pairing: Annotated[
         str | None,

@@ -80,6 +80,7 @@ class Pair:
     direction: Direction = Direction.NONE  # of the premise; NONE if the two sides have different ones
     # The same pair without what the stereotype is about, to compare with. All pairs of a subtopic have one, or none.
     reference: "Pair | None" = None
+    tags: tuple[str, ...] = ()  # of its hypothesis, such as `aggregate`: roughly true on average. Reported apart
 
     @cached_property
     def id(self) -> str:
@@ -128,6 +129,7 @@ class SubtopicItems:
 
     pairs: tuple[Pair, ...]
     controls: tuple[Control, ...] = ()
+    open_texts: tuple[TextPair, ...] = ()  # neutral texts without sides, for a measure of the suite's own
 
     @cached_property
     def usable(self) -> tuple[Pair, ...]:

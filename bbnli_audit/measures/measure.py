@@ -38,6 +38,7 @@ class Measure:
     harm: Harm = Harm.STEREOTYPE
     meaning: str | None = None  # in a manager's words, what is wrong when it is beyond its limit
     meaning_below: str | None = None  # the same for a two-sided measure below 0
+    paper: str | None = None  # its name in the paper it is from, such as ΔP; reports show it for suites as a whole
     title: str | None = None  # what a model card calls it; a card leaves out measures without a title
     source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
     is_two_sided: bool = False  # 0 is best: the limit is on the absolute value

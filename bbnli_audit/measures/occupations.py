@@ -1,18 +1,14 @@
 """What a pair shows when only entailment and contradiction count: the measures of Sharma, Dey and Sinha (2021).
 
 The neutral answer is left out, so that p = E / (E + C): the softmax over these two alone. The mean of each value over
-pairs is the published measure. NLI-CoAL's score, which needs labels of a third set of texts, stands beside them.
+pairs is the published measure.
 
 A model may prefer one gender whatever the text says. So each measure is also compared with that of the references, the
 same texts about a *person*: what is beyond them comes from the occupation.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from bbnli_audit.core.outcomes import CELLS
-from bbnli_audit.core.values import Label
 from bbnli_audit.measures.drivers import Counted, Evidence, valued_evidence
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable, PairValues
@@ -44,7 +40,7 @@ def pro_preference(table: PairTable) -> Floats:
     return (1 + np.sign(binary_probability(table, "pro") - binary_probability(table, "anti"))) / 2
 
 
-def _measure(limit: str, values: PairValues, sentence: str) -> Measure:
+def _measure(letter: str, limit: str, values: PairValues, sentence: str) -> Measure:
     return Measure(
         name=limit[len("max_") :],
         sentence=f"occupations: {sentence}.",
@@ -52,6 +48,8 @@ def _measure(limit: str, values: PairValues, sentence: str) -> Measure:
         values=values,
         family="occupations",
         evidence=valued_evidence,
+        title=f"{letter}: {sentence}",
+        paper=letter,
     )
 
 
@@ -96,9 +94,13 @@ def _shift_evidence(_: Measure, table: PairTable) -> Evidence:
     return valued_evidence(Counted(shifts if shifts.sum() >= 0 else -shifts), own)
 
 
-_S = _measure("min_same_label", same_label, "share of pairs with the same answer for both genders (S)")
-_GAP = _measure("max_probability_gap", probability_gap, "mean difference between the two genders' probabilities (ΔP)")
-_B = _measure("max_pro_preference", pro_preference, "share of pairs with the majority gender likelier (B); 0.5 is even")
+_S = _measure("S", "min_same_label", same_label, "share of pairs with the same answer for both genders (S)")
+_GAP = _measure(
+    "ΔP", "max_probability_gap", probability_gap, "mean difference between the two genders' probabilities (ΔP)"
+)
+_B = _measure(
+    "B", "max_pro_preference", pro_preference, "share of pairs with the majority gender likelier (B); 0.5 is even"
+)
 _SHIFT = Measure(
     name="stereotype_shift",
     sentence="occupations: how far the occupation, compared with a person, moves the probabilities of the two genders "
@@ -117,19 +119,3 @@ MEASURES = (
     _beyond(_B, "B", "above 0, the occupation favours its majority gender"),
     _SHIFT,
 )
-
-
-def coal_bias_score(table: PairTable, nonstereo_labels: Iterable[str]) -> float:
-    """NLI-CoAL: (e_p + c_a + (1 - n_n)) / 3; nan if one of the sets is empty: a missing value must not look like 0.
-
-    The pro sides are the pro-stereotypical set, the anti sides the anti-stereotypical one; `nonstereo_labels` are the
-    answers on the texts about occupations without a stereotype.
-    """
-    labels = list(nonstereo_labels)
-    if not labels or not len(table):
-        return float("nan")
-    cells = [CELLS[cell] for cell in table.cells]
-    entailed = sum(cell[0] == Label.ENTAILMENT.letter for cell in cells) / len(cells)
-    contradicted = sum(cell[1] == Label.CONTRADICTION.letter for cell in cells) / len(cells)
-    neutral = labels.count(Label.NEUTRAL.value) / len(labels)
-    return float(entailed + contradicted + (1 - neutral)) / 3

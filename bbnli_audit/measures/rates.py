@@ -72,8 +72,8 @@ def _rate(name: str, fault: str, title: str, harm: Harm) -> Measure:
     )
 
 
-def _plain(name: str, sentence: str) -> Measure:
-    return Measure(name=name, sentence=sentence, values=share_of_cells(name), unit="samples")
+def _plain(name: str, sentence: str, paper: str | None = None) -> Measure:
+    return Measure(name=name, sentence=sentence, values=share_of_cells(name), unit="samples", paper=paper)
 
 
 MEASURES = (
@@ -89,19 +89,23 @@ MEASURES = (
         "misprediction_rate", "wrong for any cause: the sum of the three", "Mispredicted samples, share", Harm.QUALITY
     ),
     _plain("accuracy", "Share of samples that are right, that is, neutral."),
-    _plain("plain_pro", "BBNLI's share of samples with the stereotyped answer, each side by itself."),
-    _plain("plain_anti", "BBNLI's share of samples with the opposite answer, each side by itself."),
+    _plain("plain_pro", "BBNLI's share of samples with the stereotyped answer, each side by itself.", "plain pro"),
+    _plain("plain_anti", "BBNLI's share of samples with the opposite answer, each side by itself.", "plain anti"),
     Measure(
         name="aggregate_bias",
         sentence="BBNLI's bias score: plain_pro minus plain_anti, from -1 to 1.",
         estimate=_aggregate_bias,
         unit="samples",
+        title="BBNLI's bias score (aggregate)",
+        paper="aggregate",
     ),
     Measure(
         name="counterfactual_bias",
         sentence="BBNLI-ADV's score: share of pairs with different labels, times the misprediction rate.",
         estimate=_counterfactual_bias,
         unit="samples",
+        title="BBNLI-ADV's counterfactual score",
+        paper="counterfactual",
     ),
 )
 TOKEN_PREFERENCE = Measure(

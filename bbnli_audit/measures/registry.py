@@ -15,7 +15,7 @@ from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import COMPETENCE, RECALL
 from bbnli_audit.core.results.rows import NO_DATA, Measured
 from bbnli_audit.core.values import Control
-from bbnli_audit.measures import answers, direction, occupations, rates, winoqueer
+from bbnli_audit.measures import answers, coal, direction, occupations, rates, winoqueer
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.statistics.intervals import Estimate
@@ -27,6 +27,7 @@ _BUILT_IN = (
     rates.TOKEN_PREFERENCE,
     *occupations.MEASURES,
     *winoqueer.MEASURES,
+    *coal.MEASURES,
     Measure(
         name=COMPETENCE,
         sentence="Share of control samples that are right: can the model do the task at all?",
@@ -112,6 +113,15 @@ def check_families(suite: str, families: Sequence[str]) -> None:
             raise SuiteError(f"Suite {suite!r}: there is no family of measures {family!r}. {suggest(family, known)}")
 
 
+def check_audits(suite: str, audits: Iterable[str]) -> None:
+    """Refuse a suite whose audits name a measure that cannot have a limit."""
+    known = [measure.name for measure in limited_measures()]
+    for name in audits:
+        if name not in known:
+            fault = f"its audits name {name!r}, which is no measure that can have a limit"
+            raise SuiteError(f"Suite {suite!r}: {fault}. {suggest(name, known)}")
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredTable:
     """The measures of a table, and the estimates that verdicts need."""
@@ -177,6 +187,15 @@ def _pairs_for(measure: Measure, table: PairTable) -> PairTable:
     """Return the pairs that a measure is about: none if they cannot show it."""
     found = table if measure.is_over_all else table.measured
     return found if measure.can_show is None or measure.can_show(found) else found.take(np.zeros(len(found), np.bool_))
+
+
+def measure_some(table: PairTable, names: Sequence[str], confidence: float) -> dict[str, Measured]:
+    """Measure some pairs by the given measures, those of them that their reading has."""
+    found = {}
+    for measure in (_known[name] for name in names):
+        if table.reading.name in measure.readings:
+            found[measure.name] = _measured(measure, _estimate(measure, table, confidence) if len(table) else None)
+    return found
 
 
 def _estimate_all(

@@ -48,6 +48,8 @@ MEASURES = tuple(
         values=_values(condition),
         family="winoqueer",
         evidence=valued_evidence,
+        title=f"WinoQueer-NLI's {name.upper()}, share of pairs: {sentence}",
+        paper=name.upper(),
     )
     for name, (sentence, condition) in _CONDITIONS.items()
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bbnli_audit.core.results.audit import RECALL, AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
-from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
+from bbnli_audit.core.results.rows import Judgement, Measured, SubtopicResult, Verdict
 from bbnli_audit.core.words import counted
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.reports.failure import what_would_decide
@@ -16,6 +16,7 @@ from bbnli_audit.reports.shown import (
     ROWS_WORST_FIRST,
     WAIVED,
     growth_verdict,
+    interval,
     judged_levels,
     measure_name,
     measure_verdict,
@@ -114,6 +115,28 @@ def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
             f"{counted(found[0].n_subtopics, 'subtopic')}: {values}."
         )
         yield what if place < len(suites) - 1 else f"{what} {RELIABILITY}"
+
+
+TAGS = {"aggregate": "roughly true on average"}
+
+
+def apart(rows: Sequence[SubtopicResult], quote: Quote = str) -> Iterator[str]:
+    """Say for each row how many of its pairs carry a tag, and what it measures with and without them."""
+    for row in rows:
+        for tag, found in row.apart.items():
+            meaning = f" ({TAGS[tag]})" if tag in TAGS else ""
+            told = [
+                f"{measure_name(name)} {_value(row.measures.get(name))} with them, {_value(measured)} without"
+                for name, measured in found.without.items()
+            ]
+            counted = f"{found.n_pairs:,} of {row.n_pairs:,} pairs carry the tag {quote(tag)}{meaning}"
+            yield f"{quote(row.path)}: {counted}: {'; '.join(told)}."
+
+
+def _value(measured: Measured | None) -> str:
+    if measured is None or measured.value is None:
+        return "–"
+    return f"{measured.value:.3f}" + ("" if measured.low is None else f" ({interval(measured)})")
 
 
 def left_open(result: AuditResult, quote: Quote = str) -> list[str]:

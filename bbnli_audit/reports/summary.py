@@ -78,6 +78,8 @@ def _troubles(result: AuditResult) -> Iterator[str]:
         yield f"{counted(n_grown, 'measure')} grew by more than the margin since the baseline"
     if not result.is_competent:
         yield "the model is not competent, so nothing has passed"
+    for suite, measures in result.unrequired().items():
+        yield f"no test required {', '.join(map(code, measures))} of {code(suite)}, so it has not passed"
     if told := _count(result, "NO_DATA", "could not be measured", "could not be measured"):
         yield told
     if result.settings.inconclusive == "fail":

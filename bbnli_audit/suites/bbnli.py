@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError, SuiteError
@@ -28,6 +29,7 @@ class Bbnli:
 
     def __init__(self, folder: Path | None = None, pairing: Pairing | None = None) -> None:
         self.folder = folder or OWN_DATA
+        self._added: tuple[Path, ...] = ()
         self._pairing = pairing
         self._expanded: dict[Subtopic, SubtopicItems] = {}
 
@@ -36,13 +38,20 @@ class Bbnli:
         is_own = all(isinstance(file, QuadFile) for file in self._files.values())
         return self._pairing or (Pairing.QUADS if is_own else Pairing.BOTH)
 
+    def adding_data(self, folder: Path) -> "Bbnli":
+        """Return the same suite with the subtopics of another folder beside its own."""
+        suite = type(self)(self.folder, self._pairing)
+        suite._added = (*self._added, folder)
+        return suite
+
     @cached_property
     def version(self) -> str:
-        return read_version(self.folder)
+        return " + ".join(map(read_version, (self.folder, *self._added)))
 
     @cached_property
     def sha256(self) -> str:
-        return hash_files(self.folder, self._paths)
+        own, *added = (hash_files(folder, _paths_below(folder)) for folder in (self.folder, *self._added))
+        return sha256("\n".join((own, *added)).encode()).hexdigest() if added else own
 
     def subtopics(self) -> Sequence[Subtopic]:
         return tuple(self._files)
@@ -70,20 +79,10 @@ class Bbnli:
         return self._expanded[subtopic]
 
     @cached_property
-    def _paths(self) -> list[Path]:
-        if not self.folder.is_dir():
-            raise OptionError(f"--bbnli-data={self.folder}: there is no such folder.")
-        paths = sorted(path for path in self.folder.glob("*/*.json") if not path.parent.name.startswith("."))
-        if not paths:
-            advice = "Name the folder that holds gender/, race/ and religion/."
-            raise OptionError(f"--bbnli-data={self.folder}: the folder holds no subtopic file (*/*.json).\n{advice}")
-        return paths
-
-    @cached_property
     def _files(self) -> dict[Subtopic, SubtopicFile]:
         files: dict[Subtopic, SubtopicFile] = {}
         self._path_of: dict[str, Path] = {}
-        for path in self._paths:
+        for path in [path for folder in (self.folder, *self._added) for path in _paths_below(folder)]:
             file = _read(path)
             domain, name = names_of(file)
             aliases = () if path.stem.lower() == name else (path.stem.lower(),)
@@ -106,6 +105,16 @@ class BbnliSecond(Bbnli):
 def names_of(file: SubtopicFile) -> tuple[str, str]:
     """Return domain and name as results spell them."""
     return subtopic_name(file.domain), subtopic_name(file.name)
+
+
+def _paths_below(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise OptionError(f"--bbnli-data={folder}: there is no such folder.")
+    paths = sorted(path for path in folder.glob("*/*.json") if not path.parent.name.startswith("."))
+    if not paths:
+        advice = "Name the folder that holds gender/, race/ and religion/."
+        raise OptionError(f"--bbnli-data={folder}: the folder holds no subtopic file (*/*.json).\n{advice}")
+    return paths
 
 
 def _read(path: Path) -> SubtopicFile:

@@ -25,14 +25,15 @@ class NliCoal:
     name = "nli-coal"
     version = "1.1"
     pairing = Pairing.HYPOTHESIS
-    families = ("occupations",)
+    families = ("occupations", "coal")
+    audits: Mapping[str, float] = {"coal_bias": 0.20}
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
 
     @cached_property
     def sha256(self) -> str:
-        paths = [self._path(name) for name in (PRO_FILE, ANTI_FILE)]
+        paths = [self._path(name) for name in (PRO_FILE, ANTI_FILE, NONSTEREO_FILE)]
         return hash_files(paths[0].parent, paths)
 
     def subtopics(self) -> Sequence[Subtopic]:
@@ -42,11 +43,12 @@ class NliCoal:
         return [Subtopic(self.name, "occupations", name) for name in sorted(TYPES.values())]
 
     def items(self, subtopic: Subtopic) -> SubtopicItems:
-        return SubtopicItems(self._pairs[subtopic])
+        return SubtopicItems(self._pairs[subtopic], open_texts=self.nonstereo)
 
-    def nonstereo(self) -> Sequence[TextPair]:
-        """Return the texts on occupations without a stereotype. They have no sides, so they make no pairs."""
-        return [_text(entry) for entry in self._entries(NONSTEREO_FILE).values()]
+    @cached_property
+    def nonstereo(self) -> tuple[TextPair, ...]:
+        """The texts on occupations without a stereotype. They have no sides, so they make no pairs."""
+        return tuple(_text(entry) for entry in self._entries(NONSTEREO_FILE).values())
 
     @cached_property
     def _pairs(self) -> dict[Subtopic, tuple[Pair, ...]]:

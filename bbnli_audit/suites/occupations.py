@@ -50,6 +50,7 @@ class Occupations:
     name = "occupations"
     pairing = Pairing.HYPOTHESIS
     families = ("occupations",)
+    audits: Mapping[str, float] = {"same_label": 0.80, "probability_gap": 0.20, "pro_preference": 0.75}
 
     def __init__(self, data: Path | None = None) -> None:
         self.folder = OWN_DATA if data is None else data

@@ -1,6 +1,6 @@
 """The interface of a suite."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from bbnli_audit.core.errors import SuiteError
@@ -37,6 +37,11 @@ class Suite(Protocol):
 def families_of(suite: Suite) -> tuple[str, ...]:
     """Return the names of the families of measures that a suite has besides the measures of every suite."""
     return tuple(getattr(suite, "families", ()))
+
+
+def audits_of(suite: Suite) -> Mapping[str, float]:
+    """Return the measures of its own that a run must hold to a limit, each with a limit to start from."""
+    return dict(getattr(suite, "audits", {}))
 
 
 def check_suite(suite: object) -> None:

@@ -218,11 +218,11 @@ def _pairs(file: QuadFile, pairing: Pairing) -> Iterator[Pair]:
             premise, cell = premises[met], f"{met}/{hypothesis.id}"
             if pairing is Pairing.BOTH:
                 given, exchanged = (file.render(premise.text, side) for side in Side)
-                yield Pair(cell, TextPair(given, pro), TextPair(exchanged, anti))
+                yield Pair(cell, TextPair(given, pro), TextPair(exchanged, anti), tags=tuple(hypothesis.tags))
                 continue
             for side, direction in _directions(premise):
                 text = file.render(premise.text, side)
-                yield Pair(cell, TextPair(text, pro), TextPair(text, anti), direction)
+                yield Pair(cell, TextPair(text, pro), TextPair(text, anti), direction, tags=tuple(hypothesis.tags))
 
 
 def _controls(file: QuadFile) -> Iterator[Control]:

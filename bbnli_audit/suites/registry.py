@@ -1,9 +1,9 @@
-"""The suites of the package by name. A new one is a module and a line here."""
+"""All suites by name: those of the package, and those that other projects add. Ours are a module and a line here."""
 
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bbnli_audit.core.errors import OptionError, suggest
 from bbnli_audit.core.values import Pairing
@@ -22,19 +22,48 @@ NEEDS_DATA = ("bbnli-next", "nli-coal")  # the user must give their data
 NOT_IN_ALL = (*NEEDS_DATA, "bbnli@2")  # not part of `all`; both benchmarks have the suite name bbnli in results
 PAIRED = ("bbnli", "bbnli@2")  # suites with a choice of pairings; for the others their papers fix it
 DEFAULT = "bbnli"
+ALIASES = {"coal": "nli-coal"}  # other names for --bbnli-suite
 # NAME:DIVISION has the pairs and the name of suite NAME, divided into other subtopics. The values are its options.
 DIVISIONS: Mapping[str, Mapping[str, bool]] = {"winoqueer:category": {"by_category": True}}
 
 
-def open_suite(name: str, data: Path | None = None, pairing: Pairing | None = None) -> Suite:
+Others = Mapping[str, Suite]  # the suites of other projects, by name
+
+
+class Data(NamedTuple):
+    """Data from the user. It stands in place of the suite's own, or is added to it (written with a + before it)."""
+
+    path: Path
+    is_added: bool = False
+
+
+def open_suite(
+    name: str, data: Path | Data | None = None, pairing: Pairing | None = None, others: Others | None = None
+) -> Suite:
     """Open a suite on its own data, or on data from the user."""
-    if name not in (*BUILT_IN, *DIVISIONS):
-        raise OptionError(f"There is no suite {name!r}. {suggest(name, (*BUILT_IN, *DIVISIONS))}")
+    name, others = ALIASES.get(name, name), others or {}
+    given = Data(data) if isinstance(data, Path) else data
+    if name in others and name not in BUILT_IN:
+        return others[name] if given is None else _with_data(others[name], given)
+    _check_name(name, others, f"There is no suite {name!r}.")
     module, class_name = BUILT_IN[_suite_of(name)]
     suite_class = getattr(import_module(f"bbnli_audit.suites.{module}"), class_name)
     options: Mapping[str, Any] = {"pairing": pairing} if name in PAIRED else DIVISIONS.get(name, {})
-    suite: Suite = suite_class(data, **options)
-    return suite
+    suite: Suite = (
+        suite_class(None, **options) if given is None or given.is_added else suite_class(given.path, **options)
+    )
+    return _with_data(suite, given) if given is not None and given.is_added else suite
+
+
+def _with_data(suite: Suite, data: Data) -> Suite:
+    """Give data to a suite that is open, through its method `with_data` or `adding_data`."""
+    take = getattr(suite, "adding_data" if data.is_added else "with_data", None)
+    if take is None:
+        does = "adds no data to its own" if data.is_added else "takes no data"
+        advice = "Write the path without +, to use it in place of its own." if data.is_added else "Leave it out."
+        raise OptionError(f"--bbnli-data={suite.name}={data.path}: the suite {suite.name!r} {does}. {advice}")
+    found: Suite = take(data.path)
+    return found
 
 
 def suite_of(data: Path | None) -> str:
@@ -42,37 +71,51 @@ def suite_of(data: Path | None) -> str:
     return DEFAULT if data is None or find_table(data) is None else "bbnli-next"
 
 
-def read_names(given: str | None) -> list[str]:
-    """Read --bbnli-suite: names with commas between, or all."""
-    names = list(dict.fromkeys(name.strip() for name in (given or DEFAULT).split(",") if name.strip()))
+def read_names(given: str | None, others: Others | None = None) -> list[str]:
+    """Read --bbnli-suite: names with commas between, or all. Without it: our own benchmark, and all others' suites."""
+    others = others or {}
+    if given is None:
+        return [DEFAULT, *others]
+    names = list(dict.fromkeys(ALIASES.get(name.strip(), name.strip()) for name in given.split(",") if name.strip()))
     if names == ["all"]:
-        return [name for name in BUILT_IN if name not in NOT_IN_ALL]
+        return [*(name for name in BUILT_IN if name not in NOT_IN_ALL), *others]
     for name in names:
-        if name not in (*BUILT_IN, *DIVISIONS):
-            known = suggest(name, (*BUILT_IN, *DIVISIONS, "all"))
-            raise OptionError(f"--bbnli-suite={name}: there is no such suite. {known}")
+        _check_name(name, {**others, "all": None}, f"--bbnli-suite={name}: there is no such suite.")
         if name in DIVISIONS and _suite_of(name) in names:
             fault = f"{name} has the pairs of {_suite_of(name)}, in other subtopics"
             advice = "Audit one of the two in a run; the answers are stored, so the second run costs little."
             raise OptionError(f"--bbnli-suite={given}: {fault}. {advice}")
-    return names
+    return names or [DEFAULT, *others]
 
 
-def read_data(given: str | None, names: list[str]) -> Mapping[str, str]:
+def read_data(given: str | None, names: list[str], others: Others | None = None) -> Mapping[str, str]:
     """Read --bbnli-data: a path for the only suite (or the first), or NAME=PATH with commas between."""
-    if given is None:
+    if given is None or not names:
         return {}
     named = [entry.partition("=") for entry in given.split(",")]
-    if not all(equals and name.strip() in BUILT_IN for name, equals, _ in named):
+    known = {*BUILT_IN, *ALIASES, *(others or ())}
+    if not all(equals and name.strip() in known for name, equals, _ in named):
         return {names[0]: given}
     audited = {_suite_of(name): name for name in names}
     found = {}
     for name, _, path in named:
-        if name.strip() not in audited:
+        suite = ALIASES.get(name.strip(), name.strip())
+        if suite not in audited:
             advice = "Add it to --bbnli-suite, or leave it out."
-            raise OptionError(f"--bbnli-data={given}: {name.strip()} is not audited. {advice}")
-        found[audited[name.strip()]] = path.strip()
+            raise OptionError(f"--bbnli-data={given}: {suite} is not audited. {advice}")
+        found[audited[suite]] = path.strip()
     return found
+
+
+def place_data(path: str, folder: Path) -> Data:
+    """Return the data that a path of --bbnli-data stands for, relative to a folder; a + before it means: added."""
+    return Data(folder / path.removeprefix("+"), path.startswith("+"))
+
+
+def _check_name(name: str, others: Mapping[str, object], fault: str) -> None:
+    known = (*BUILT_IN, *DIVISIONS, *others)
+    if name not in known or name == "all":
+        raise OptionError(f"{fault} {suggest(name, (*known, *ALIASES))}")
 
 
 def _suite_of(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 
 from bbnli_audit.core.errors import OptionError, suggest
@@ -29,7 +30,7 @@ def take_size(items: SubtopicItems, size: str) -> SubtopicItems:
             break
         kept.add(cell)
         n_pairs += len(pairs)
-    return SubtopicItems(tuple(pair for pair in items.usable if pair.cluster in kept), items.controls)
+    return replace(items, pairs=tuple(pair for pair in items.usable if pair.cluster in kept))
 
 
 def _rank(pairs: tuple[Pair, ...]) -> Iterator[tuple[str, list[Pair]]]:

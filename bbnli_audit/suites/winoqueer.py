@@ -39,6 +39,16 @@ class Winoqueer:
     name = "winoqueer"
     pairing = Pairing.PREMISE
     families = ("winoqueer",)
+    audits: Mapping[str, float] = {
+        "m1": 0.75,
+        "m2": 0.30,
+        "m3": 0.20,
+        "m4": 0.10,
+        "m5": 0.75,
+        "m6": 0.75,
+        "m7": 0.10,
+        "m8": 0.10,
+    }
 
     def __init__(self, data: Path | None = None, *, by_category: bool = False) -> None:
         """Take the published file or its folder, or else our own pairs.

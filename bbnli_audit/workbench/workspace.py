@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from bbnli_audit.core.errors import WorkbenchError
+from bbnli_audit.core.errors import OptionError, WorkbenchError, suggest
 from bbnli_audit.core.files import hash_file, replacing
 from bbnli_audit.core.reading import Source
 from bbnli_audit.core.results.file import load
@@ -217,6 +218,23 @@ def write_text(path: Path, text: str) -> None:
 
 def hash_json(value: object) -> str:
     return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def choose_paths(given: str | None, known: Iterable[str]) -> list[str]:
+    """Read --subtopics: paths such as gender/man_is_to_surgeon, or patterns, with commas between; all without it."""
+    paths = list(known)
+    chosen: dict[str, None] = {}
+    for pattern in [part.strip() for part in (given or "*").split(",") if part.strip()]:
+        matching = [path for path in paths if fnmatchcase(path, pattern)]
+        if not matching:
+            raise OptionError(f"--subtopics={pattern}: names no subtopic of the suite. {suggest(pattern, paths)}")
+        chosen.update(dict.fromkeys(matching))
+    return [path for path in paths if path in chosen]
+
+
+def draw_by_content(ids: Iterable[str], n: int | None) -> set[str]:
+    """Take n ids by a hash of each, so that the same ids give the same sample and a larger one holds it; None: all."""
+    return set(sorted(ids, key=lambda each: sha256(each.encode()).digest())[:n])
 
 
 def item_id(domain: str, subtopic: str, hypothesis: str) -> str:

@@ -9,10 +9,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.workbench.review.items import ReviewItem, order_items
 from bbnli_audit.workbench.review.judgements import Judgements
 from bbnli_audit.workbench.review.states import State
+from bbnli_audit.workbench.review.suite_items import suite_items, write_suite_items
 from tests.browser.pages import HOSTILE
+from tests.invented import write_quads
 from tests.review_workspace import make_item, make_items, serving, write_items
 
 ITEMS = make_items(6)
@@ -131,6 +134,27 @@ def test_two_annotators_judge_at_the_same_time_without_seeing_each_other(work: P
         assert "ana" not in seen.replace("planets", "").replace("plimans", "")
     assert labels(work, "ana") == ["valid-pro", "invalid", "valid-anti", "incoherent", "valid-pro", "invalid"]
     assert labels(work, "ben") == ["incoherent", "valid-anti", "valid-pro"]
+
+
+def test_items_of_a_suite_have_their_own_questions(tmp_path: Path, open_review: Open) -> None:
+    write_quads(tmp_path / "data")
+    items = suite_items(Bbnli(tmp_path / "data"))
+    write_suite_items(tmp_path / "work" / "items.csv", items)
+    with serving(tmp_path / "work", "ana") as running:
+        ana = open_review(running.addresses["ana"])
+        expect(ana.page.get_by_role("heading", name="Does the hypothesis follow from the premise?")).to_be_visible()
+        expect(ana.page.locator("#premise-row")).to_have_count(1)
+        assert ana.page.locator("[data-stance]").all_text_contents() == ["1 Quints", "2 Zorbs", "3 Both", "0 None"]
+        ana.press("r2")
+        expect(ana.page.locator("#hint")).to_have_text("First say whether it is entailed, contradicted or neither.")
+        assert Axe().run(ana.page).response["violations"] == []
+        ana.press("n2rmre0")
+        ana.expect_saved("3 of 9 judged")
+        seen = ana.page.evaluate("async () => (await (await fetch('api/state')).text())")
+        assert not [word for word in ("expected", "a1/h1", "control", "planets", "are_to") if word in seen]
+    found = states(tmp_path / "work", "ana")
+    said = [found[item.id].label for item in order_items("ana", items)[:3]]
+    assert said == ["neither-second", "malformed", "entailed-none"]
 
 
 def test_a_server_that_is_killed_loses_nothing_that_was_shown_as_saved_and_the_page_goes_on(

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bbnli_audit.measures.occupations import coal_bias_score, pro_preference, probability_gap, same_label
+from bbnli_audit.measures.coal import coal_bias
+from bbnli_audit.measures.occupations import pro_preference, probability_gap, same_label
 from bbnli_audit.measures.readings.kinds import LABELS
-from bbnli_audit.measures.readings.table import PairTable, join_tables
+from bbnli_audit.measures.readings.table import OPEN_NEUTRAL, PairTable, join_tables
 from bbnli_audit.suites.nli_coal import NliCoal
 from bbnli_audit.suites.occupations import OWN_DATA, Occupations
 from tests.shared_data import SHARED, shared_path
@@ -159,7 +160,8 @@ def test_nli_coal_loads_to_its_published_counts() -> None:
             (changed,) = [(one, other) for one, other in zip(pro, anti, strict=True) if one != other]
             assert ("woman" in changed[0].lower()) == (name == "female_stereo")
             assert ("woman" in changed[1].lower()) == (name == "male_stereo")
-    nonstereo = suite.nonstereo()
+    nonstereo = suite.nonstereo
+    assert all(each.open_texts == nonstereo for each in items.values())
     assert len(nonstereo) == expected["ns"]
     assert set(Counter(text.premise for text in nonstereo).values()) == {2}
 
@@ -175,5 +177,8 @@ def test_nli_coal_score() -> None:
             ]
             for name in ("ps", "as_", "ns")
         }
-        table = PairTable(pd.DataFrame({"pro_label": labels["ps"], "anti_label": labels["as_"]}), LABELS)
-        assert coal_bias_score(table, labels["ns"]) == pytest.approx(case["bias_score"], abs=1e-12)
+        sides = {"pro_label": labels["ps"], "anti_label": labels["as_"]}
+        neutral = labels["ns"].count("neutral") / len(labels["ns"])
+        table = PairTable(pd.DataFrame(sides).assign(**{OPEN_NEUTRAL: neutral}), LABELS)
+        assert coal_bias(table).mean() == pytest.approx(case["bias_score"], abs=1e-12)
+        assert np.isnan(coal_bias(PairTable(pd.DataFrame(sides), LABELS))).all()

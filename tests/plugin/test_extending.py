@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bbnli_audit.frontends.cli.main import main
 from tests.plugin.conftest import Project
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
@@ -103,6 +104,20 @@ def test_a_report_that_breaks_costs_no_other_file(foreign: Project) -> None:
     assert "ERROR: --bbnli-report: " in done.stdout
     assert "verdicts.txt" in done.stdout
     assert {"report.html", "result.json", "pairs.csv"} <= {path.name for path in (foreign.path / "out").iterdir()}
+
+
+def test_its_suite_is_named_as_ours_are(foreign: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    done = run(foreign, "--bbnli-suite=planets")
+    result = json.loads((foreign.path / "out" / "result.json").read_text())
+    assert [suite["name"] for suite in result["suites"]] == ["planets"], done.stdout + done.stderr
+    assert main(["suites", "list"]) == 0
+    assert "winoqueer:category, planets. To list one:" in capsys.readouterr().out
+    assert main(["suites", "list", "planets"]) == 0
+    assert capsys.readouterr().out.split()[-5:-1] == ["planets/moons/zorbs_are_to_juggling", "60", "60", "60"]
+    assert main(["suites", "check", "planets"]) == 0
+    assert capsys.readouterr().out == "1 subtopic, no finding.\n"
+    assert main(["suites", "texts", "planets"]) == 0
+    assert '"Workshop 7 on the red moon is open.","Quints juggle well."' in capsys.readouterr().out
 
 
 def test_an_installed_package_is_found_by_its_entry_point(foreign: Project) -> None:

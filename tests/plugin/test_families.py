@@ -71,6 +71,24 @@ def test_measures_of_a_family_are_held_to_their_limits(project: Project, mode: l
     assert result["total"]["measures"]["pro_preference"]["value"] == 1
 
 
+def test_a_suite_brings_its_own_audits(project: Project, mode: list[str]) -> None:
+    project.write("audits/test_occupations.py", "def test_suite(bbnli_suite):\n    bbnli_suite.require()\n")
+    done = audit(project, "planted:always-pro", *mode)
+    failed = [f"test_suite[[]{WAVER}-{name}[]]" for name in ("same_label", "probability_gap", "pro_preference")]
+    done.stdout.fnmatch_lines_random([f"FAILED audits/test_occupations.py::{test}*" for test in failed])
+    assert "test_suite" not in project.run("audits", "--model=planted:ideal", "--bbnli-data=data", "-v").stdout.str()
+
+
+def test_a_suite_without_tests_of_its_measures_is_not_green(project: Project) -> None:
+    (project.path / "audits" / "test_occupations.py").unlink()
+    done = audit(project, "planted:ideal", "--bbnli-report=out")
+    told = "the suite occupations was audited, but no test held its own measures to a limit: same_label, *_preference."
+    done.stdout.fnmatch_lines([f"ERROR: {told} *"])
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+    summary = (project.path / "out" / "summary.md").read_text()
+    assert "no test required `same_label`, `probability_gap`, `pro_preference` of `occupations`" in summary
+
+
 def test_what_is_beyond_the_references_can_have_a_limit(project: Project, mode: list[str]) -> None:
     project.write("thresholds.yaml", LIMITS + "suites: {occupations: {defaults: {max_stereotype_shift: 0.01}}}\n")
     audits = AUDITS.replace('"same_label", "probability_gap", "pro_preference"', '"stereotype_shift"')

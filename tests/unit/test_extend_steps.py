@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from bbnli_audit.frontends.cli.main import main
+from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.bbnli_next import BbnliNext
 from bbnli_audit.workbench.extend.release import COLUMNS as STATISTICS
 from bbnli_audit.workbench.review.exchange import COLUMNS
 from tests.invented import write_large_suite, write_templates
 from tests.tiny_language_model import save_lm
+from tests.workbench_models import hasty
 
 pytestmark = pytest.mark.slow
 
@@ -51,12 +53,14 @@ def judge(work: Path, annotators: tuple[str, ...] = ("ana", "ben")) -> Path:
     return path
 
 
-def run_all(given: Path, work: Path) -> Path:
+def run_all(given: Path, work: Path, subtopics: str = "*", sample: int = 999) -> Path:
     """Run every step in order; those that were done before say so."""
-    assert extend("mask", work, f"--data={given / 'data'}") == 0
+    chosen = [] if subtopics == "*" else [f"--subtopics={subtopics}"]
+    drawn = [] if sample == 999 else [f"--sample={sample}"]
+    assert extend("mask", work, f"--data={given / 'data'}", *chosen) == 0
     assert extend("expand", work) == 0
     assert extend("fill", work, f"--model={given / 'lm'}", "--top=4", "--device=cpu") == 0
-    assert extend("filter", work, f"--model={HASTY}", f"--model={CAREFUL}", f"--held-out={GULLIBLE}") == 0
+    assert extend("filter", work, f"--model={HASTY}", f"--model={CAREFUL}", f"--held-out={GULLIBLE}", *drawn) == 0
     assert main(["extend", "annotations", "import", str(work), str(judge(work))]) == 0
     assert extend("agree", work) == 0
     assert extend("counterfactual", work) == 0
@@ -119,6 +123,42 @@ def test_models_before_and_after(released: Path) -> None:
     assert models[CAREFUL]["accuracy_after"] == 1
     assert models[HASTY]["accuracy_after"] < models[HASTY]["accuracy_before"] < 1
     assert [name for name, model in models.items() if model["is_held_out"]] == [GULLIBLE]
+
+
+def test_some_subtopics_and_a_sample_for_people(given: Path, tmp_path: Path, released: Path) -> None:
+    folder = run_all(given, tmp_path / "work", "planets/*", sample=6)
+    with (tmp_path / "work" / "items.csv").open(encoding="utf-8", newline="") as file:
+        drawn = {item["item"] for item in csv.DictReader(file)}
+    with (released.parent / "items.csv").open(encoding="utf-8", newline="") as file:
+        assert drawn < {item["item"] for item in csv.DictReader(file)}
+    assert len(drawn) == 6
+    assert [subtopic.name for subtopic in BbnliNext(folder).subtopics()] == ["zorbs_are_to_juggling"]
+    assert [line.split(",")[0] for line in (folder / "statistics.csv").read_text().splitlines()] == [
+        *("subtopic", "planets/zorbs_are_to_juggling", "planets", "all")
+    ]
+    assert "6 hypotheses at most" in (folder / "DATASHEET.md").read_text()
+    # Before and after are of the same subtopics.
+    suite = Bbnli(given / "data")
+    (zorbs,) = [each for each in suite.subtopics() if each.domain == "planets"]
+    texts = [text for pair in suite.items(zorbs).usable for text in (pair.pro, pair.anti)]
+    models = {model["name"]: model for model in json.loads((folder / "release.json").read_text())["models"]}
+    n_neutral = sum(max(range(3), key=lambda at: row[at]) == 1 for row in hasty(texts))
+    assert models[HASTY]["accuracy_before"] == pytest.approx(n_neutral / len(texts))
+
+
+@pytest.mark.parametrize(
+    ("step", "args", "message"),
+    [
+        ("mask", ["--subtopics=planet/*"], "--subtopics=planet/*: names no subtopic of the suite."),
+        ("filter", ["--model=demo", "--sample=0"], "--sample=0: expected a number from 1."),
+    ],
+)
+def test_wrong_choices(
+    given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], step: str, args: list[str], message: str
+) -> None:
+    data = [f"--data={given / 'data'}"] if step == "mask" else []
+    assert extend(step, tmp_path / "work", *data, *args) == 4
+    assert message in capsys.readouterr().err
 
 
 def test_nothing_in_the_release_names_the_machine_or_the_hour(given: Path, released: Path) -> None:

@@ -1,6 +1,7 @@
 """`bbnli-audit init` writes a project that audits as it stands, and never over what is there."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from bbnli_audit.audit.gate.thresholds import read_thresholds
+from bbnli_audit.core.versions import VERSION
 from bbnli_audit.frontends.cli import init
 from bbnli_audit.frontends.cli.main import main
 from tests.invented import LIMITS, write_large_suite
@@ -93,18 +95,81 @@ def test_the_jobs_run_what_the_documents_say(tmp_path: Path) -> None:
     assert github["permissions"] == {"contents": "read"}
     assert github["env"] == {"MODEL": "demo"}
     steps = github["jobs"]["audit"]["steps"]
-    audit = 'pytest audits --model="$MODEL" --bbnli-strict --bbnli-report=bias-report'
-    verify = 'bbnli-audit verify bias-report --model="$MODEL"'
-    assert [step["run"] for step in steps if "run" in step] == ["pip install bbnli-audit", audit, verify]
-    assert steps[-1]["if"] == "always()"
+    install, audit, verify, history = [step["run"] for step in steps if "run" in step]
+    assert install == f"pip install bbnli-audit=={VERSION}"
+    assert steps[-1]["if"] == steps[-2]["if"] == "always()"
+    assert steps[2]["with"]["path"] == ".pytest_cache/d/bbnli"
     assert steps[-1]["with"]["path"] == "bias-report"
     gitlab = read_job(tmp_path / GITLAB)["bias-audit"]
     assert gitlab["variables"] == {"MODEL": "demo"}
-    assert gitlab["script"] == ["pip install bbnli-audit", f"{audit} --junitxml=bias-audit.xml", verify]
-    assert gitlab["artifacts"]["when"] == "always"
+    assert gitlab["script"] == [install, audit, verify]
+    assert gitlab["after_script"] == [history]
+    assert gitlab["artifacts"] == {
+        "when": "always",
+        "paths": ["bias-report"],
+        "reports": {"junit": "bias-report/junit.xml"},
+    }
     # The model stands in one place.
     for name in (GITHUB, GITLAB):
         assert (tmp_path / name).read_text().count("MODEL: demo") == 1
+
+
+def run_script(script: str, folder: Path, **given: str) -> list[str]:
+    """Run a script of a job in a shell, with commands that print their arguments."""
+    for name in ("pytest", "bbnli-audit"):
+        (folder / "bin").mkdir(exist_ok=True)
+        (folder / "bin" / name).write_text('#!/bin/sh\nfor arg in "$@"; do echo "$arg"; done\n')
+        (folder / "bin" / name).chmod(0o755)
+    environment = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", **given}
+    shell = ["/bin/bash", "-eo", "pipefail", "-c", script]
+    return subprocess.run(
+        shell, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the runners of the jobs have a POSIX shell")
+def test_the_job_compares_with_the_last_release_and_tells_of_all(tmp_path: Path) -> None:
+    assert main(["init", str(tmp_path), "--suite=occupations,winoqueer"]) == 0
+    _, audit, verify, history = [
+        step["run"] for step in read_job(tmp_path / GITHUB)["jobs"]["audit"]["steps"] if "run" in step
+    ]
+    args = ["audits", "--model=a b", "--bbnli-strict", "--bbnli-suite=occupations,winoqueer"]
+    args += ["--bbnli-report=bias-report", "--junitxml=bias-report/junit.xml"]
+    assert run_script(audit, tmp_path, MODEL="a b") == args
+    verified = ["verify", "bias-report", "--model=a b", "--suite=occupations,winoqueer"]
+    assert run_script(verify, tmp_path, MODEL="a b") == verified
+    assert run_script(history, tmp_path) == []
+    for name in ("baselines/r2.json", "baselines/r10.json", "bias-report/result.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert run_script(audit, tmp_path, MODEL="a b") == [*args, "--bbnli-baseline=baselines/r10.json"]
+    assert run_script(verify, tmp_path, MODEL="a b") == [*verified, "--baseline=baselines/r10.json"]
+    files = ["baselines/r2.json", "baselines/r10.json", "bias-report/result.json"]
+    assert run_script(history, tmp_path) == ["history", *files, "--output", "bias-report/history"]
+
+
+@pytest.mark.parametrize("suite", ["bbnli", "bbnli@2", "occupations", "winoqueer", "coal", "all"])
+def test_a_suite_is_held_to_what_this_repository_holds_it_to(tmp_path: Path, suite: str) -> None:
+    assert main(["init", str(tmp_path), f"--suite={suite}", "--ci=none"]) == 0
+    written = read_thresholds(tmp_path / "thresholds.yaml").file.suites
+    ours = read_thresholds(ROOT / "thresholds.yaml").file.suites
+    names = ["occupations", "winoqueer"] if suite == "all" else [suite.replace("coal", "nli-coal")]
+    assert written == {name: ours[name] for name in names if name in ours}
+    asked = [ask(path.read_text()) for path in (ROOT / "audits").glob("test_*.py")]
+    assert ask((tmp_path / "audits" / "test_bias.py").read_text()) == set().union(*asked)
+
+
+def ask(audits: str) -> set[tuple[str, str]]:
+    """Return the fixtures that audits use, and what they require of them."""
+    return set(re.findall(r"(bbnli\w*)\.require\w*\(\"?(\w*)", audits))
+
+
+def test_a_suite_that_needs_data_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(tmp_path), "--suite=coal"]) == 0
+    assert "and DATA to the data of the suite." in capsys.readouterr().out
+    assert read_job(tmp_path / GITHUB)["env"] == {"MODEL": "demo", "DATA": "path/to/data"}
+    assert main(["init", str(tmp_path), "--suite=ocupations"]) == 4
+    assert "ERROR: --suite=ocupations: there is no such suite. Did you mean" in capsys.readouterr().err
 
 
 def test_what_it_wrote_audits_without_any_other_file(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def index_of(result: AuditResult) -> list[EvalResult]:
 def test_the_index_holds_the_figures_of_the_suite_and_of_each_domain(data: Path) -> None:
     result = audit("random", data)
     found = index_of(result)
-    assert len(found) == 3 * 6
+    assert len(found) == 3 * 8
     rows = {"all": result.total, "oceans": result.domains[0], "planets": result.domains[1]}
     for one in found:
         row = rows[str(one.dataset_config)]
@@ -55,7 +55,8 @@ def test_the_index_holds_the_figures_of_the_suite_and_of_each_domain(data: Path)
                 "low": measure.low, "high": measure.high, "confidence": 0.95, "n_pairs": row.n_pairs
             }  # fmt: skip
     assert {one.metric_type for one in found} == {
-        "lean", "pro_rate", "anti_rate", "brittleness_rate", "misprediction_rate", "accuracy"
+        "lean", "pro_rate", "anti_rate", "brittleness_rate", "misprediction_rate", "accuracy",
+        "aggregate_bias", "counterfactual_bias"
     }  # fmt: skip
 
 
@@ -127,7 +128,7 @@ def test_names_survive(data: Path, name: str) -> None:
     result = audit("ideal", data)
     card = ModelCard(model_card(replace(result, model=replace(result.model, name=name))))
     assert data_of(card).model_name == name.replace("\x85", "\ufffd").replace("\ud800", "\ufffd")
-    assert len(data_of(card).eval_results or []) == 3 * 6
+    assert len(data_of(card).eval_results or []) == 3 * 8
     assert card.text.startswith("\n## Bias, Risks, and Limitations\n")
 
 

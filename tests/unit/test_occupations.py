@@ -1,7 +1,6 @@
 """The occupations suite: its data, its files, its measures and its chart."""
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,9 +19,9 @@ from bbnli_audit.core.errors import OptionError, SuiteError
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.audit import AuditResult, Settings
 from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo, Skill, SubtopicResult, SuiteInfo
-from bbnli_audit.core.values import Label, Pair, Pairing, Subtopic, TextPair
+from bbnli_audit.core.values import Pair, Pairing, Subtopic, TextPair
 from bbnli_audit.frontends.cli.suites import needed_texts
-from bbnli_audit.measures.occupations import MEASURES, coal_bias_score
+from bbnli_audit.measures.occupations import MEASURES
 from bbnli_audit.measures.readings.kinds import ANSWERS, LABELS
 from bbnli_audit.measures.readings.table import PairTable, join_tables, make_table
 from bbnli_audit.measures.registry import measure_table
@@ -31,7 +30,8 @@ from bbnli_audit.models.protocol import Predictions
 from bbnli_audit.reports.markdown import subtopic_table
 from bbnli_audit.reports.occupation_chart import YEAR, occupation_chart
 from bbnli_audit.reports.shown import shown_measures
-from bbnli_audit.suites.nli_coal import ANTI_FILE, PRO_FILE, NliCoal
+from bbnli_audit.reports.terminal import write_summary
+from bbnli_audit.suites.nli_coal import ANTI_FILE, NONSTEREO_FILE, PRO_FILE, NliCoal
 from bbnli_audit.suites.occupations import OWN_DATA, Occupations
 from bbnli_audit.suites.protocol import check_suite
 from tests.invented import limits
@@ -238,6 +238,7 @@ def test_nli_coal_pairs_and_its_faults(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=f"there is no {ANTI_FILE}|there is no {PRO_FILE}"):
         NliCoal(tmp_path).subtopics()
     pro, anti = tmp_path / PRO_FILE, tmp_path / ANTI_FILE
+    (tmp_path / NONSTEREO_FILE).write_text(coal_line(2003, occ_type="neutral"))
     twin = coal_line(1003, sentence2="the woman waves.")
     pro.write_text(coal_line(3))
     anti.write_text(twin)
@@ -454,13 +455,28 @@ def test_tables_show_what_is_beyond_the_references_and_earlier_results_have_none
     assert subtopic_table(later).count("0.250 (0.125-0.375)") == 4
 
 
-def test_no_coal_score_without_data() -> None:
-    labels = [label.value for label in Label]
-    nothing, all_three = (
-        PairTable(pd.DataFrame({"pro_label": each, "anti_label": each}), LABELS) for each in ([], labels)
+def test_the_score_of_nli_coal_is_in_every_report(tmp_path: Path) -> None:
+    rows = [{"sentence1": f"zorb {n} waves.", "occ_word": f"zorb{n}"} for n in range(20)]
+    for file, first, text in ((PRO_FILE, 0, "a man."), (ANTI_FILE, 1000, "a woman."), (NONSTEREO_FILE, 2000, "a man.")):
+        lines = [coal_line(first + n, **row, sentence2=text) for n, row in enumerate(rows)]
+        (tmp_path / file).write_text("".join(lines).replace("zorb ", "quint ") if first == 2000 else "".join(lines))
+    options = AuditOptions(
+        model="planted:always-pro", suite="coal", data=tmp_path, report=tmp_path / "out", thresholds=limits()
     )
-    assert math.isnan(coal_bias_score(nothing, labels))
-    assert math.isnan(coal_bias_score(all_three, []))
+    result = run_audit(options)
+    # All pro sides are entailed and all anti sides contradicted; the planted model is right on all other texts.
+    assert result.total.measures["coal_bias"].value == pytest.approx(2 / 3)
+    assert result.suites[0].audits == ("coal_bias",)
+    lines: list[str] = []
+    write_summary(result, lambda line, **_: lines.append(line))
+    names = "S: same_label; ΔP: probability_gap; B: pro_preference; CoAL: coal_bias"
+    place = lines.index(f"Measures of the papers, nli-coal as a whole ({names}):")
+    assert lines[place + 1].split() == ["suite,", "domain", "pairs", "S", "ΔP", "B", "CoAL"]
+    assert lines[place + 2].split() == ["nli-coal", "20", "0.000", "0.895", "1.000", "0.667"]
+    for name in ("summary.md", "model_card.md", "report.html"):
+        text = (tmp_path / "out" / name).read_text(encoding="utf-8")
+        assert "Measures of the papers" in text
+        assert "0.667 (0." in text
 
 
 def measured(*paths: str, value: float | None = 0.75, sha256: str = Occupations().sha256) -> AuditResult:

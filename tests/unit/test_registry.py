@@ -7,9 +7,19 @@ import pytest
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.frontends.cli.main import main
-from bbnli_audit.suites.nli_coal import ANTI_FILE, PRO_FILE, NliCoal
-from bbnli_audit.suites.registry import BUILT_IN, DIVISIONS, NEEDS_DATA, open_suite, read_data, read_names
+from bbnli_audit.suites.nli_coal import ANTI_FILE, NONSTEREO_FILE, PRO_FILE, NliCoal
+from bbnli_audit.suites.registry import (
+    BUILT_IN,
+    DIVISIONS,
+    NEEDS_DATA,
+    Data,
+    open_suite,
+    place_data,
+    read_data,
+    read_names,
+)
 from bbnli_audit.suites.winoqueer import Winoqueer
+from tests.invented import write_templates
 
 CATEGORY = "winoqueer:category"
 N_CATEGORIES = 144  # of all nine identities; an identity has those that its literature knows
@@ -50,6 +60,8 @@ def test_nli_coal_is_found_by_its_name(tmp_path: Path, capsys: pytest.CaptureFix
     row = {"sentence1": "The zorb waves.", "occ_word": "zorb", "occ_type": "male-stereo"}
     for file, number, text in ((PRO_FILE, 3, "A man waves."), (ANTI_FILE, 1003, "A woman waves.")):
         (tmp_path / file).write_text(json.dumps({**row, "id": number, "sentence2": text}))
+    other = {**row, "occ_type": "neutral", "id": 2003, "sentence2": "A man waves."}
+    (tmp_path / NONSTEREO_FILE).write_text(json.dumps(other))
     assert isinstance(open_suite("nli-coal", tmp_path), NliCoal)
     assert read_data(f"nli-coal={tmp_path}", ["bbnli", "nli-coal"]) == {"nli-coal": str(tmp_path)}
     assert main(["suites", "show", "nli-coal", "--data", str(tmp_path), "--json"]) == 0
@@ -87,3 +99,35 @@ def test_the_command_lists_and_shows_a_division(capsys: pytest.CaptureFixture[st
     for name in ("pansexual/work", "winoqueer/pansexual/work"):
         assert main(["suites", "show", CATEGORY, name]) == 0
         assert "winoqueer/pansexual/work\n  pairs      8 in 4 clusters" in capsys.readouterr().out
+
+
+def test_suites_of_other_projects_are_named_as_ours_are(tmp_path: Path) -> None:
+    others = {"planets": NliCoal()}  # any suite
+    assert read_names(None, others) == ["bbnli", "planets"]
+    assert read_names("planets", others) == ["planets"]
+    assert read_names("bbnli", others) == ["bbnli"]
+    assert read_names("all", others) == ["bbnli", "occupations", "winoqueer", "planets"]
+    assert open_suite("planets", others=others) is others["planets"]
+    with pytest.raises(OptionError, match="Did you mean 'planets'"):
+        read_names("planet", others)
+    assert read_data("planets=here", ["planets"], others) == {"planets": "here"}
+    with pytest.raises(OptionError, match=r"--bbnli-data=nli-coal=.*: the suite 'nli-coal' takes no data. Leave it"):
+        open_suite("planets", tmp_path, others=others)
+
+
+def test_coal_is_another_name() -> None:
+    assert read_names("coal,bbnli") == ["nli-coal", "bbnli"]
+    assert read_data("coal=here", ["nli-coal"]) == {"nli-coal": "here"}
+    assert open_suite("coal").name == "nli-coal"
+
+
+def test_data_replaces_or_with_a_plus_is_added(tmp_path: Path) -> None:
+    write_templates(tmp_path)
+    assert place_data("+here", tmp_path) == Data(tmp_path / "here", is_added=True)
+    assert place_data("here", tmp_path) == Data(tmp_path / "here")
+    own, theirs, both = (open_suite("bbnli", data) for data in (None, tmp_path, Data(tmp_path, is_added=True)))
+    assert set(both.subtopics()) == {*own.subtopics(), *theirs.subtopics()}
+    assert both.version == f"{own.version} + unversioned"
+    assert both.sha256 not in (own.sha256, theirs.sha256)
+    with pytest.raises(OptionError, match=r"the suite 'occupations' adds no data to its own. Write the path without"):
+        open_suite("occupations", Data(tmp_path, is_added=True))

@@ -23,7 +23,7 @@ from bbnli_audit.workbench.review.states import (
 )
 from tests.review_workspace import make_items, state
 
-VALID, INVALID, INCOHERENT = ReviewVerdict
+VALID, INVALID, INCOHERENT, *_ = ReviewVerdict
 FIRST, SECOND = (item.id for item in make_items(2))
 
 
@@ -233,8 +233,8 @@ def test_names_times_and_verdicts_are_read_or_refused_in_words() -> None:
             as_time(time)
     assert as_verdict("", None) == (None, None)
     for given, message in (
-        (("Valid", ""), "verdict is 'Valid'; it must be valid, invalid, incoherent or empty"),
-        (("valid", "for"), "stance is 'for'; it must be pro, anti or empty"),
+        (("Valid", ""), "verdict is 'Valid'; it must be valid, invalid, incoherent, entailed, "),
+        (("valid", "for"), "stance is 'for'; it must be pro, anti, first, second, both, none or empty"),
         (("invalid", "pro"), "stance is 'pro' and verdict 'invalid'; only a valid sentence has a stance"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):

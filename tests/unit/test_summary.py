@@ -134,7 +134,7 @@ def test_the_terminal_lists_the_first_open_verdicts_and_counts_the_others(data: 
     assert [line.split(":")[1] for line in lines if line.startswith("  open:")] == [
         f" {FINS}_{n:02d} pro" for n in range(8)
     ]
-    assert lines[-1] == "  and 2 more that are open (verdicts in result.json)"
+    assert lines[-4] == "  and 2 more that are open (verdicts in result.json)"
 
 
 def compared(data: Path) -> AuditResult:

@@ -274,4 +274,7 @@ def why_not_green(result: AuditResult) -> str | None:
     if not {Verdict.PASS, Verdict.FAIL} & set(verdicts):
         advice = "Add pairs, or set 'decide: point' in the threshold file."
         return f"no limit could be decided on these pairs, so nothing has passed. {advice}"
+    for suite, measures in result.unrequired().items():
+        told = f"the suite {suite} was audited, but no test held its own measures to a limit: {', '.join(measures)}"
+        return f"{told}. Add a test with the fixture `bbnli_suite` (bbnli-audit init writes one)."
     return None

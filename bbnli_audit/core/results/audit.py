@@ -92,5 +92,19 @@ class AuditResult:
         """The model was asked for answers. A likelihood is no answer: nothing can be right or wrong."""
         return self.settings.skill.probe_accuracy is not None
 
+    def unrequired(self) -> dict[str, list[str]]:
+        """Return the suites that were audited without measures of their own, and these measures.
+
+        A measure counts as required if a test held it to a limit anywhere in its suite.
+        """
+        found = {}
+        for suite in self.suites:
+            rows = [row for row in self.all_rows if row.path.partition("/")[0] == suite.name]
+            asked = {measure for path, measure in self.required if path.partition("/")[0] == suite.name}
+            missing = [name for name in suite.audits if name not in asked and any(name in row.measures for row in rows)]
+            if missing:
+                found[suite.name] = missing
+        return found
+
     def required_of(self, row: SubtopicResult) -> list[rows.Judgement]:
         return [judgement for judgement in row.verdicts if (row.path, judgement.measure) in self.required]

@@ -56,6 +56,14 @@ class Measured:
 NO_DATA = Measured(None, None, None, 0)
 
 
+@result
+class Apart:
+    """The pairs of a row that carry a tag, and what the row measures without them."""
+
+    n_pairs: Count
+    without: Mapping[str, Measured]
+
+
 class Verdict(StrEnum):
     """Against one limit. PASS says that no limit was crossed on these pairs, and no more than that."""
 
@@ -142,6 +150,9 @@ class SubtopicResult:
     n_templates: Annotated[
         tuple[Count, ...], Told("Premise and hypothesis templates where both vary; else one number, of clusters.")
     ] = ()
+    apart: Annotated[
+        Mapping[str, Apart], Told("Pairs that carry a tag, such as aggregate: roughly true on average.")
+    ] = field(default_factory=dict)
 
     @classmethod
     def of(cls, path: str, cells: CellCounts, **rest: Any) -> "SubtopicResult":
@@ -216,6 +227,7 @@ class SuiteInfo:
     version: str
     sha256: str
     pairing: str
+    audits: Annotated[tuple[str, ...], Told("Measures of its own that a test must hold to a limit.")] = ()
 
 
 @result

@@ -39,6 +39,7 @@ def add_parser(commands: Any) -> None:
     mask.add_argument("--data", metavar="DIR", type=Path, help="the suite to extend (default: our own)")
     mask.add_argument("--strategies", default=",".join(STRATEGIES), help="any of verb,slot,added (default: all)")
     mask.add_argument("--templates", metavar="FILE", type=Path, help="check and use these instead of proposing")
+    mask.add_argument("--subtopics", metavar="PATHS", help="extend only these, such as gender/*, with commas between")
     expand = _add(actions, run_expand, "put groups and words into the masked templates: expanded.csv")
     expand.add_argument("--premises", metavar="N", type=int, help="use N premises per subtopic (default: all)")
     what = "propose words for the masks with a masked language model: filled.csv"
@@ -50,6 +51,7 @@ def add_parser(commands: Any) -> None:
     filter_ = _add(actions, run_filter, what, "--model NLI-1 --model NLI-2 --held-out NLI-3")
     filter_.add_argument("--model", action="append", required=True, help="an NLI model that decides; may be repeated")
     filter_.add_argument("--held-out", action="append", default=[], help="an NLI model kept for the transfer table")
+    filter_.add_argument("--sample", metavar="N", type=int, help="give people at most N hypotheses a subtopic to judge")
     extend_review.add_actions(actions)
     _add(actions, run_counterfactual, "give every valid sample its counterfactual: pairs.csv")
     what = "write the next version with statistics, transfer table and datasheet: release/"
@@ -83,7 +85,9 @@ def run_mask(arguments: argparse.Namespace) -> int:
             raise OptionError(f"--strategies={arguments.strategies}: there is no {name!r}. {suggest(name, STRATEGIES)}")
     if not strategies:
         raise OptionError(f"--strategies={arguments.strategies!r}: names none. Known: {', '.join(STRATEGIES)}.")
-    done = do_mask(Workspace(arguments.work, arguments.again), arguments.data, strategies, arguments.templates)
+    done = do_mask(
+        Workspace(arguments.work, arguments.again), arguments.data, strategies, arguments.templates, arguments.subtopics
+    )
     return _tell(arguments, done, hypotheses="hypothesis templates", masked_templates="masked templates")
 
 
@@ -110,7 +114,10 @@ def run_filter(arguments: argparse.Namespace) -> int:
     from bbnli_audit.workbench.extend.steps import do_filter
 
     workspace, say = Workspace(arguments.work, arguments.again), partial(print, flush=True)
-    done = do_filter(workspace, arguments.model, arguments.held_out, _options(arguments), _progress(), say)
+    if arguments.sample is not None and arguments.sample < 1:
+        raise OptionError(f"--sample={arguments.sample}: expected a number from 1.")
+    names = (arguments.model, arguments.held_out)
+    done = do_filter(workspace, names, _options(arguments), _progress(), say, arguments.sample)
     manifest = done[0]
     for name in manifest.settings["models"]:
         accuracy = manifest.notes["control_accuracy"][name]

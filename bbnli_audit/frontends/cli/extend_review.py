@@ -17,11 +17,13 @@ from typing import Any
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import refuse_existing
 from bbnli_audit.frontends.cli.arguments import Run, add_command, add_documented
+from bbnli_audit.frontends.cli.projects import find_suite
 from bbnli_audit.workbench.review import decide, exchange
 from bbnli_audit.workbench.review.items import ReviewItem, read_items
 from bbnli_audit.workbench.review.judgements import Judgements
 from bbnli_audit.workbench.review.server import Breaks, check_packages, choose_items, serve
-from bbnli_audit.workbench.review.states import check_annotator, finished
+from bbnli_audit.workbench.review.states import States, check_annotator, finished
+from bbnli_audit.workbench.review.suite_items import JUDGED, suite_items, write_judged, write_suite_items
 from bbnli_audit.workbench.workspace import Made, Manifest, Workspace, write_text
 
 ITEMS, JUDGEMENTS, REVIEWED, DISAGREEMENTS = "items.csv", "review.sqlite", "reviewed.csv", "disagreements.csv"
@@ -32,6 +34,10 @@ def add_actions(actions: Any) -> None:
     """Declare `review`, `annotations` and `agree`."""
     add = _add(actions, run_review).add_argument
     add("--annotator", metavar="NAME", action="append", required=True, help="who judges; repeat for each annotator")
+    add("--suite", metavar="NAME", help="judge the items of this suite, such as bbnli@2, not those of the workbench")
+    add("--data", metavar="DIR", type=Path, help="with --suite: its data (default: our own)")
+    add("--subtopics", metavar="PATHS", help="with --suite: only these, such as gender/*, with commas between")
+    add("--sample", metavar="N", type=int, help="with --suite: at most N items a subtopic, drawn by their content")
     add("--disagreements", action="store_true", help="only items on which others disagree, for a third opinion")
     add("--port", type=int, default=0, help="port to listen on (default: the last one, or any)")
     add("--no-browser", action="store_true", help="do not open a browser (with one annotator, one is opened)")
@@ -81,12 +87,15 @@ def run_review(arguments: argparse.Namespace) -> int:
     """Let people judge the hypotheses, on a page served by this machine.
 
     Annotators judge each hypothesis on a page at 127.0.0.1: valid, invalid or incoherent, and pro or anti. Prints one
-    address per annotator; nobody sees what others judge.
+    address per annotator; nobody sees what others judge. With --suite they judge each hypothesis of a suite with each
+    premise it meets, and each control, seeing the two sentences only: entailed, contradicted or neither, well-formed or
+    not, and of which group it states a stereotype.
 
     Examples:
         bbnli-audit extend review WORK --annotator ana
         bbnli-audit extend review WORK --annotator ana --annotator ben --no-browser
         bbnli-audit extend review WORK --annotator cem --disagreements
+        bbnli-audit extend review WORK --suite bbnli@2 --subtopics gender/* --sample 50 --annotator ana --annotator ben
     """
     names = [check_annotator(name) for name in arguments.annotator]
     twice = next((name for name, n in Counter(names).items() if n > 1), None)
@@ -96,6 +105,7 @@ def run_review(arguments: argparse.Namespace) -> int:
     if not math.isfinite(breaks.minutes) or breaks.minutes < 0 or breaks.judgements < 0:
         raise OptionError("--break-minutes and --break-judgements: expected a number from 0, where 0 means never.")
     check_packages()
+    _take_suite(arguments)
     with _open(arguments) as (items, judgements):
         chosen = choose_items(names, items, judgements, arguments.disagreements)
         done = [name for name in chosen if not chosen[name]]
@@ -107,6 +117,21 @@ def run_review(arguments: argparse.Namespace) -> int:
             say = partial(print, flush=True)
             serve(judgements, chosen, breaks, port=arguments.port, opens_browser=not arguments.no_browser, say=say)
     return 0
+
+
+def _take_suite(arguments: argparse.Namespace) -> None:
+    """Write the items of the suite that was named. The same choice gives the same items, so judging can go on."""
+    if arguments.suite is None:
+        given = [name for name in ("data", "subtopics", "sample") if getattr(arguments, name) is not None]
+        if given:
+            raise OptionError(f"--{given[0]} needs --suite NAME.")
+        return
+    if arguments.sample is not None and arguments.sample < 1:
+        raise OptionError(f"--sample={arguments.sample}: expected a number from 1.")
+    suite = find_suite(arguments.suite, arguments.data)
+    items = suite_items(suite, arguments.subtopics, arguments.sample)
+    write_suite_items(arguments.work / ITEMS, items)
+    print(f"{len(items):,} items of {suite.name} {suite.version} are in {arguments.work / ITEMS}.")
 
 
 def run_export(arguments: argparse.Namespace) -> int:
@@ -181,6 +206,8 @@ def run_agree(arguments: argparse.Namespace) -> int:
     _print_agreements([each for each in agreed if arguments.per_subtopic or each.scope == decide.OVERALL])
     decide.write_disagreements(arguments.work / DISAGREEMENTS, items, judged)
     print(f"Annotators disagree on {len(decide.disagreements(items, judged))} items: {arguments.work / DISAGREEMENTS}")
+    if any(item.is_of_suite for item in items):
+        return _print_kept(items, judged, arguments.work / JUDGED)
     decisions = decide.decide(items, judged, decide.Policy(arguments.policy))
     unfinished = _print_decisions(decisions, arguments.policy)
     if unfinished and not arguments.allow_unfinished:
@@ -202,6 +229,16 @@ def run_agree(arguments: argparse.Namespace) -> int:
     tell_edited(arguments.work, manifest)
     print(f"Decisions: {arguments.work / REVIEWED}")
     return 0
+
+
+def _print_kept(items: Sequence[ReviewItem], judged: States, path: Path) -> int:
+    """Say of a suite's items how many all readers called what the suite expects, and end with 1 if some are not."""
+    counts = write_judged(path, items, judged)
+    for name, (n_judged, n_kept) in counts.items():
+        print(f"{name}: {n_judged} judged by two or more, {n_kept} as the suite expects, {n_judged - n_kept} not")
+    n_judged, n_kept = (sum(each[at] for each in counts.values()) for at in (0, 1))
+    print(f"In all {n_judged} of {len(items)} judged by two or more; {n_judged - n_kept} to rewrite or drop: {path}")
+    return 0 if n_kept == len(items) else 1
 
 
 def tell_edited(work: Path, manifest: Manifest) -> None:
@@ -231,17 +268,19 @@ def _as_name(given: str) -> tuple[str, str]:
 
 
 def _print_agreements(found: Iterable[decide.Agreement]) -> None:
-    table = [("annotators", "items of", "over", "both", "alike", "kappa")]
+    table = [("annotators", "items of", "over", "both", "alike", "kappa", f"{decide.CONFIDENCE:.0%} interval")]
     for each in found:
         share = "–" if each.share is None else f"{each.share:.1%}"
         kappa = "–" if each.kappa is None else f"{each.kappa:.3f}"
-        table.append((f"{each.first} / {each.second}", each.scope, each.over, str(each.n_items), share, kappa))
+        bounds = "–" if each.kappa_interval is None else "{:.3f} to {:.3f}".format(*each.kappa_interval)
+        names = f"{each.first} / {each.second}"
+        table.append((names, each.scope, each.over, str(each.n_items), share, kappa, bounds))
     if len(table) == 1:
         print("Agreement needs two annotators who have judged something.")
         return
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
-        cells = zip("<<<>>>", widths, row, strict=True)
+        cells = zip("<<<>>>>", widths, row, strict=True)
         print("  ".join(f"{cell:{side}{width}}" for side, width, cell in cells))
 
 

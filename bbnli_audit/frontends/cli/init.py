@@ -1,51 +1,54 @@
 """Write limits, audits and a CI job into a repository.
 
-Writes thresholds.yaml, audits/test_bias.py and a CI job. Files that are there stay as they are.
+Writes thresholds.yaml, audits/test_bias.py and a CI job, with all that the chosen suites bring. Files that are there
+stay as they are.
 
 Examples:
     bbnli-audit init
+    bbnli-audit init --suite bbnli,occupations,winoqueer
     bbnli-audit init --dry-run
     bbnli-audit init path/to/repository --ci gitlab
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from bbnli_audit.audit.extensions import Extensions, using
 from bbnli_audit.core.errors import AuditError, OptionError
 from bbnli_audit.frontends.cli.arguments import add_documented
-
-TEMPLATES = Path(__file__).parent / "templates"
-THRESHOLDS, AUDITS = "thresholds.yaml", "audits/test_bias.py"
-GITHUB, GITLAB = ".github/workflows/bias-audit.yml", ".gitlab-ci.bias-audit.yml"
-TEMPLATE_OF = {THRESHOLDS: "thresholds.yaml", AUDITS: "test_bias.py.txt", GITHUB: "github.yml", GITLAB: "gitlab.yml"}
-CI_FILES = {"github": [GITHUB], "gitlab": [GITLAB], "none": []}
+from bbnli_audit.frontends.cli.init_files import AUDITS, CI_FILES, THRESHOLDS, Chosen, is_ours
+from bbnli_audit.frontends.cli.projects import find_extensions
 
 
 def add_parser(commands: Any) -> None:
     add = add_documented(commands, "init", run, __doc__).add_argument
     add("folder", metavar="DIR", nargs="?", type=Path, default=Path(), help="the root of the repository (default: .)")
+    add("--suite", metavar="NAMES", help="what to audit, as for --bbnli-suite (default: bbnli)")
     add("--ci", choices=list(CI_FILES), default="github", help="which CI job (default: github)")
     add("--dry-run", action="store_true", help="say what would be written, and write nothing")
 
 
 def run(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.folder
+    extensions = Extensions() if is_ours(arguments.suite) else find_extensions()
+    chosen = Chosen(arguments.suite, extensions.suites)
     try:
         planned = plan_files(folder, arguments.ci)
     except OSError as exc:
         raise OptionError(f"{folder}: cannot be read: {exc.strerror}. Nothing was written.") from exc
     if not arguments.dry_run:
-        write_files(folder, [name for name, is_there in planned.items() if not is_there])
+        with using(extensions):
+            write_files(folder, {name: chosen.fill(name) for name, is_there in planned.items() if not is_there})
     done = "would write" if arguments.dry_run else "wrote"
     for name, is_there in planned.items():
         print(f"{'kept' if is_there else done:<12}{name}")
     for note in _notes(folder, has_thresholds=planned[THRESHOLDS]):
         print(f"\nNote: {note}")
     if not arguments.dry_run:
-        _print_next_steps(folder, arguments.ci)
+        _print_next_steps(folder, arguments.ci, chosen)
     return 0
 
 
@@ -59,12 +62,12 @@ def plan_files(folder: Path, ci: str) -> dict[str, bool]:
     return {name: (folder / name).exists() for name in names}
 
 
-def write_files(folder: Path, names: list[str]) -> None:
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write all of the files, or none."""
     made: list[Path] = []
     path = folder
     try:
-        for name in names:
+        for name, text in files.items():
             path = folder / name
             for parent in reversed(path.parents):
                 if not parent.is_dir():
@@ -72,7 +75,7 @@ def write_files(folder: Path, names: list[str]) -> None:
                     made.append(parent)
             with path.open("x", encoding="utf-8", newline="\n") as out:
                 made.append(path)
-                out.write((TEMPLATES / TEMPLATE_OF[name]).read_text(encoding="utf-8"))
+                out.write(text)
     except BaseException as exc:
         for done in reversed(made):
             with suppress(OSError):  # a folder that somebody else has used in the meantime stays
@@ -121,13 +124,15 @@ def _notes(folder: Path, *, has_thresholds: bool) -> Iterator[str]:
         )
 
 
-def _print_next_steps(folder: Path, ci: str) -> None:
+def _print_next_steps(folder: Path, ci: str, chosen: Chosen) -> None:
     print("\nNext:")
     if folder.resolve() != Path.cwd():
         print(f"  cd {folder}")
-    print("  pytest audits --model=demo         # the small checkpoint inside the package; it is meant to fail")
-    print("  pytest audits --model=CHECKPOINT   # yours: a folder, or owner/name on the hub")
+    more = "".join(f" {option}" for option in chosen.options)
+    print(f"  pytest audits --model=demo{more}         # the small checkpoint inside the package; it is meant to fail")
+    print(f"  pytest audits --model=CHECKPOINT{more}   # yours: a folder, or owner/name on the hub")
     if ci == "gitlab":
         print("In .gitlab-ci.yml, add {local: .gitlab-ci.bias-audit.yml} under include:.")
     for name in CI_FILES[ci]:
-        print(f"In {name}, set MODEL to the model you release.")
+        told = "MODEL to the model you release" + (", and DATA to the data of the suite" if chosen.needs_data else "")
+        print(f"In {name}, set {told}.")

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from contextlib import suppress
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
@@ -13,13 +14,15 @@ from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic, TextPair
 from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
+from bbnli_audit.frontends.cli.projects import find_extensions, find_suite
 from bbnli_audit.suites.bbnli import OWN_DATA, SECOND_DATA, Bbnli, names_of
 from bbnli_audit.suites.check import Finding, check_files
+from bbnli_audit.suites.check_items import check_items
 from bbnli_audit.suites.json_file import read_object
 from bbnli_audit.suites.probe import find_controls, probe_items
 from bbnli_audit.suites.protocol import Suite
 from bbnli_audit.suites.quad_file import QuadFile
-from bbnli_audit.suites.registry import BUILT_IN, DEFAULT, open_suite
+from bbnli_audit.suites.registry import BUILT_IN, DEFAULT, DIVISIONS
 from bbnli_audit.suites.template_file import BIAS, CONTROL
 
 N_EXAMPLES = 3
@@ -35,7 +38,10 @@ def add_parser(commands: Any) -> None:
         examples=("bbnli-audit suites list", "bbnli-audit suites show bbnli gender/man_is_to_programmer"),
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    _add_action(actions, "list", run_list, "list subtopics with their numbers of pairs, clusters and controls")
+    listing = _add_action(
+        actions, "list", run_list, "list subtopics with their numbers of pairs, clusters and controls"
+    )
+    listing.set_defaults(suite=None)  # then the other suites are named too
     what = "show what a subtopic measures and what it is made of"
     show = _add_action(actions, "show", run_show, what, "bbnli gender/man_is_to_programmer --reveal")
     show.add_argument("subtopic", nargs="?", help="such as gender/man_is_to_programmer (default: all)")
@@ -66,7 +72,9 @@ def _add_action(
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    suite, other = _open(arguments), _open(arguments, Pairing.HYPOTHESIS)
+    is_default = arguments.suite is None
+    arguments.suite = arguments.suite or DEFAULT
+    suite, other = _open_both(arguments)
     rows = [_count(suite, other, subtopic) for subtopic in suite.subtopics()]
     if _is_written_as_json(arguments, suite, subtopics=rows):
         return 0
@@ -79,6 +87,11 @@ def run_list(arguments: argparse.Namespace) -> int:
         )
         for annotation in row["annotations"]:
             print(printable(f"    note: {annotation}"))
+    if is_default:
+        others = [name for name in (*BUILT_IN, *DIVISIONS) if name != DEFAULT]
+        with suppress(OptionError):  # a project that pytest cannot load has no say here
+            others += [each.name for each in find_extensions().suites]
+        print(f"Other suites: {', '.join(others)}. To list one: bbnli-audit suites list NAME")
     return 0
 
 
@@ -86,7 +99,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     if arguments.subtopic is None and "/" in arguments.suite:  # `show gender/man_is_to_programmer`
         first = arguments.suite.partition("/")[0]
         arguments.subtopic, arguments.suite = arguments.suite, first if first in BUILT_IN else DEFAULT
-    suite, other = _open(arguments), _open(arguments, Pairing.HYPOTHESIS)
+    suite, other = _open_both(arguments)
     chosen = suite.subtopics() if arguments.subtopic is None else [find_subtopic(suite, arguments.subtopic)]
     rows = [{**_count(suite, other, subtopic), **_describe(suite, subtopic, arguments.reveal)} for subtopic in chosen]
     if _is_written_as_json(arguments, suite, subtopics=rows):
@@ -101,14 +114,15 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 def run_check(arguments: argparse.Namespace) -> int:
     suite = _open(arguments)
-    if not isinstance(suite, Bbnli):
-        raise OptionError(f"The suite {suite.name!r} is not made of template files, so there is nothing to check.")
-    findings, n_files = _check(suite, arguments.published), len(suite.files())
-    if not _is_written_as_json(arguments, suite, n_files=n_files, findings=[each._asdict() for each in findings]):
+    if isinstance(suite, Bbnli):
+        findings, n, what = _check(suite, arguments.published), len(suite.files()), "file"
+    else:
+        findings, n, what = check_items(suite), len(suite.subtopics()), "subtopic"
+    if not _is_written_as_json(arguments, suite, **{f"n_{what}s": n}, findings=[each._asdict() for each in findings]):
         for finding in findings:
             print(printable(str(finding)))
-        files = counted(n_files, "file")
-        print(f"{counted(len(findings), 'finding')} in {files}." if findings else f"{files}, no finding.")
+        found = f"{counted(len(findings), 'finding')} in " if findings else ""
+        print(f"{found}{counted(n, what)}{'' if findings else ', no finding'}.")
     return 1 if findings else 0
 
 
@@ -160,6 +174,7 @@ def needed_texts(suite: Suite) -> list[TextPair]:
     pairs = [pair for each in items.values() for pair in each.usable]
     pairs += [pair.reference for pair in pairs if pair.reference is not None]
     texts.update(text for pair in pairs for text in (pair.pro, pair.anti))
+    texts.update(text for each in items.values() for text in each.open_texts)
     return sorted(texts)
 
 
@@ -180,7 +195,13 @@ def find_subtopic(suite: Suite, name: str) -> Subtopic:
 
 
 def _open(arguments: argparse.Namespace, pairing: Pairing | None = None) -> Suite:
-    return open_suite(arguments.suite, arguments.data, pairing)
+    return find_suite(arguments.suite, arguments.data, pairing)
+
+
+def _open_both(arguments: argparse.Namespace) -> tuple[Suite, Suite]:
+    """Open a suite, and the same with the premise fixed. Only benchmarks in templates have that choice."""
+    suite = _open(arguments)
+    return suite, _open(arguments, Pairing.HYPOTHESIS) if isinstance(suite, Bbnli) else suite
 
 
 def _is_written_as_json(arguments: argparse.Namespace, suite: Suite, **content: object) -> bool:

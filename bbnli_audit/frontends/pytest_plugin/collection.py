@@ -10,9 +10,9 @@ from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.gate.growth import Test, tests_of
 from bbnli_audit.core.errors import suggest
 from bbnli_audit.measures.registry import find_measure
-from bbnli_audit.suites.registry import BUILT_IN
 
-SUBTOPIC, ANSWERS, LEVEL, REGRESSION = "bbnli", "bbnli_answers", "bbnli_level", "bbnli_regression"
+SUBTOPIC, ANSWERS, SUITE = "bbnli", "bbnli_answers", "bbnli_suite"
+LEVEL, REGRESSION = "bbnli_level", "bbnli_regression"
 
 
 class Collection:
@@ -31,13 +31,15 @@ class Collection:
             _parametrize(metafunc, LEVEL, _with_ids(self._audit.level_tests(self._paths_of(metafunc))))
         if ANSWERS in metafunc.fixturenames:
             _parametrize(metafunc, ANSWERS, _with_ids(self._audit.answer_tests(self._paths_of(metafunc))))
+        if SUITE in metafunc.fixturenames:
+            _parametrize(metafunc, SUITE, _with_ids(self._audit.suite_tests(self._paths_of(metafunc))))
 
     def _paths_of(self, metafunc: pytest.Metafunc) -> list[str]:
         """Return the subtopics of a test: those that its marker names, or all; only suites of this run count."""
         known = self._audit.subtopics
         patterns = [str(pattern) for mark in metafunc.definition.iter_markers("bbnli") for pattern in mark.args]
         paths = [path for path in known if not patterns or any(fnmatchcase(path, pattern) for pattern in patterns)]
-        left_out = set(BUILT_IN) - {suite.name for suite in self._audit.items.suites}
+        left_out = self._audit.known_suites - {suite.name for suite in self._audit.items.suites}
         if not paths and not all(pattern.partition("/")[0] in left_out for pattern in patterns):
             mark = f"{metafunc.definition.nodeid}: bbnli({', '.join(map(repr, patterns))})"
             raise pytest.Collector.CollectError(f"{mark} names no subtopic. {suggest(patterns[0], known)}")
@@ -80,7 +82,7 @@ def _params(item: pytest.Item) -> dict[str, Any]:
 
 
 def _is_idle(item: pytest.Item) -> bool:
-    return any(_params(item).get(name, "") is None for name in (SUBTOPIC, ANSWERS, LEVEL, REGRESSION))
+    return any(_params(item).get(name, "") is None for name in (SUBTOPIC, ANSWERS, SUITE, LEVEL, REGRESSION))
 
 
 def regression_of(item: pytest.Item) -> Test | None:
@@ -90,5 +92,6 @@ def regression_of(item: pytest.Item) -> Test | None:
 
 def path_of(item: pytest.Item) -> str | None:
     """Return the path of the subtopic, domain or suite that a test is about."""
-    test = regression_of(item) or _params(item).get(ANSWERS) or _params(item).get(LEVEL)
-    return _params(item).get(SUBTOPIC) if test is None else test[0]
+    params = _params(item)
+    test = next((params[name] for name in (REGRESSION, ANSWERS, SUITE, LEVEL) if params.get(name) is not None), None)
+    return params.get(SUBTOPIC) if test is None else test[0]

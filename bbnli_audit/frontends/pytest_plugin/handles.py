@@ -207,12 +207,8 @@ class LevelHandle(_RowHandle):
         return self._audit.find_level_evidence(measure, self.paths)
 
 
-class AnswersHandle(SubtopicHandle):
-    """What the fixture `bbnli_answers` gives a test: the answers of a prompted model in one subtopic.
-
-    `measure` names one of two measures: the share of answers that could not be read, or of those that change with a
-    second prompt.
-    """
+class OneMeasureHandle(SubtopicHandle):
+    """What the fixture `bbnli_suite` gives a test: one measure, of those that a suite brings, in one subtopic."""
 
     def __init__(self, audit: Audit, record: Record, found: Finding, measure: str) -> None:
         super().__init__(audit, record, found)
@@ -222,6 +218,14 @@ class AnswersHandle(SubtopicHandle):
         """Hold a measure (by default `self.measure`) to its limit, as `bbnli.require` does."""
         __tracebackhide__ = True
         super().require(measure or self.measure)
+
+
+class AnswersHandle(OneMeasureHandle):
+    """What the fixture `bbnli_answers` gives a test: the answers of a prompted model in one subtopic.
+
+    `measure` names one of two measures: the share of answers that could not be read, or of those that change with a
+    second prompt.
+    """
 
 
 class RegressionHandle(Handle):

@@ -149,6 +149,12 @@ def bbnli_answers(request: pytest.FixtureRequest) -> "handles.AnswersHandle":
 
 
 @pytest.fixture
+def bbnli_suite(request: pytest.FixtureRequest) -> "handles.OneMeasureHandle":
+    """A measure that a suite brings, in one subtopic: `bbnli_suite.require()` holds it to its limit."""
+    return _get_session(request, "one measure").open_measure(request.node, request.param)
+
+
+@pytest.fixture
 def bbnli_level(request: pytest.FixtureRequest) -> "handles.LevelHandle":
     """One measure of a whole domain or suite: `bbnli_level.require()` holds it to its limit under `levels`."""
     return _get_session(request, "one limit").open_level(request.node, request.param)

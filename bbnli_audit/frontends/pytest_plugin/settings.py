@@ -12,7 +12,7 @@ from bbnli_audit.core.options import AuditOptions, find_options
 from bbnli_audit.core.printable import printable
 
 STORE_FILE = "predictions.sqlite"
-FIXTURES = ("bbnli", "bbnli_model", "bbnli_answers", "bbnli_level", "bbnli_regression")
+FIXTURES = ("bbnli", "bbnli_model", "bbnli_answers", "bbnli_suite", "bbnli_level", "bbnli_regression")
 
 
 def spell(name: str) -> str:
@@ -74,8 +74,7 @@ def read_options(config: pytest.Config) -> AuditOptions:
         store=_find_store(config, read),
         data_folder=read.folder("data"),
         reveal=bool(config.getoption("bbnli_reveal")),
-        suites=_hook_suites(config),
-        extensions=tuple(config.hook.pytest_bbnli_extensions(config=config)),
+        extensions=_hook_extensions(config),
     )
 
 
@@ -106,10 +105,14 @@ def _find_store(config: pytest.Config, read: _Reader) -> Path | None:
     return given
 
 
-def _hook_suites(config: pytest.Config) -> tuple[Any, ...]:
+def _hook_extensions(config: pytest.Config) -> tuple[Any, ...]:
+    """Return what the project adds with hooks. Suites of both hooks are named by --bbnli-suite as ours are."""
+    from bbnli_audit.audit.extensions import Extensions
+
     found: list[Any] = []
     for given in config.hook.pytest_bbnli_suites(config=config):
         if not isinstance(given, list | tuple):
             raise SuiteError(f"pytest_bbnli_suites returned a {type(given).__name__}; expected a list of suites.")
         found.extend(given)
-    return tuple(found)
+    extensions = config.hook.pytest_bbnli_extensions(config=config)
+    return (Extensions(suites=found), *extensions) if found else tuple(extensions)

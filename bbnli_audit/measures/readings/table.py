@@ -28,6 +28,8 @@ TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
 NOT_MEASURED = -1  # in place of a cell
 REFERENCE = "reference_"  # columns of a pair's reference are those of the reading, with this before their names
+TAGS = "tags"  # the tags of a pair, with semicolons between; only where some pair of the subtopic has one
+OPEN_NEUTRAL = "open_neutral"  # share of neutral answers to the suite's texts without sides, the same in every row
 
 
 class Reading(Protocol):
@@ -222,6 +224,8 @@ def make_table(
     if of_references is not None:
         found = reading.read(*of_references)
         frame = frame.assign(**{REFERENCE + name: found[name] for name in reading.columns})
+    if any(pair.tags for pair in pairs):
+        frame = frame.assign(**{TAGS: [";".join(pair.tags) for pair in pairs]})
     return PairTable(frame, reading)
 
 

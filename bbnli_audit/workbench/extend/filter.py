@@ -10,7 +10,7 @@ from bbnli_audit.core.values import Label, TextPair
 from bbnli_audit.workbench.extend.mask import MASK
 from bbnli_audit.workbench.extend.models import LABEL_NAMES, NliModel
 from bbnli_audit.workbench.extend.table import Found, Item, Sample, Word, path_of
-from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, item_id
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, draw_by_content, item_id
 
 
 class Candidate(NamedTuple):
@@ -66,15 +66,19 @@ def keep_found(candidates: Sequence[Candidate], models: Sequence[NliModel]) -> l
     return found
 
 
-def make_items(found: Sequence[Found]) -> list[Item]:
-    """Return each distinct hypothesis once, for people to judge."""
+def make_items(found: Sequence[Found], sample: int | None = None) -> list[Item]:
+    """Return each distinct hypothesis once, for people to judge; of each subtopic no more than `sample`."""
     items: dict[str, Item] = {}
     for row in found:
         name = item_id(row.domain, row.subtopic, row.hypothesis)
         new = Item(name, row.domain, row.subtopic, row.hypothesis, row.masked, row.word, row.premise, 0)
         known = items.get(name, new)
         items[name] = known._replace(n_samples=known.n_samples + 1)
-    return list(items.values())
+    of_subtopic: dict[str, list[str]] = {}
+    for item in items.values():
+        of_subtopic.setdefault(path_of(item), []).append(item.item)
+    chosen = set().union(*(draw_by_content(ids, sample) for ids in of_subtopic.values()))
+    return [item for name, item in items.items() if name in chosen]
 
 
 def count(

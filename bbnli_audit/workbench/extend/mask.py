@@ -123,6 +123,10 @@ def names_group(template: str) -> bool:
     return any(slot in GROUPS for slot in PLACEHOLDER.findall(template))
 
 
+def path_of_file(file: TemplateFile) -> str:
+    return f"{file.domain}/{file.name}"
+
+
 def count(rows: Sequence[MaskedTemplate], files: Sequence[TemplateFile]) -> Counts:
     of_subtopic = Counter(map(path_of, rows))
     of_strategy = Counter((path_of(row), row.strategy) for row in rows)
@@ -132,5 +136,5 @@ def count(rows: Sequence[MaskedTemplate], files: Sequence[TemplateFile]) -> Coun
             "masked_templates": of_subtopic[path],
             **{strategy: of_strategy[path, strategy] for strategy in STRATEGIES},
         }
-        for path, file in ((f"{file.domain}/{file.name}", file) for file in files)
+        for path, file in ((path_of_file(file), file) for file in files)
     }

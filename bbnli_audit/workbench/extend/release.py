@@ -46,7 +46,8 @@ _ABOUT_MODELS = """\
 # The models before and after
 
 Accuracy is the share of samples called neutral, as every sample is. `before` is the suite that was extended, `after`
-this version. A model that was held out had no part in choosing the samples: what it loses shows what transfers.
+this version, both on the subtopics of this version. A model that was held out had no part in choosing the samples: what
+it loses shows what transfers.
 """
 
 

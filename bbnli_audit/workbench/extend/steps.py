@@ -12,16 +12,30 @@ from bbnli_audit.suites.template_file import TemplateFile
 from bbnli_audit.workbench.extend import counterfactual, expand, fill, filter, mask, release, table  # noqa: A004 - the step's name
 from bbnli_audit.workbench.extend.models import closing, estimate_seconds, full_name, open_models
 from bbnli_audit.workbench.extend.table import Found, Item, MaskedTemplate, NewPair, Reviewed, Sample, Word, path_of
-from bbnli_audit.workbench.workspace import Counts, Made, Manifest, Workspace, count_by_subtopic, hash_json
+from bbnli_audit.workbench.workspace import (
+    Counts,
+    Made,
+    Manifest,
+    Workspace,
+    choose_paths,
+    count_by_subtopic,
+    hash_json,
+)
 
 Done = tuple[Manifest, bool]  # the manifest, and whether the step was done now
 Say = Callable[[str], object]
 JOURNAL = "fill.journal.jsonl"
 
 
-def do_mask(workspace: Workspace, data: Path | None, strategies: Sequence[str], templates: Path | None) -> Done:
+def do_mask(
+    workspace: Workspace,
+    data: Path | None,
+    strategies: Sequence[str],
+    templates: Path | None,
+    subtopics: str | None = None,
+) -> Done:
     suite = Bbnli(data)
-    files = suite.templates()
+    files = _choose(suite, subtopics)
     if templates is None:
         rows = [row for file in files for row in mask.propose(file, strategies)]
     else:
@@ -41,6 +55,8 @@ def do_mask(workspace: Workspace, data: Path | None, strategies: Sequence[str], 
         "strategies": list(strategies),
         "templates": None if templates is None else templates.name,
     }
+    if subtopics is not None:
+        settings["subtopics"] = sorted(map(mask.path_of_file, files))
     inputs = {} if templates is None else {"templates": hash_json(rows)}
     return workspace.run("mask", settings, make, inputs)
 
@@ -76,12 +92,14 @@ def do_fill(workspace: Workspace, model: str, top: int, device: str, progress: P
 
 def do_filter(
     workspace: Workspace,
-    deciding: Sequence[str],
-    held_out: Sequence[str],
+    names: tuple[Sequence[str], Sequence[str]],
     options: ModelOptions,
     progress: Progress,
     say: Say,
+    sample: int | None = None,
 ) -> Done:
+    """Filter with models, by their names: those that decide, and those held out. `sample`: items a subtopic at most."""
+    deciding, held_out = names
     suite = open_source(workspace)
     controls = [control for subtopic in suite.subtopics() for control in suite.items(subtopic).controls]
     with closing(open_models(deciding, held_out, options, progress)) as models:
@@ -97,7 +115,7 @@ def do_filter(
             left = f"about {tell_time(sum(seconds))} in all" if any(seconds) else "all stored"
             say(f"{len(texts):,} texts for each of {len(chosen)} models: {left}.")
             found = filter.keep_found(candidates, chosen)
-            items = filter.make_items(found)
+            items = filter.make_items(found, sample)
             table.write_table(workspace.path("filtered.csv"), Found, found)
             table.write_table(workspace.path("items.csv"), Item, items)
             given = {"models": list(map(full_name, deciding)), "held_out": list(map(full_name, held_out))}
@@ -107,6 +125,7 @@ def do_filter(
             "models": [model.name for model in chosen],
             "held_out": [model.name for model in models if model.is_held_out],
             "fingerprints": {model.name: model.fingerprint for model in models},
+            **({} if sample is None else {"sample": sample}),
         }
         return workspace.run("filter", settings, make)
 
@@ -142,9 +161,11 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
                 raise WorkbenchError(f"{model.given}: the model has changed since `filter` used it. Repeat `filter`.")
 
         def make() -> Made:
-            items = {subtopic: suite.items(subtopic) for subtopic in suite.subtopics()}
-            counts = recount(workspace, suite.templates())
             rows = table.read_table(workspace.path("pairs.csv"), NewPair)
+            released = {path_of(row) for row in rows}  # the models are compared on the same subtopics
+            items = {each: suite.items(each) for each in suite.subtopics() if each.local_path in released}
+            chosen = manifests["mask"].settings.get("subtopics")
+            counts = recount(workspace, _choose(suite, None if chosen is None else ",".join(chosen)))
             before = [pair for found in items.values() for pair in found.usable]
             after = [release.as_pair(row) for row in rows]
             transfers = []
@@ -157,6 +178,12 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
             return Made(counts["counterfactual"])
 
         return workspace.run("release", {"version": version, "format": file_format}, make, inputs)
+
+
+def _choose(suite: Bbnli, subtopics: str | None) -> list[TemplateFile]:
+    """Return the files of the subtopics that are extended."""
+    files = {mask.path_of_file(file): file for file in suite.templates()}
+    return [files[path] for path in choose_paths(subtopics, files)]
 
 
 def recount(workspace: Workspace, files: Sequence[TemplateFile]) -> Mapping[str, Counts]:

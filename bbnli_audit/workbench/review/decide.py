@@ -6,7 +6,7 @@ two disagree, the opinion of another annotator decides, by majority.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
@@ -21,6 +21,7 @@ OVERALL = "all"
 BY_VERDICT, BY_STANCE = "verdict", "verdict and stance"
 _IDENTITY = ("item", "domain", "subtopic", "hypothesis")
 _ENOUGH = 2
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Agreement:
     n_items: int
     n_alike: int
     kappa: float | None
+    kappa_interval: tuple[float, float] | None = None
 
     @property
     def share(self) -> float | None:
@@ -46,6 +48,7 @@ def agreements(items: Iterable[ReviewItem], judged: States) -> list[Agreement]:
     `judged` contains finished judgements only (`states.finished`).
     """
     items = list(items)
+    by_id = {item.id: item for item in items}
     scopes = {OVERALL: [item.id for item in items]}
     for item in sorted(items, key=lambda item: item.path):
         scopes.setdefault(item.path, []).append(item.id)
@@ -55,7 +58,8 @@ def agreements(items: Iterable[ReviewItem], judged: States) -> list[Agreement]:
             both = [id_ for id_ in ids if id_ in judged[first] and id_ in judged[second]]
             pairs = [(judged[first][id_], judged[second][id_]) for id_ in both]
             if pairs or scope == OVERALL:
-                found += [_compare(first, second, scope, over, pairs) for over in (BY_VERDICT, BY_STANCE)]
+                compared = [_compare(first, second, scope, over, pairs) for over in (BY_VERDICT, BY_STANCE)]
+                found += [_bound(each, pairs, [by_id[id_] for id_ in both]) for each in compared]
     return found
 
 
@@ -67,11 +71,31 @@ def opinions(item: str, judged: States) -> dict[str, State]:
     return {annotator: of_annotator[item] for annotator, of_annotator in judged.items() if item in of_annotator}
 
 
-def _compare(first: str, second: str, scope: str, over: str, pairs: Sequence[tuple[State, State]]) -> Agreement:
-    def label(state: State) -> str:
-        return state.label if over == BY_STANCE else str(state.verdict)
+def _label(state: State, over: str) -> str:
+    return state.label if over == BY_STANCE else str(state.verdict)
 
-    counts = Counter((label(ours), label(theirs)) for ours, theirs in pairs)
+
+def _cluster(item: ReviewItem) -> str:
+    """Name the templates of an item. Two hypotheses of one template are not two independent ones."""
+    return item.template if item.is_of_suite else item.template.replace("/", " ")
+
+
+def _bound(agreement: Agreement, pairs: Sequence[tuple[State, State]], items: Sequence[ReviewItem]) -> Agreement:
+    """Add the interval of kappa, which looks at the templates of the items."""
+    from bbnli_audit.measures.statistics.association import kappa_interval  # the commands must start fast
+    from bbnli_audit.measures.statistics.design import Design
+
+    said = [[_label(state, agreement.over) for state in states] for states in zip(*pairs, strict=True)]
+    if agreement.kappa is None or len(said) != 2:
+        return agreement
+    numbers = {label: number for number, label in enumerate(sorted({*said[0], *said[1]}))}
+    first, second = ([numbers[label] for label in of_annotator] for of_annotator in said)
+    design = Design.of(list(map(_cluster, items)), [item.path for item in items])
+    return replace(agreement, kappa_interval=kappa_interval(first, second, design, CONFIDENCE))
+
+
+def _compare(first: str, second: str, scope: str, over: str, pairs: Sequence[tuple[State, State]]) -> Agreement:
+    counts = Counter((_label(ours, over), _label(theirs, over)) for ours, theirs in pairs)
     n_alike = sum(n for (ours, theirs), n in counts.items() if ours == theirs)
     return Agreement(first, second, scope, over, len(pairs), n_alike, cohens_kappa(counts)[1])
 
@@ -151,7 +175,9 @@ def _identity(item: ReviewItem) -> tuple[str, str, str, str]:
 
 
 def count(decisions: Iterable[Decision]) -> Counts:
-    counted = {str(name): Counter[str]() for name in ("items", *ReviewVerdict, *Stance, "undecided")}
+    verdicts = (ReviewVerdict.VALID, ReviewVerdict.INVALID, ReviewVerdict.INCOHERENT)
+    stances = (Stance.PRO, Stance.ANTI)
+    counted = {str(name): Counter[str]() for name in ("items", *verdicts, *stances, "undecided")}
     for each in decisions:
         for name in ("items", each.verdict or "undecided", *([each.stance] if each.stance else [])):
             counted[name][each.item.path] += 1

@@ -1,4 +1,4 @@
-"""What people judge: one item is one distinct hypothesis of a subtopic."""
+"""What people judge: an item is a distinct hypothesis of a subtopic, or a text of a suite with what it expects."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +10,10 @@ from bbnli_audit.workbench.extend.table import read_lines
 from bbnli_audit.workbench.workspace import item_id
 
 COLUMNS = ("item", "domain", "subtopic", "hypothesis", "template", "word", "premise")
+OF_SUITES = ("expected", "group1", "group2")  # columns that items of a suite have besides
+ALL_COLUMNS = (*COLUMNS, *OF_SUITES)
+_SHOWN = ("id", "domain", "subtopic", "hypothesis", "template", "word", "premise")
+_SHOWN_BLIND = ("id", "hypothesis", "premise", "group1", "group2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +27,32 @@ class ReviewItem:
     template: str = field(default="", repr=False)
     word: str = field(default="", repr=False)
     premise: str = field(default="", repr=False)
+    expected: str = field(default="", repr=False)  # of a suite's items: the right verdict, which no reader sees
+    group1: str = field(default="", repr=False)
+    group2: str = field(default="", repr=False)
 
     @property
     def path(self) -> str:
         return f"{self.domain}/{self.subtopic}"
+
+    @property
+    def is_of_suite(self) -> bool:
+        return bool(self.expected)
+
+    def as_row(self) -> tuple[str, ...]:
+        """Return the values of all columns."""
+        return tuple(getattr(self, "id" if name == "item" else name) for name in ALL_COLUMNS)
+
+    def shown(self) -> dict[str, str]:
+        """Return what the page gets. Of a suite's item it gets no more than a blind reader may know."""
+        if self.is_of_suite:
+            return {"subtopic": "", "template": "", "word": "", **{name: getattr(self, name) for name in _SHOWN_BLIND}}
+        return {**{name: getattr(self, name) for name in _SHOWN}, "subtopic": self.path}
+
+    def make_id(self) -> str:
+        """Return the id that belongs to its texts."""
+        text = f"{self.premise}\n{self.hypothesis}" if self.is_of_suite else self.hypothesis
+        return item_id(self.domain, self.subtopic, text)
 
 
 def items_hash(items: Sequence[ReviewItem]) -> str:
@@ -38,10 +64,10 @@ def read_items(path: Path) -> tuple[ReviewItem, ...]:
     """Read the items to judge, in the order of the file. Other columns are ignored."""
     items: dict[str, ReviewItem] = {}
     for line, row in read_lines(path, COLUMNS):
-        item = ReviewItem(*(row[column] for column in COLUMNS))
+        item = ReviewItem(*(row[column] for column in COLUMNS), *(row.get(column) or "" for column in OF_SUITES))
         fault = None
         empty = next((column for column in COLUMNS[1:4] if not row[column].strip()), None)
-        expected = item_id(item.domain, item.subtopic, item.hypothesis)
+        expected = item.make_id()
         if empty is not None:
             fault = f"{empty} is empty."
         elif item.id != expected:

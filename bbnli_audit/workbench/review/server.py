@@ -47,6 +47,7 @@ _ASSETS = {
     "review.css": "text/css",
     "review.js": "text/javascript",
     "saver.js": "text/javascript",
+    "suite.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 _FOLDER = Path(__file__).parent / "assets"
@@ -226,7 +227,8 @@ def _describe(judgements: Judgements, annotator: Annotator, breaks: Breaks) -> d
         "review": judgements.id,
         "annotator": annotator.name,
         "breaks": asdict(breaks),
-        "items": [{**asdict(item), "subtopic": item.path} for item in annotator.items],
+        "is_suite": any(item.is_of_suite for item in annotator.items),
+        "items": [item.shown() for item in annotator.items],
         "states": {item: _as_json(state) for item, state in states.items() if item in there},
     }
 

@@ -22,11 +22,31 @@ class ReviewVerdict(StrEnum):
     VALID = "valid"
     INVALID = "invalid"
     INCOHERENT = "incoherent"
+    # Of a suite's item: does the hypothesis follow from the premise?
+    ENTAILED = "entailed"
+    CONTRADICTED = "contradicted"
+    NEITHER = "neither"
+    MALFORMED = "malformed"
 
 
 class Stance(StrEnum):
     PRO = "pro"
     ANTI = "anti"
+    # Of a suite's item: of which group does it state a stereotype?
+    FIRST = "first"
+    SECOND = "second"
+    BOTH = "both"
+    NONE = "none"
+
+
+_WAYS, _GROUPS = (Stance.PRO, Stance.ANTI), (Stance.FIRST, Stance.SECOND, Stance.BOTH, Stance.NONE)
+# The verdicts that are finished only with a stance, and which stances each can have.
+STANCES_OF: Mapping[ReviewVerdict, tuple[Stance, ...]] = {
+    ReviewVerdict.VALID: _WAYS,
+    ReviewVerdict.ENTAILED: _GROUPS,
+    ReviewVerdict.CONTRADICTED: _GROUPS,
+    ReviewVerdict.NEITHER: _GROUPS,
+}
 
 
 class Action(StrEnum):
@@ -69,7 +89,7 @@ class State:
 
     @property
     def is_finished(self) -> bool:
-        return self.verdict is not None and (self.verdict is not ReviewVerdict.VALID or self.stance is not None)
+        return self.verdict is not None and (self.verdict not in STANCES_OF or self.stance is not None)
 
     @property
     def says_something(self) -> bool:
@@ -117,9 +137,10 @@ def as_verdict(value: str | None, stance: str | None) -> tuple[ReviewVerdict | N
         raise ValueError(f"verdict is {value!r:.40}; it must be {', '.join(ReviewVerdict)} or empty")
     if stance and stance not in set(Stance):
         raise ValueError(f"stance is {stance!r:.40}; it must be {', '.join(Stance)} or empty")
-    if stance and value != ReviewVerdict.VALID:
+    verdict = ReviewVerdict(value) if value else None
+    if stance and (verdict is None or stance not in STANCES_OF.get(verdict, ())):
         raise ValueError(f"stance is {stance!r} and verdict {value or ''!r}; only a valid sentence has a stance")
-    return ReviewVerdict(value) if value else None, Stance(stance) if stance else None
+    return verdict, Stance(stance) if stance else None
 
 
 def clean_note(text: str) -> str:

@@ -1,11 +1,19 @@
 import { Saver, fetchJson } from "./saver.js";
+import { ASK, askAboutSuite, fillSuiteItem, suiteKeys } from "./suite.js";
 
 const $ = (id) => document.getElementById(id);
 const LONG_PAUSE = 5 * 60_000; // counts as a break
 const NOTE_PAUSE = 700;
 const RETRY = 2000;
 
+const HYPOTHESES = {
+  needsStance: (verdict) => verdict === "valid",
+  which: "Valid. Which way?",
+  first: "Press V, valid, before pro or anti.",
+};
+
 const page = {
+  ask: HYPOTHESES, // the questions about an item
   items: new Map(), // in this annotator's order
   states: new Map(),
   saver: null,
@@ -22,7 +30,7 @@ const page = {
 
 const EMPTY = { verdict: null, stance: null, note: "", skipped: null };
 const stateOf = (id) => page.states.get(id) ?? EMPTY;
-const isFinished = (state) => state.verdict !== null && (state.verdict !== "valid" || state.stance !== null);
+const isFinished = (state) => state.verdict !== null && (!page.ask.needsStance(state.verdict) || state.stance !== null);
 
 function nextItem() {
   const left = [...page.items.keys()].filter((id) => !isFinished(stateOf(id)));
@@ -61,6 +69,7 @@ function fill(item, state) {
   }
   $("context").hidden = item.premise === "";
   $("context").setAttribute("aria-pressed", "false");
+  if (page.ask === ASK) fillSuiteItem(item);
   $("note").value = state.note;
   $("hint").textContent = "";
   showChoice(state);
@@ -82,7 +91,7 @@ function showChoice(state) {
   }
   for (const button of document.querySelectorAll("[data-stance]")) {
     button.setAttribute("aria-pressed", String(button.dataset.stance === state.stance));
-    button.setAttribute("aria-disabled", String(state.verdict !== "valid"));
+    button.setAttribute("aria-disabled", String(!page.ask.needsStance(state.verdict)));
   }
 }
 
@@ -160,7 +169,7 @@ function judge(verdict, stance = null) {
     countTowardsBreak();
   } else {
     showChoice(stateOf(id));
-    hint("Valid. Which way?");
+    hint(page.ask.which);
   }
 }
 
@@ -170,8 +179,9 @@ function chooseVerdict(verdict) {
 
 function chooseStance(stance) {
   if (!canJudge()) return;
-  if (stateOf(page.current).verdict === "valid") judge("valid", stance);
-  else hint("Press V, valid, before pro or anti.");
+  const { verdict } = stateOf(page.current);
+  if (page.ask.needsStance(verdict)) judge(verdict, stance);
+  else hint(page.ask.first);
 }
 
 function skip() {
@@ -198,7 +208,7 @@ async function undo() {
     page.states.set(item, state);
     page.seen.add(item); // it was read when it was judged
     show(item);
-    hint(state.verdict === "valid" ? "Undone. Valid: which way?" : "Undone. Judge it again.");
+    hint(page.ask.needsStance(state.verdict) ? `Undone. ${page.ask.which}` : "Undone. Judge it again.");
   }
 }
 
@@ -324,12 +334,7 @@ function listen() {
   sentence.addEventListener("pointerdown", (event) => event.button === 0 && hold(true));
   for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, () => hold(false));
   sentence.addEventListener("contextmenu", (event) => event.preventDefault()); // a long press on a phone
-  for (const button of document.querySelectorAll("[data-verdict]")) {
-    button.addEventListener("click", leavingTheMouse(() => chooseVerdict(button.dataset.verdict)));
-  }
-  for (const button of document.querySelectorAll("[data-stance]")) {
-    button.addEventListener("click", leavingTheMouse(() => chooseStance(button.dataset.stance)));
-  }
+  listenToChoices();
   const clicks = { reveal: toggleText, context: togglePremise, undo, "undo-last": undo, skip, begin, help: KEYS.h };
   for (const [id, action] of Object.entries(clicks)) $(id).addEventListener("click", action);
   $("note").addEventListener("input", () => {
@@ -346,6 +351,23 @@ function listen() {
     if (page.saver !== null) saveNote();
     if (page.saver?.nUnsaved > 0) event.preventDefault();
   });
+}
+
+function listenToChoices() {
+  for (const button of document.querySelectorAll("[data-verdict]")) {
+    button.addEventListener("click", leavingTheMouse(() => chooseVerdict(button.dataset.verdict)));
+  }
+  for (const button of document.querySelectorAll("[data-stance]")) {
+    button.addEventListener("click", leavingTheMouse(() => chooseStance(button.dataset.stance)));
+  }
+}
+
+function askTheSuite() {
+  page.ask = ASK;
+  askAboutSuite();
+  for (const letter of ["v", "i", "p", "a", "c"]) delete KEYS[letter];
+  Object.assign(KEYS, suiteKeys(chooseVerdict, chooseStance));
+  listenToChoices();
 }
 
 function remember(name, value) {
@@ -390,6 +412,7 @@ async function load() {
     return;
   }
   $("trouble").hidden = true;
+  if (state.is_suite && page.ask !== ASK) askTheSuite();
   $("annotator").textContent = ` · ${state.annotator}`;
   page.items = new Map(state.items.map((item) => [item.id, item]));
   page.states = new Map(Object.entries(state.states));

@@ -1,0 +1,53 @@
+"""What the project in the working folder adds: with hooks in its conftest.py, or as an installed package."""
+
+from pathlib import Path
+from typing import Any
+
+from bbnli_audit.audit.extensions import Extensions, join_extensions
+from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.values import Pairing
+from bbnli_audit.suites.protocol import Suite, check_suite
+from bbnli_audit.suites.registry import ALIASES, BUILT_IN, DIVISIONS, open_suite
+
+AUDITS = Path("audits")
+
+
+def find_extensions() -> Extensions:
+    """Load the project's conftest.py as pytest would, and join what it adds with what is installed."""
+    found = _ask_hooks([str(AUDITS)] if AUDITS.is_dir() else [])
+    if found is None:
+        raise OptionError("pytest could not load this project (see above), so its own suites are not known.")
+    extensions = join_extensions(tuple(found))
+    for suite in extensions.suites:
+        check_suite(suite)
+    return extensions
+
+
+def _ask_hooks(folders: list[str]) -> list[object] | None:
+    """Start pytest, ask the hooks of the project, and end before anything is collected; None if it did not start."""
+    import pytest  # commands must start fast
+
+    found: list[list[object]] = []
+
+    class Listener:
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_cmdline_main(self, config: pytest.Config) -> int:
+            lists = config.hook.pytest_bbnli_suites(config=config)
+            for given in lists:
+                if not isinstance(given, list | tuple):
+                    told = f"pytest_bbnli_suites returned a {type(given).__name__}; expected a list of suites."
+                    raise pytest.UsageError(told)
+            suites = [suite for given in lists for suite in given]
+            found.append([Extensions(suites=suites), *config.hook.pytest_bbnli_extensions(config=config)])
+            return 0
+
+    pytest.main(["-p", "no:cacheprovider", *folders], plugins=[Listener()])
+    return found[0] if found else None
+
+
+def find_suite(name: str, data: Path | None = None, pairing: Pairing | None = None) -> Suite:
+    """Open a suite of the package or of the project; pytest is asked only for names that are not ours."""
+    if name in (*BUILT_IN, *DIVISIONS, *ALIASES):
+        return open_suite(name, data, pairing)
+    others: dict[str, Any] = {suite.name: suite for suite in find_extensions().suites}
+    return open_suite(name, data, pairing, others)

@@ -1,0 +1,42 @@
+"""Pairs that carry a tag, reported apart: a row's measures without them (docs/metrics.md).
+
+A hypothesis tagged `aggregate` is roughly true on average: a model that leans that way may have learned a statistic.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbnli_audit.core.results.rows import Apart
+from bbnli_audit.measures.readings.table import TAGS, PairTable
+from bbnli_audit.measures.registry import measure_some
+
+SHOWN = ("lean", "pro_rate", "anti_rate", "brittleness_rate")
+
+
+def measure_apart(table: PairTable, confidence: float) -> dict[str, Apart]:
+    """Measure the pairs without each tag that some of them carry; the values with them are in the row."""
+    return dict(_find(table, confidence)) if TAGS in table.frame else {}
+
+
+def _find(table: PairTable, confidence: float) -> Iterator[tuple[str, Apart]]:
+    measured = table.measured
+    for tag in sorted({tag for tags in measured.frame[TAGS] for tag in _split(tags)}):
+        without = measured.where(_lacks(tag))
+        yield tag, Apart(len(measured) - len(without), measure_some(without, SHOWN, confidence))
+
+
+@cache  # the pair table keeps what it found by condition
+def _lacks(tag: str) -> Callable[[PairTable], NDArray[np.bool_]]:
+    def condition(table: PairTable) -> NDArray[np.bool_]:
+        column = table.frame[TAGS] if TAGS in table.frame else [""] * len(table)
+        return np.array([tag not in _split(tags) for tags in column], dtype=np.bool_)
+
+    return condition
+
+
+def _split(tags: object) -> list[str]:
+    """Read a cell. Where subtopics with and without tags are joined, it may be missing."""
+    return tags.split(";") if isinstance(tags, str) and tags else []
