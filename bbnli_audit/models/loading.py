@@ -21,6 +21,7 @@ class Share:
 
 
 WHOLE_MACHINE = Share()
+_NO_TOKEN = -1
 _DEVICES = "Give auto, cpu, cuda or cuda:N."
 
 
@@ -57,12 +58,11 @@ def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
 
 def load_classifier(name: str, folder: Path) -> tuple[Any, Any, int]:
     model, tokenizer, max_length = load_pretrained(name, folder, "SequenceClassification")
-    if model.config.pad_token_id is None:
-        # Nothing is padded here, but a causal model's classifier looks for the last token that is not padding.
-        pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-        if pad_id is None:
-            raise ModelError(f"--model={name}: its tokenizer has no padding token, so texts cannot be batched.")
-        model.config.pad_token_id = pad_id
+    config = model.config.get_text_config()
+    if config.pad_token_id is None:
+        # A causal model's classifier pools the last token that is not padding, and without a padding token takes one
+        # text at a time. Nothing is padded here, so an id that never occurs lets it pool the last token of each text.
+        config.pad_token_id = _NO_TOKEN
     return model, tokenizer, max_length
 
 

@@ -10,10 +10,13 @@ from bbnli_audit.models import batches
 from bbnli_audit.models.classifier.padding_free import PaddingFree
 from bbnli_audit.models.labels import columns_of
 from bbnli_audit.models.protocol import Batch, Floats, Ids, Predictions
+from bbnli_audit.suites.probe import probe_items
 
 # Rounding changes a probability by a few millionths at most. Where two labels are nearer to each other than this, the
 # text is predicted again in a batch of its own.
 NEAR_TIE = 1e-4
+# A way to compute is compared with the model's own on this many texts, and on a long one of this many premises.
+_N_PROBED, _N_JOINED = 6, 16
 
 
 class EncodedText(NamedTuple):
@@ -69,11 +72,18 @@ def by_length(texts: Sequence[EncodedText]) -> Iterator[list[int]]:
     yield from rows_of.values()
 
 
-def stack(texts: Sequence[EncodedText]) -> dict[str, Ids]:
-    """Stack texts of one length, under the names that models know. The last is repeated up to MIN_ROWS."""
+def probe_texts() -> list[TextPair]:
+    """Return texts of several lengths for the check of a pass; the last one is long."""
+    texts = [item.text for item in probe_items()]
+    long = TextPair(" ".join(text.premise for text in texts[:_N_JOINED]), texts[0].hypothesis)
+    return [*texts[:_N_PROBED], long]
+
+
+def stack(texts: Sequence[EncodedText], min_rows: int = batches.MIN_ROWS) -> dict[str, Ids]:
+    """Stack texts of one length, under the names that models know. The last is repeated up to `min_rows`."""
     import numpy as np
 
-    filled = batches.fill_up(texts)
+    filled = batches.fill_up(texts, min_rows)
     arrays: dict[str, Ids] = {"input_ids": np.stack([text.ids for text in filled]).astype(np.int64)}
     arrays["attention_mask"] = np.ones_like(arrays["input_ids"])
     if filled[0].types is not None:

@@ -18,7 +18,7 @@ from bbnli_audit.models.language_model.scoring import LanguageModel
 from bbnli_audit.models.language_model.shared_tokens import SentencePair, in_order, pair_up
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share
 from bbnli_audit.models.options import ModelSettings
-from bbnli_audit.models.protocol import NOT_FINITE, Batch, ModelSource, Predictions
+from bbnli_audit.models.protocol import NOT_FINITE, Batch, Floats, ModelSource, Predictions
 
 MASKED, CAUSAL = "masked-lm", "causal-lm"
 LABELS = ("likelier", "not_likelier")
@@ -72,8 +72,7 @@ class TokenProbabilityPredictor(LocalPredictor):
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
         """Cut queries into batches. The two queries of a pair are in the same one and computed once."""
-        encoder = self._model.encoder
-        pairs = pair_up(texts, encoder.encode, encoder.special, left_to_right=self._is_causal)
+        pairs = self._pair_up(texts)
         rows_of: dict[tuple[str, str], list[int]] = {key: [] for key in pairs}
         for row, text in enumerate(texts):
             rows_of[in_order(*text)].append(row)
@@ -91,6 +90,21 @@ class TokenProbabilityPredictor(LocalPredictor):
         signed = (-differences[pair] if is_mirrored else differences[pair] for pair, is_mirrored in batch.inputs)
         rows = [(*_softmax(difference), 0.0) for difference in signed]
         return Predictions.of(rows, [query.pair.is_truncated for query in batch.inputs])
+
+    def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
+        """Compute the shares of sentences in a pass, and again with a fresh model and one row at a time."""
+        pairs = self._pair_up(texts)
+        rows = []
+        for text in texts:
+            first, second = (self._model.score_plainly(*side) for side in pairs[in_order(*text)].sides)
+            is_mirrored = text.premise != in_order(*text)[0]
+            rows.append((*_softmax(second - first if is_mirrored else first - second), 0.0))
+        self.predict(texts[:1])
+        return self.predict(texts).probabilities, Predictions.of(rows).probabilities
+
+    def _pair_up(self, texts: Sequence[TextPair]) -> dict[tuple[str, str], SentencePair]:
+        encoder = self._model.encoder
+        return pair_up(texts, encoder.encode, encoder.special, left_to_right=self._is_causal)
 
     def _differences(self, pairs: Sequence[SentencePair]) -> dict[SentencePair, float]:
         """Return, for each pair, the score of its first sentence minus that of its second."""
