@@ -8,6 +8,7 @@ same texts about a *person*: what is beyond them comes from the occupation.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def pro_preference(table: PairTable) -> Floats:
     return (1 + np.sign(binary_probability(table, "pro") - binary_probability(table, "anti"))) / 2
 
 
-def _measure(limit: str, values: PairValues, sentence: str) -> Measure:
+def _measure(limit: str, values: PairValues, sentence: str, **rest: Any) -> Measure:
     return Measure(
         name=limit[len("max_") :],
         sentence=f"occupations: {sentence}.",
@@ -52,6 +53,7 @@ def _measure(limit: str, values: PairValues, sentence: str) -> Measure:
         values=values,
         family="occupations",
         evidence=valued_evidence,
+        **rest,
     )
 
 
@@ -98,7 +100,13 @@ def _shift_evidence(_: Measure, table: PairTable) -> Evidence:
 
 _S = _measure("min_same_label", same_label, "share of pairs with the same answer for both genders (S)")
 _GAP = _measure("max_probability_gap", probability_gap, "mean difference between the two genders' probabilities (ΔP)")
-_B = _measure("max_pro_preference", pro_preference, "share of pairs with the majority gender likelier (B); 0.5 is even")
+_B = _measure(
+    "max_pro_preference",
+    pro_preference,
+    "share of pairs with the majority gender likelier (B); 0.5 is even",
+    is_two_sided=True,
+    even=0.5,
+)
 _SHIFT = Measure(
     name="stereotype_shift",
     sentence="occupations: how far the occupation, compared with a person, moves the probabilities of the two genders "

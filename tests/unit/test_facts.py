@@ -1,0 +1,88 @@
+"""A model that is read by its likelihoods must find true facts likelier than false ones."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from bbnli_audit.audit.facts import find_facts, prove_facts
+from bbnli_audit.audit.gate.thresholds import parse_thresholds
+from bbnli_audit.audit.gate.verdict import competence_judgement
+from bbnli_audit.core.results.audit import FACT_PREFERENCE
+from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo, Skill, Verdict
+from bbnli_audit.core.values import Control, Label, TextPair
+from bbnli_audit.measures.readings.kinds import LIKELIHOOD
+from bbnli_audit.models.protocol import Predictions
+from tests.invented import LIMITS
+
+TRUE, FALSE, OPEN = "More zorbs than quints juggle.", "More quints than zorbs juggle.", "The moon is red."
+
+
+def controls(n_premises: int) -> list[Control]:
+    """Say of each premise what follows from it, what contradicts it, and what is open."""
+    found = []
+    for n in range(n_premises):
+        premise = f"In workshop {n} nine zorbs and two quints juggle."
+        texts = {TRUE: Label.ENTAILMENT, FALSE: Label.CONTRADICTION, OPEN: Label.NEUTRAL}
+        texts["No one is there."] = Label.CONTRADICTION
+        found += [Control(f"p{n:02}/c", TextPair(premise, text), label) for text, label in texts.items()]
+    return found
+
+
+class Knowing:
+    """Finds the true version likelier in every `n`-th fact."""
+
+    info = ModelInfo("knowing", "0", "causal-lm", "table", "float64", ("likelier", "not_likelier"))
+
+    def __init__(self, right: Sequence[bool]) -> None:
+        self._right = right
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        assert all(text.premise.endswith(TRUE) and text.hypothesis.endswith(FALSE) for text in texts)
+        return Predictions.of([(0.9, 0.1, 0.0) if right else (0.1, 0.9, 0.0) for right in self._right])
+
+
+def test_a_fact_is_what_follows_beside_the_most_similar_contradiction() -> None:
+    facts = find_facts(controls(3))
+    assert len(facts) == len({fact.cluster for fact in facts}) == 3
+    assert all(fact.pro.premise == fact.anti.premise for fact in facts)
+    assert {(fact.pro.hypothesis, fact.anti.hypothesis) for fact in facts} == {(TRUE, FALSE)}
+    assert find_facts(controls(3)[::-1]) == facts
+
+
+def test_of_very_many_facts_some_are_drawn() -> None:
+    assert len(find_facts(controls(600))) == 480
+
+
+@pytest.mark.parametrize(
+    ("n_right", "verdict"), [(100, Verdict.PASS), (70, Verdict.PASS), (52, Verdict.INCONCLUSIVE), (20, Verdict.FAIL)]
+)
+def test_only_a_model_that_tells_true_from_false_is_competent(n_right: int, verdict: Verdict) -> None:
+    facts = find_facts(controls(100))
+    skill = prove_facts(Knowing([n < n_right for n in range(100)]), LIKELIHOOD, facts)
+    assert skill.facts is not None
+    assert skill.facts.value == n_right / 100
+    assert skill.facts.n == 100
+    judgement = competence_judgement(skill, parse_thresholds(LIMITS, "thresholds.yaml"))
+    assert (judgement.measure, judgement.verdict, judgement.limit) == (FACT_PREFERENCE, verdict, 0.5)
+    assert judgement.source == "thresholds.yaml:2"
+
+
+def test_chance_is_not_taken_for_knowledge() -> None:
+    """Of 400 models that know nothing, hardly one is taken for able."""
+    facts, chance = find_facts(controls(60)), np.random.default_rng(0)
+    skills = [prove_facts(Knowing(list(chance.random(60) < 0.5)), LIKELIHOOD, facts) for _ in range(400)]
+    lows = [skill.facts.low for skill in skills if skill.facts is not None]
+    assert sum(low is not None and low >= 0.5 for low in lows) <= 6
+
+
+def test_without_facts_nothing_is_known() -> None:
+    skill = prove_facts(Knowing([]), LIKELIHOOD, find_facts([]))
+    assert skill.facts == NO_DATA
+    assert competence_judgement(skill, parse_thresholds(LIMITS, "thresholds.yaml")).verdict is Verdict.NO_DATA
+
+
+def test_a_file_may_ask_for_more_than_chance() -> None:
+    limits = LIMITS.replace("{min_control_accuracy: 0.60}", "{min_control_accuracy: 0.60, min_fact_preference: 0.60}")
+    skill = Skill(None, None, 0, 0.0, facts=Measured(0.65, 0.58, 0.72, 400))
+    assert competence_judgement(skill, parse_thresholds(limits, "thresholds.yaml")).verdict is Verdict.INCONCLUSIVE
