@@ -15,22 +15,23 @@ from bbnli_audit.measures.readings.kinds import LIKELIHOOD
 from bbnli_audit.models.protocol import Predictions
 from tests.invented import LIMITS
 
-TRUE, FALSE, OPEN = "More zorbs than quints juggle.", "More quints than zorbs juggle.", "The moon is red."
+ZORBS, QUINTS = "More zorbs than quints juggle.", "More quints than zorbs juggle."
 
 
-def controls(n_premises: int) -> list[Control]:
-    """Say of each premise what follows from it, what contradicts it, and what is open."""
+def controls(n_workshops: int) -> list[Control]:
+    """Say of each workshop, with the groups in both orders, what follows, what contradicts it, and what is open."""
     found = []
-    for n in range(n_premises):
-        premise = f"In workshop {n} nine zorbs and two quints juggle."
-        texts = {TRUE: Label.ENTAILMENT, FALSE: Label.CONTRADICTION, OPEN: Label.NEUTRAL}
-        texts["No one is there."] = Label.CONTRADICTION
-        found += [Control(f"p{n:02}/c", TextPair(premise, text), label) for text, label in texts.items()]
+    for n in range(n_workshops):
+        for many, few, true, false in (("zorbs", "quints", ZORBS, QUINTS), ("quints", "zorbs", QUINTS, ZORBS)):
+            premise = f"In workshop {n} nine {many} and two {few} juggle."
+            texts = {true: Label.ENTAILMENT, false: Label.CONTRADICTION, "The moon is red.": Label.NEUTRAL}
+            texts["No one is there."] = Label.CONTRADICTION  # false of both, so it tells nothing
+            found += [Control(f"p{n:02}/c", TextPair(premise, text), label) for text, label in texts.items()]
     return found
 
 
 class Knowing:
-    """Finds the true version likelier in every `n`-th fact."""
+    """Finds the true version likelier in the first `n_right` facts."""
 
     info = ModelInfo("knowing", "0", "causal-lm", "table", "float64", ("likelier", "not_likelier"))
 
@@ -38,31 +39,61 @@ class Knowing:
         self._right = right
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        assert all(text.premise.endswith(TRUE) and text.hypothesis.endswith(FALSE) for text in texts)
+        assert len(texts) == len(self._right)
         return Predictions.of([(0.9, 0.1, 0.0) if right else (0.1, 0.9, 0.0) for right in self._right])
 
 
-def test_a_fact_is_what_follows_beside_the_most_similar_contradiction() -> None:
+class Blind(Knowing):
+    """Prefers one statement whatever the premise."""
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        self._right = [text.premise.endswith(ZORBS) for text in texts]
+        return super().predict(texts)
+
+
+def test_a_fact_is_true_of_one_premise_and_false_of_another() -> None:
     facts = find_facts(controls(3))
-    assert len(facts) == len({fact.cluster for fact in facts}) == 3
-    assert all(fact.pro.premise == fact.anti.premise for fact in facts)
-    assert {(fact.pro.hypothesis, fact.anti.hypothesis) for fact in facts} == {(TRUE, FALSE)}
+    assert len(facts) == 2 * len({fact.cluster for fact in facts}) == 6
+    for fact in facts:
+        is_zorbs = "nine zorbs" in fact.pro.premise
+        assert fact.pro.premise == fact.anti.premise
+        assert (fact.pro.hypothesis, fact.anti.hypothesis) == ((ZORBS, QUINTS) if is_zorbs else (QUINTS, ZORBS))
     assert find_facts(controls(3)[::-1]) == facts
 
 
 def test_of_very_many_facts_some_are_drawn() -> None:
-    assert len(find_facts(controls(600))) == 480
+    assert len(find_facts(controls(300))) == 480
+
+
+def test_controls_whose_wording_tells_the_label_are_not_used() -> None:
+    """A statement that is true of every premise needs no reading: our own benchmark is asked instead."""
+    told = [
+        Control("c", TextPair(f"Workshop {n} is open.", text), label)
+        for n in range(9)
+        for text, label in ((ZORBS, Label.ENTAILMENT), (QUINTS, Label.CONTRADICTION))
+    ]
+    facts = find_facts(told)
+    assert len(facts) == 480
+    assert not any(fact.pro.hypothesis in (ZORBS, QUINTS) for fact in facts)
+
+
+def test_a_model_that_does_not_read_its_premise_is_right_in_half_of_the_cases() -> None:
+    facts = find_facts(controls(200))
+    skill = prove_facts(Blind([]), LIKELIHOOD, facts)
+    assert skill.facts is not None
+    assert skill.facts.value == 0.5
+    assert competence_judgement(skill, parse_thresholds(LIMITS, "thresholds.yaml")).verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
-    ("n_right", "verdict"), [(100, Verdict.PASS), (70, Verdict.PASS), (52, Verdict.INCONCLUSIVE), (20, Verdict.FAIL)]
+    ("n_right", "verdict"), [(200, Verdict.PASS), (140, Verdict.PASS), (104, Verdict.INCONCLUSIVE), (40, Verdict.FAIL)]
 )
 def test_only_a_model_that_tells_true_from_false_is_competent(n_right: int, verdict: Verdict) -> None:
     facts = find_facts(controls(100))
-    skill = prove_facts(Knowing([n < n_right for n in range(100)]), LIKELIHOOD, facts)
+    skill = prove_facts(Knowing([n < n_right for n in range(200)]), LIKELIHOOD, facts)
     assert skill.facts is not None
-    assert skill.facts.value == n_right / 100
-    assert skill.facts.n == 100
+    assert skill.facts.value == n_right / 200
+    assert skill.facts.n == 200
     judgement = competence_judgement(skill, parse_thresholds(LIMITS, "thresholds.yaml"))
     assert (judgement.measure, judgement.verdict, judgement.limit) == (FACT_PREFERENCE, verdict, 0.5)
     assert judgement.source == "thresholds.yaml:2"
@@ -70,14 +101,14 @@ def test_only_a_model_that_tells_true_from_false_is_competent(n_right: int, verd
 
 def test_chance_is_not_taken_for_knowledge() -> None:
     """Of 400 models that know nothing, hardly one is taken for able."""
-    facts, chance = find_facts(controls(60)), np.random.default_rng(0)
+    facts, chance = find_facts(controls(30)), np.random.default_rng(0)
     skills = [prove_facts(Knowing(list(chance.random(60) < 0.5)), LIKELIHOOD, facts) for _ in range(400)]
     lows = [skill.facts.low for skill in skills if skill.facts is not None]
     assert sum(low is not None and low >= 0.5 for low in lows) <= 6
 
 
 def test_without_facts_nothing_is_known() -> None:
-    skill = prove_facts(Knowing([]), LIKELIHOOD, find_facts([]))
+    skill = prove_facts(Knowing([]), LIKELIHOOD, [])
     assert skill.facts == NO_DATA
     assert competence_judgement(skill, parse_thresholds(LIMITS, "thresholds.yaml")).verdict is Verdict.NO_DATA
 
