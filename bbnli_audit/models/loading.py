@@ -9,6 +9,7 @@ from textwrap import shorten
 from typing import Any
 
 from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.models.adapter import Parts
 from bbnli_audit.models.protocol import Device
 
 
@@ -35,17 +36,22 @@ def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
     from safetensors import SafetensorError
 
     family: Any = getattr(transformers, f"AutoModelFor{head}")
+    parts = Parts(folder)
     try:
         with quiet_transformers():
             safely: Any = {"dtype": torch.float32, "use_safetensors": True, "trust_remote_code": False}
-            model, report = family.from_pretrained(str(folder), **safely, output_loading_info=True)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
+            if parts.is_adapter and parts.n_outputs is not None:
+                safely |= {"num_labels": parts.n_outputs, "ignore_mismatched_sizes": True}
+            model, report = family.from_pretrained(str(parts.base), **safely, output_loading_info=True)
+            model = parts.merge(model) if parts.is_adapter else model
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(parts.tokenizer), trust_remote_code=False)
     except (SafetensorError, RuntimeError) as exc:
         advice = "The file may be cut off or not fit its config.json; copy or save the checkpoint again."
         raise ModelError(f"--model={name}: its weights cannot be loaded: {first_line(exc)}.\n{advice}") from exc
     except (OSError, ValueError, KeyError, ImportError) as exc:
         raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
-    missing = sorted(report["missing_keys"])
+    unknown = {*report["missing_keys"], *(key for key, *_ in report.get("mismatched_keys", ()))}
+    missing = sorted(unknown - (parts.shapes.keys() if parts.is_adapter else set()))
     if missing:
         is_nli = head == "SequenceClassification"
         trained, wanted = ("NLI", "checkpoint tuned for NLI") if is_nli else ("language-model", "language model")
@@ -71,11 +77,12 @@ def load_tokenizer(name: str, folder: Path) -> tuple[Any, int]:
     torch = import_torch()
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
+    parts = Parts(folder)
     with quiet_transformers(), torch.device("meta"):
         try:
-            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+            config = AutoConfig.from_pretrained(parts.base, trust_remote_code=False)
             model = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]
-            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+            tokenizer = AutoTokenizer.from_pretrained(parts.tokenizer, trust_remote_code=False)
         except (OSError, ValueError, KeyError, ImportError, RuntimeError) as exc:
             raise ModelError(f"--model={name}: the checkpoint cannot be loaded: {first_line(exc)}.") from exc
     return tokenizer, max_length_of(tokenizer, model)

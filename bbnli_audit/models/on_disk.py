@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError
+from bbnli_audit.models.adapter import Parts
 from bbnli_audit.models.checkpoint import Checkpoint, check_contents, check_folder, fetch, find_checkpoint
 from bbnli_audit.models.classifier.hf import open_classifier
 from bbnli_audit.models.classifier.on_ray import RayPredictor
@@ -42,6 +43,9 @@ def _find(name: str, settings: ModelSettings) -> ModelSource:
     folder = _folder_of(name)
     if not folder.is_dir():
         folder = fetch(name)
+    parts = Parts(folder)
+    if not parts.base.is_dir():
+        fetch(str(parts.base))
     kind = lm_kind(folder)
     if kind is not None and settings.prompt is not None:
         return find_generative(name, folder, settings)

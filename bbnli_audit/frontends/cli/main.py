@@ -10,7 +10,7 @@ from bbnli_audit.frontends.cli.arguments import WRONG_USE, Parser
 
 # In the order of --help. A new command is a module of that name and a word here.
 COMMANDS = (
-    *("init", "suites", "report", "compare", "correlate", "calibrate"),
+    *("init", "suites", "report", "compare", "correlate", "calibrate", "inspect"),
     *("extend", "augment", "selftest", "schema", "completion"),
 )
 

@@ -8,6 +8,7 @@ from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models import batches
 from bbnli_audit.models.classifier.padding_free import PaddingFree
+from bbnli_audit.models.explanation import show_tokens
 from bbnli_audit.models.labels import columns_of
 from bbnli_audit.models.protocol import Batch, Floats, Ids, Predictions
 from bbnli_audit.suites.probe import probe_items
@@ -63,6 +64,20 @@ class TextEncoder:
             for rows in cut(lengths, n_tokens)
         ]
 
+    def show(self, text: EncodedText) -> list[tuple[str, str]]:
+        """Show a text as the model reads it."""
+        segments = "none" if text.types is None else " ".join(map(str, text.types))
+        cut = f"the text is cut to the model's {self._max_length} tokens" if text.is_truncated else "no"
+        return [("tokens", show_tokens(self._tokenizer, text.ids)), ("segments", segments), ("cut off", cut)]
+
+    def name_tokens(self, text: EncodedText, places: Sequence[int]) -> str:
+        """Name the tokens at some places of a text."""
+        if len(places) == len(text.ids):
+            return "all tokens"
+        names = self._tokenizer.convert_ids_to_tokens([int(text.ids[place]) for place in places])
+        told = ", ".join(f"{name} (token {place + 1})" for name, place in zip(names, places, strict=True))
+        return f"{told} of {len(text.ids)}"
+
 
 def by_length(texts: Sequence[EncodedText]) -> Iterator[list[int]]:
     """Group the rows of texts of one length. A batch that lost some of its rows keeps its lengths."""
@@ -98,6 +113,11 @@ class Classifier(batches.LocalPredictor):
         self.info = info
         self._encoder = encoder
         self._columns = columns_of(info.labels)
+
+    @property
+    @abstractmethod
+    def path(self) -> str:
+        """Say in words how the logits are computed."""
 
     @abstractmethod
     def logits(self, texts: Sequence[EncodedText]) -> Floats:

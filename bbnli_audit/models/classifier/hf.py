@@ -21,7 +21,9 @@ from bbnli_audit.models.classifier.classify import (
 )
 from bbnli_audit.models.classifier.onnx import OnnxPredictor
 from bbnli_audit.models.classifier.padding_free import PaddingFree, find_padding_free
+from bbnli_audit.models.explanation import Explanation, find_pooled
 from bbnli_audit.models.fresh import FreshCopies
+from bbnli_audit.models.labels import THREE_LABELS
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_classifier, one_core_each, place, telling_breaks
 from bbnli_audit.models.protocol import Floats, Ids, Tensor
 
@@ -43,6 +45,24 @@ class HFPredictor(Classifier):
     def has_state(self) -> bool:
         """Whether the model keeps anything from one text for the next; each batch then has a fresh copy."""
         return self._copies.has_state
+
+    @property
+    def path(self) -> str:
+        if self.has_state:
+            return "torch, a fresh copy of the model for each batch of one length: it keeps something from texts"
+        how = "generic: batches of one length" if self.padding_free is None else "padding-free: texts side by side"
+        return f"torch, {how}"
+
+    def explain(self, text: TextPair) -> Explanation:
+        """Say how a text is read, and compute it as in a pass and in the plainest way."""
+        [encoded] = self._encoder.encode([text])
+        model = self._copies.make()
+        inputs = {key: self._torch.from_numpy(array).to(self._device) for key, array in stack([encoded], 1).items()}
+        pooled = find_pooled(model, inputs)
+        read = "not found" if pooled is None else self._encoder.name_tokens(encoded, pooled)
+        lines = [*self._encoder.show(encoded), ("the head reads", read), ("path", self.path)]
+        ours, plain = self.predict([text]).probabilities[0].tolist(), self.plain([text])[0].tolist()
+        return Explanation(lines, THREE_LABELS, ours, plain)
 
     def _find_state(self) -> None:
         short, *_, long = self._encoder.encode(probe_texts())

@@ -69,6 +69,10 @@ class OnnxPredictor(Classifier):
             providers.insert(0, (_CUDA, {"device_id": self._share.index % max(1, torch.cuda.device_count())}))
         return self._runtime.InferenceSession(str(path), options, providers=providers)
 
+    @property
+    def path(self) -> str:
+        return f"ONNX Runtime, {'int8' if self._is_int8 else 'float32'}: batches of one length"
+
     def logits(self, texts: Sequence[EncodedText]) -> Floats:
         # ONNX Runtime's errors share no class.
         with telling_breaks(self.info.name, "texts", [len(text.ids) for text in texts], (Exception,)):

@@ -12,8 +12,10 @@ from typing import NamedTuple
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.adapter import Parts
 from bbnli_audit.models.batches import LocalPredictor, cut_by_tokens
 from bbnli_audit.models.checkpoint import check_contents, hash_contents
+from bbnli_audit.models.explanation import Explanation, show_tokens
 from bbnli_audit.models.language_model.scoring import LanguageModel
 from bbnli_audit.models.language_model.shared_tokens import SentencePair, in_order, pair_up
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share
@@ -36,9 +38,12 @@ _PASSES_A_BATCH = 8
 
 def lm_kind(folder: Path) -> str | None:
     """Return which kind of language model a folder holds: MASKED, CAUSAL, or None for others and unreadable folders."""
+    parts = Parts(folder)
     try:
-        architectures = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("architectures")
-    except (OSError, ValueError, AttributeError):
+        if parts.task == "SEQ_CLS":
+            return None
+        architectures = json.loads((parts.base / "config.json").read_text(encoding="utf-8")).get("architectures")
+    except (OSError, ValueError, AttributeError, ModelError):
         return None
     for name in map(str, architectures if isinstance(architectures, list) else [architectures]):
         if name.endswith("ForMaskedLM") or name in _WITH_MASKED_HEAD:
@@ -101,6 +106,18 @@ class TokenProbabilityPredictor(LocalPredictor):
             rows.append((*_softmax(second - first if is_mirrored else first - second), 0.0))
         self.predict(texts[:1])
         return self.predict(texts).probabilities, Predictions.of(rows).probabilities
+
+    def explain(self, text: TextPair) -> Explanation:
+        """Say how two sentences are compared; the texts stand for the two sentences."""
+        ours, plain = (rows[0].tolist() for rows in self.beside_plain([text]))
+        [pair] = self._pair_up([text]).values()
+        tokenizer, lines = self._model.tokenizer, []
+        for number, (sentence, places) in enumerate(pair.sides, start=1):
+            lines += [(f"sentence {number}", show_tokens(tokenizer, sentence.ids))]
+            lines += [(f"shared in {number}", show_tokens(tokenizer, [sentence.ids[place] for place in places]))]
+        how = "each token from those before it" if self._is_causal else "each shared token masked in turn"
+        lines += [("path", f"torch, likelihoods: {how}, batches of one length")]
+        return Explanation(lines, self.info.labels, ours, plain)
 
     def _pair_up(self, texts: Sequence[TextPair]) -> dict[tuple[str, str], SentencePair]:
         encoder = self._model.encoder
