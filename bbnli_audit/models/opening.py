@@ -104,9 +104,7 @@ def explain_model(name: str, options: ModelOptions, text: TextPair) -> Explanati
     planned = plan_model(name, options)
     exact = planned.kind.find(name, replace(planned.settings, precision=EXACT)).open()
     if not isinstance(exact, Explaining):
-        raise OptionError(
-            f"inspect {name}: is not computed here. Give a checkpoint or a language model without a prompt."
-        )
+        raise OptionError(f"inspect {name}: is not computed here. Give a checkpoint or a language model.")
     found, info = exact.explain(text), exact.info
     if not planned.settings.precision.is_exact:
         fast = planned.kind.find(name, planned.settings).open()

@@ -21,9 +21,7 @@ _PREMISE, _HYPOTHESIS = "Two zorbs mended a red boat by the lake.", "Someone men
 
 def add_parser(commands: Any) -> None:
     add = add_documented(commands, "inspect", run, __doc__).add_argument
-    add(
-        "model", metavar="MODEL", help="an NLI checkpoint or a language model: its folder, its name on the hub, or demo"
-    )
+    add("model", metavar="MODEL", help="a checkpoint or a language model: its folder, its name on the hub, or demo")
     add("--premise", metavar="TEXT", default=_PREMISE, help=f"the first text (default: {_PREMISE})")
     add("--hypothesis", metavar="TEXT", default=_HYPOTHESIS, help=f"the second text (default: {_HYPOTHESIS})")
     for name, metavar, what in (
