@@ -68,7 +68,7 @@ class TextEncoder:
         """Show a text as the model reads it."""
         segments = "none" if text.types is None else " ".join(map(str, text.types))
         cut = f"the text is cut to the model's {self._max_length} tokens" if text.is_truncated else "no"
-        return [("tokens", show_tokens(self._tokenizer, text.ids)), ("segments", segments), ("cut off", cut)]
+        return [("tokens", show_tokens(self._tokenizer, text.ids.tolist())), ("segments", segments), ("cut off", cut)]
 
     def name_tokens(self, text: EncodedText, places: Sequence[int]) -> str:
         """Name the tokens at some places of a text."""
