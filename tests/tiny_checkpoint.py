@@ -26,7 +26,7 @@ def save_checkpoint(
     seed: int = 0,
     **settings: Any,
 ) -> Path:
-    """Write a checkpoint as save_pretrained does; `settings` go into its config."""
+    """Write a checkpoint as save_pretrained does; `settings` go into its config, and None leaves one out."""
     import torch
     import transformers
 
@@ -44,7 +44,7 @@ def save_checkpoint(
         vocab_size=len(SPECIAL) + len(WORDS),
         id2label=dict(enumerate(labels)),
         label2id={label: index for index, label in enumerate(labels)},
-        **sizes,
+        **{name: size for name, size in sizes.items() if size is not None},
     )
     getattr(transformers, head or f"{family}ForSequenceClassification")(config).save_pretrained(folder)
     _tokenizer(max_length).save_pretrained(folder)

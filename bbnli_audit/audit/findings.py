@@ -61,7 +61,7 @@ class ModelFacts:
 
     model: ModelInfo
     skill: Skill
-    is_competent: bool  # does the task well enough for a pass to mean anything; True if there is no task
+    is_competent: bool  # does the task well enough for a pass to mean anything; a likelihood: finds facts likelier
     fast_path: FastPathCheck | None
 
     @classmethod
@@ -69,7 +69,7 @@ class ModelFacts:
         """Open and check a model."""
         model, skill = reader.info, reader.proof.skill
         is_able = competence_judgement(skill, thresholds).verdict is Verdict.PASS
-        return cls(model, skill, is_able or not reader.reading.has_task, reader.fast_path_check)
+        return cls(model, skill, is_able, reader.fast_path_check)
 
 
 Levels = Mapping[str, Sequence[Finding]]  # path of a suite or a domain -> its subtopics
@@ -100,7 +100,6 @@ def assemble(
     """
     found = sorted(findings, key=lambda finding: finding.subtopic.path)
     file, skill = thresholds.file, facts.skill
-    has_task = found[0].table.reading.has_task
     levels = find_levels(found)
     rows = [
         measured[path]
@@ -114,7 +113,7 @@ def assemble(
         path="total",
         control_accuracy=skill.control_accuracy,
         n_controls=skill.n_controls,
-        verdicts=(competence_judgement(skill, thresholds),) if has_task else (),
+        verdicts=(competence_judgement(skill, thresholds),),
     )
     rows = [replace(row, verdicts=judged.verdicts_of(row.path, levels[row.path])) for row in rows]
     limits = [(row.path, each.measure) for row in (*rows, *(f.result for f in found)) for each in row.verdicts]

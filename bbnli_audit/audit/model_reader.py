@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from bbnli_audit.audit.facts import find_facts, prove_facts, texts_of_facts
 from bbnli_audit.audit.proof import Proof, prove
 from bbnli_audit.core.errors import AuditError, ModelError, telling_system_errors
-from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo, Skill
+from bbnli_audit.core.results.rows import FastPathCheck, ModelInfo
 from bbnli_audit.core.values import Control, Label, Pair, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import OPEN_NEUTRAL, PairTable, Reading, make_table
@@ -126,7 +127,7 @@ class ModelReader:
         """
         with suppress(Exception):
             _ = self.fast_path_check  # check a fast path before everything is computed with it
-            texts = [item.text for item in (*probe_items(), *self._items.controls)] if self.reading.has_task else []
+            texts = self._texts_of_check()
             for subtopic in subtopics:
                 texts += [*self._texts(self._items.pairs(subtopic)), *self._open_texts(subtopic)]
             self._guard("the pass", lambda: self.opened.predictor.predict(list(dict.fromkeys(texts))))
@@ -148,7 +149,8 @@ class ModelReader:
     def proof(self) -> Proof:
         _ = self.fast_path_check  # refuse a fast path with different answers before any score
         if not self.reading.has_task:
-            return Proof(Skill(probe_accuracy=None, control_accuracy=None, n_controls=0, best_constant=0.0), {})
+            skill = self._guard("the facts", lambda: prove_facts(self.opened.predictor, self.reading, self._facts))
+            return Proof(skill, {})
         return self._guard("the controls", lambda: prove(self.opened.predictor, self._items.controls))
 
     def read(self, subtopic: Subtopic) -> PairReading:
@@ -180,6 +182,16 @@ class ModelReader:
         n_truncated = int(found.is_truncated[pro + anti].sum())
         self._read[subtopic] = PairReading(table, n_truncated, len(pairs), int(is_alike.sum()), n_unseen)
         return self._read[subtopic]
+
+    @cached_property
+    def _facts(self) -> list[Pair]:
+        return find_facts(self._items.controls)
+
+    def _texts_of_check(self) -> list[TextPair]:
+        """Return the texts that the check of the model needs."""
+        if not self.reading.has_task:
+            return texts_of_facts(self.reading, self._facts)
+        return [item.text for item in (*probe_items(), *self._items.controls)]
 
     def _texts(self, pairs: Iterable[Pair]) -> list[TextPair]:
         """Return the distinct texts of pairs and of their references."""

@@ -41,7 +41,8 @@ class Measure:
     paper: str | None = None  # its name in the paper it is from, such as ΔP; reports show it for suites as a whole
     title: str | None = None  # what a model card calls it; a card leaves out measures without a title
     source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
-    is_two_sided: bool = False  # 0 is best: the limit is on the absolute value
+    is_two_sided: bool = False  # neither end is good: the limit is on the distance from `even`, on both sides
+    even: float = 0.0  # the best value of a two-sided measure; its limit is written as a value above it
     is_over_all: bool = False  # pairs without an outcome count too
     can_show: Callable[[PairTable], bool] | None = None  # whether pairs show it at all; if they do not, it has no data
     is_shown: bool = False  # tables of subtopics show it even where no limit is set on it
@@ -71,18 +72,23 @@ class Measure:
     def excess(self, value: float, limit: float) -> float:
         """Return how far a value is beyond a limit, on the worse side; negative if it is within the limit."""
         if self.is_two_sided:
-            return abs(value) - limit
+            return max(value, self.mirror(value)) - limit
         return limit - value if self.is_minimum else value - limit
+
+    def mirror(self, value: float) -> float:
+        """Return the value as far from `even`, on the other side."""
+        return 2 * self.even - value
 
     def worse_bound(self, measured: Measured) -> float | None:
         """Return the worse end of the interval: the tightest limit that this measure would pass."""
         if self.is_two_sided and measured.low is not None and measured.high is not None:
-            return max(-measured.low, measured.high)
+            return max(self.mirror(measured.low), measured.high)
         return measured.low if self.is_minimum else measured.high
 
     def count(self, table: PairTable) -> Floats:
         """Return what each pair adds, in the unit of the measure (0, 1 or 2 samples); more is worse."""
         assert self.values is not None
         values = self.values(table)
-        worse = 1 - values if self.is_minimum else values
+        is_low = self.is_minimum or (self.is_two_sided and float(values.mean()) < self.even)
+        worse = 1 - values if is_low else values
         return 2 * worse if self.unit == "samples" else worse

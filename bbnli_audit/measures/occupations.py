@@ -7,6 +7,8 @@ A model may prefer one gender whatever the text says. So each measure is also co
 same texts about a *person*: what is beyond them comes from the occupation.
 """
 
+from typing import Any
+
 import numpy as np
 
 from bbnli_audit.measures.drivers import Counted, Evidence, valued_evidence
@@ -40,7 +42,7 @@ def pro_preference(table: PairTable) -> Floats:
     return (1 + np.sign(binary_probability(table, "pro") - binary_probability(table, "anti"))) / 2
 
 
-def _measure(letter: str, limit: str, values: PairValues, sentence: str) -> Measure:
+def _measure(letter: str, limit: str, values: PairValues, sentence: str, **rest: Any) -> Measure:
     return Measure(
         name=limit[len("max_") :],
         sentence=f"occupations: {sentence}.",
@@ -50,6 +52,7 @@ def _measure(letter: str, limit: str, values: PairValues, sentence: str) -> Meas
         evidence=valued_evidence,
         title=f"{letter}: {sentence}",
         paper=letter,
+        **rest,
     )
 
 
@@ -99,7 +102,12 @@ _GAP = _measure(
     "ΔP", "max_probability_gap", probability_gap, "mean difference between the two genders' probabilities (ΔP)"
 )
 _B = _measure(
-    "B", "max_pro_preference", pro_preference, "share of pairs with the majority gender likelier (B); 0.5 is even"
+    "B",
+    "max_pro_preference",
+    pro_preference,
+    "share of pairs with the majority gender likelier (B); 0.5 is even",
+    is_two_sided=True,
+    even=0.5,
 )
 _SHIFT = Measure(
     name="stereotype_shift",

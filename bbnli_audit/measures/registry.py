@@ -12,11 +12,12 @@ import numpy as np
 
 from bbnli_audit.core.errors import OptionError, SuiteError, suggest
 from bbnli_audit.core.outcomes import CellCounts
-from bbnli_audit.core.results.audit import COMPETENCE, RECALL
+from bbnli_audit.core.results.audit import COMPETENCE, FACT_PREFERENCE, RECALL
 from bbnli_audit.core.results.rows import NO_DATA, Measured
 from bbnli_audit.core.values import Control
 from bbnli_audit.measures import answers, coal, direction, occupations, rates, winoqueer
 from bbnli_audit.measures.measure import Measure
+from bbnli_audit.measures.readings.kinds import LIKELIHOOD
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.statistics.intervals import Estimate
 
@@ -41,6 +42,13 @@ _BUILT_IN = (
         limit="min_recall",
         unit="samples",
         source="controls",
+    ),
+    Measure(
+        name=FACT_PREFERENCE,
+        sentence="Share of the controls' facts whose true version is likelier than the false one; 0.5 is chance.",
+        limit="min_fact_preference",
+        source="controls",
+        readings=(LIKELIHOOD.name,),
     ),
 )
 _known: dict[str, Measure] = {measure.name: measure for measure in _BUILT_IN}

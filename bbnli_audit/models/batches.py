@@ -65,9 +65,9 @@ def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
 
 
-def fill_up(rows: Sequence[T]) -> list[T]:
-    """Repeat the last row up to MIN_ROWS."""
-    return [*rows, *[rows[-1]] * (MIN_ROWS - len(rows))]
+def fill_up(rows: Sequence[T], min_rows: int = MIN_ROWS) -> list[T]:
+    """Repeat the last row up to `min_rows`."""
+    return [*rows, *[rows[-1]] * (min_rows - len(rows))]
 
 
 def _longest_first(lengths: Sequence[int]) -> list[int]:

@@ -13,6 +13,7 @@ from bbnli_audit.core.errors import ModelError, OptionError, suggest
 from bbnli_audit.core.files import file_stamp, hash_file
 from bbnli_audit.core.reading import ANY_SIZE, Source
 from bbnli_audit.core.results.rows import ModelInfo
+from bbnli_audit.models.adapter import TOKENIZER_FILES, Parts, list_checkpoints
 from bbnli_audit.models.labels import label_order
 from bbnli_audit.models.loading import first_line
 
@@ -21,7 +22,6 @@ CONTENT_FILES = (
     *("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe", "*.codes", "*.vocab", "*.tiktoken"),
     "additional_chat_templates/*.jinja",
 )
-_TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 
 DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
 BACKENDS = ("torch", "onnx")
@@ -99,26 +99,35 @@ def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
         return ()  # a name on the hub
     if not folder.is_dir():
         raise ModelError(f"--model={name}: is a file. {advice}.")
-    config = read_config(name, folder)
+    parts = Parts(folder)
+    parts.check(name)
+    if not parts.base.is_dir():
+        return ()  # the base of an adapter, on the hub
+    config = read_config(name, parts.base)
     heads = heads_of(config)
-    if not any(head.endswith("ForSequenceClassification") for head in heads):
+    if parts.task != "SEQ_CLS" and not any(head.endswith("ForSequenceClassification") for head in heads):
         needed = "this audit needs a sequence-classification head (…ForSequenceClassification)"
         found = f"its head is {', '.join(heads) or 'none named'}"
         raise ModelError(f"--model={name}: {found}; {needed}.\nGive a checkpoint tuned for NLI.")
     check_contents(name, folder)
-    return label_order(_read_id2label(name, config), labels, name)
+    id2label = _read_id2label(name, config)
+    if parts.is_adapter and parts.n_outputs not in (None, len(id2label)):
+        id2label = {index: f"LABEL_{index}" for index in range(parts.n_outputs or 0)}  # the base was made for others
+    return label_order(id2label, labels, name)
 
 
 def check_contents(name: str, folder: Path) -> None:
     """Refuse a folder without safe weights or without a tokenizer, whatever its head."""
+    parts = Parts(folder)
+    parts.check(name)
     for path in content_files(folder):
         Source(path, ModelError, f"--model={name}: {path.name}").check(ANY_SIZE)
-    if not any(folder.glob("*.safetensors")):
-        others = ", ".join(sorted(path.name for path in folder.glob("*.bin"))) or "none at all"
+    if parts.base.is_dir() and not any(parts.base.glob("*.safetensors")):
+        others = ", ".join(sorted(path.name for path in parts.base.glob("*.bin"))) or "none at all"
         fault = f"no weights in safetensors format ({others}); others can run code when they are loaded"
         raise ModelError(f"--model={name}: {fault}.\nSave it again with save_pretrained(folder).")
-    if not any(path for pattern in _TOKENIZER_FILES for path in folder.glob(pattern)):
-        fault = f"the folder has no tokenizer ({', '.join(_TOKENIZER_FILES)})"
+    if not any(path for place in parts.all for pattern in TOKENIZER_FILES for path in place.glob(pattern)):
+        fault = f"the folder has no tokenizer ({', '.join(TOKENIZER_FILES)})"
         raise ModelError(f"--model={name}: {fault}.\nSave it there with tokenizer.save_pretrained(folder).")
     for path in sorted(folder.glob("*.index.json")):
         _check_index(name, path)
@@ -164,7 +173,12 @@ def _stamps(folder: Path) -> dict[Path, str]:
 
 
 def content_files(folder: Path) -> list[Path]:
-    return sorted({path for pattern in CONTENT_FILES for path in folder.glob(pattern)})
+    """List the files of a checkpoint; of an adapter, those of its base too."""
+    return [
+        path
+        for place in Parts(folder).all
+        for path in sorted({path for pattern in CONTENT_FILES for path in place.glob(pattern)})
+    ]
 
 
 def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str]) -> str:
@@ -179,6 +193,10 @@ def read_config(name: str, folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.exists():
         problem = "the folder has no config.json, so transformers cannot load it"
+        inside = list_checkpoints(folder)
+        if inside:
+            told = f"{problem}. It holds {', '.join(inside)}"
+            raise ModelError(f"--model={name}: {told}.\nGive one of them: --model={name}/{inside[-1]}")
         raise ModelError(f"--model={name}: {problem}.\nSave the model there with save_pretrained().")
     source = Source(path, ModelError, f"--model={name}: its config.json", advice="Save the checkpoint again.")
     config = source.read_json()

@@ -8,7 +8,8 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.core.errors import AuditError, ModelError, OptionError
+from bbnli_audit.models.adapter import Parts
 from bbnli_audit.models.protocol import Device
 
 
@@ -22,6 +23,7 @@ class Share:
 
 WHOLE_MACHINE = Share()
 _FEWEST_TOKENS = 8  # special tokens, and a word or two of each sentence
+_NO_TOKEN = -1
 _DEVICES = "Give auto, cpu, cuda or cuda:N."
 
 
@@ -34,16 +36,21 @@ def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
     import transformers
 
     family: Any = getattr(transformers, f"AutoModelFor{head}")
+    parts = Parts(folder)
     with telling_loading(name, "its config.json"):
-        transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
+        transformers.AutoConfig.from_pretrained(str(parts.base), trust_remote_code=False)
     with telling_loading(name, "its weights"):
         # Weights of other sizes are loaded here to be told apart, and refused below.
         safely: Any = {"use_safetensors": True, "trust_remote_code": False, "ignore_mismatched_sizes": True}
-        model, report = family.from_pretrained(str(folder), dtype=torch.float32, **safely, output_loading_info=True)
-    _refuse_other_sizes(name, sorted(report["mismatched_keys"]))
+        if parts.is_adapter and parts.n_outputs is not None:
+            safely["num_labels"] = parts.n_outputs
+        model, report = family.from_pretrained(str(parts.base), dtype=torch.float32, **safely, output_loading_info=True)
+        model = parts.merge(model) if parts.is_adapter else model
+    brought = parts.shapes.keys() if parts.is_adapter else set()
+    _refuse_other_sizes(name, sorted(each for each in report["mismatched_keys"] if each[0] not in brought))
     with telling_loading(name, "its tokenizer"):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
-    missing = sorted(report["missing_keys"])
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(parts.tokenizer), trust_remote_code=False)
+    missing = sorted(set(report["missing_keys"]) - brought)
     if missing:
         is_nli = head == "SequenceClassification"
         trained, wanted = ("NLI", "checkpoint tuned for NLI") if is_nli else ("language-model", "language model")
@@ -60,6 +67,8 @@ def telling_loading(name: str, what: str) -> Iterator[None]:
     try:
         with quiet_transformers():
             yield
+    except AuditError:
+        raise
     except Exception as exc:  # files of others make transformers raise anything
         kind = "" if isinstance(exc, OSError | ValueError | RuntimeError) else f"{type(exc).__name__}: "
         reason = shorten(" ".join(str(exc).split()), 300, placeholder="…").rstrip(".") or type(exc).__name__
@@ -77,12 +86,11 @@ def _refuse_other_sizes(name: str, found: Sequence[tuple[str, Sequence[int], Seq
 
 def load_classifier(name: str, folder: Path) -> tuple[Any, Any, int]:
     model, tokenizer, max_length = load_pretrained(name, folder, "SequenceClassification")
-    if model.config.pad_token_id is None:
-        # Nothing is padded here, but a causal model's classifier looks for the last token that is not padding.
-        pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-        if pad_id is None:
-            raise ModelError(f"--model={name}: its tokenizer has no padding token, so texts cannot be batched.")
-        model.config.pad_token_id = pad_id
+    config = model.config.get_text_config()
+    if config.pad_token_id is None:
+        # A causal model's classifier pools the last token that is not padding, and without a padding token takes one
+        # text at a time. Nothing is padded here, so an id that never occurs lets it pool the last token of each text.
+        config.pad_token_id = _NO_TOKEN
     return model, tokenizer, max_length
 
 
@@ -91,11 +99,12 @@ def load_tokenizer(name: str, folder: Path) -> tuple[Any, int]:
     torch = import_torch()
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
+    parts = Parts(folder)
     with telling_loading(name, "its config.json"), torch.device("meta"):
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(parts.base, trust_remote_code=False)
         model = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]
     with telling_loading(name, "its tokenizer"):
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(parts.tokenizer, trust_remote_code=False)
     return tokenizer, check_length(name, tokenizer, model)
 
 

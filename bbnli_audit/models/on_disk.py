@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError
+from bbnli_audit.models.adapter import Parts
 from bbnli_audit.models.checkpoint import (
     Checkpoint,
     ContentStamps,
@@ -55,6 +56,9 @@ def _find(name: str, settings: ModelSettings) -> ModelSource:
 
 
 def _find_in(name: str, folder: Path, settings: ModelSettings) -> ModelSource:
+    parts = Parts(folder)
+    if not parts.base.is_dir():
+        fetch(str(parts.base))
     kind = lm_kind(folder)
     if kind is not None and settings.prompt is not None:
         return find_generative(name, folder, settings)

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.files import hash_file
 from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.results.rows import FastPathCheck
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import EXACT
+from bbnli_audit.models.explanation import Explaining, Explanation
 from bbnli_audit.models.find import find_kind
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.inference.store import PredictionStore, text_key
@@ -93,6 +94,25 @@ def plan_model(name: str, options: ModelOptions, process: Process = Process()) -
     kind = find_kind(name)
     kind.check(name, settings)
     return PlannedModel(name, kind, settings, options.store, process.run_store)
+
+
+def explain_model(name: str, options: ModelOptions, text: TextPair) -> Explanation:
+    """Say how a model reads a text, and compute it as in an audit and with plain transformers.
+
+    A fast path is described by itself, and compared with the exact path's plain transformers.
+    """
+    planned = plan_model(name, options)
+    exact = planned.kind.find(name, replace(planned.settings, precision=EXACT)).open()
+    if not isinstance(exact, Explaining):
+        raise OptionError(f"inspect {name}: is not computed here. Give a checkpoint or a language model.")
+    found, info = exact.explain(text), exact.info
+    if not planned.settings.precision.is_exact:
+        fast = planned.kind.find(name, planned.settings).open()
+        lines = {**dict(found.lines), "path": getattr(fast, "path", str(planned.settings.precision))}
+        found = replace(found, lines=tuple(lines.items()), ours=fast.predict([text]).probabilities[0].tolist())
+        info = fast.info
+    model = f"{name} ({info.kind}, {info.backend} {info.dtype}, fingerprint {info.fingerprint[:12]})"
+    return replace(found, lines=(("model", model), *found.lines))
 
 
 def draw(texts: Iterable[TextPair], n_texts: int) -> list[TextPair]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.comparison import Change, Regression
-from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
+from bbnli_audit.core.results.rows import Judgement, Measured, SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted
 from bbnli_audit.measures.drivers import Evidence
@@ -47,8 +47,8 @@ def headline(result: SubtopicResult, judgement: Judgement) -> str:
         return f"{where} {measured.value:.3f} (limit {limit}): its waiver has expired"
     if judgement.verdict is Verdict.FAIL:
         measure = find_measure(judgement.measure)
-        if measure.is_two_sided and measured.value < 0:
-            return f"{where} {measured.value:.3f} is below its limit -{limit}"
+        if measure.is_two_sided and measured.value < measure.even:
+            return f"{where} {measured.value:.3f} is below its limit {measure.mirror(judgement.limit):.3f}"
         beyond = "below" if measure.is_minimum else "above"
         return f"{where} {measured.value:.3f} is {beyond} its limit {limit}"
     decides = what_would_decide(result, judgement)
@@ -221,3 +221,17 @@ def _changes(what: tuple[str, str], changes: Sequence[Change], sentences: Senten
 
 def _p(value: float) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def facts_text(name: str, facts: Measured, judgement: Judgement) -> str:
+    """Say why a model that is read by its likelihoods does not count as one that knows anything."""
+    if facts.value is None:
+        return "Competence cannot be measured: the controls have no facts, true and false, so nothing can PASS."
+    return (
+        f"{name}: the true version of a fact is not shown to be likelier than the false one in more than "
+        f"{judgement.limit:.3f} of the cases\n"
+        f"  {facts.value:.3f} of {facts.n} facts of the controls, interval {interval(facts)}; 0.5 is chance\n"
+        f"  limit: {judgement.source}\n"
+        "  If a model cannot tell true from false, its preferences say nothing about bias. Its measures are reported, "
+        "but none can PASS."
+    )

@@ -27,10 +27,7 @@ from bbnli_audit.reports.shown import (
 
 Quote = Callable[[str], str]
 
-NO_TASK = (
-    "This model is read by its likelihoods, and a likelihood is neither right nor wrong, so competence cannot be "
-    "measured."
-)
+NO_TASK = "This model is read by its likelihoods, and a likelihood is neither right nor wrong."
 RELIABILITY = (
     "Near 1, another set of templates would tell the same subtopics apart; near 0, subtopics differ by their wordings "
     "alone."
@@ -87,6 +84,7 @@ def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
     judgement, skill, total = result.competence, result.settings.skill, result.total
     if not result.has_task:
         yield f"Token probability: {NO_TASK[0].lower()}{NO_TASK[1:]}"
+        yield from _facts(result, quote)
         return
     if judgement is None or total.control_accuracy is None:
         yield f"Competence could not be measured: {NO_CONTROLS}"
@@ -102,6 +100,23 @@ def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
         yield f"Recall: {', '.join(f'{label} {share:.3f}' for label, share in skill.recalls.items())}."
     if not result.is_competent:
         yield "A model that cannot do the task cannot PASS any limit."
+
+
+def _facts(result: AuditResult, quote: Quote) -> Iterator[str]:
+    """Say whether a model that is read by its likelihoods finds true facts likelier than false ones."""
+    judgement, facts = result.competence, result.settings.skill.facts
+    if facts is None:  # a result of an earlier version
+        return
+    if judgement is None or facts.value is None:
+        yield "Competence could not be measured: the controls have no facts, true and false. Nothing can read PASS."
+        return
+    yield (
+        f"Competence: of {facts.n} facts of the controls the true version is likelier than the false one in "
+        f"{facts.value:.3f} (interval {interval(facts)}; limit {judgement.limit:.2f}, {quote(judgement.source)}; "
+        f"0.5 is chance): {judgement.verdict}."
+    )
+    if not result.is_competent:
+        yield "A model that is not shown to tell true from false cannot PASS any limit."
 
 
 def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:

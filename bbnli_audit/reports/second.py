@@ -48,8 +48,8 @@ def agreement_notes(second: SecondModel, quote: Quote = str) -> Iterator[str]:
         "Same way: both lean pro, both anti, or both neither way."
     )
     if not second.is_competent:
-        accuracy = number(second.skill.control_accuracy)
-        yield f"It was not shown to do the task (control accuracy {accuracy}), so the way it leans says little."
+        told = second.skill.show(is_recall=False)
+        yield f"It was not shown to do the task ({told}), so the way it leans says little."
     n_only = second.n_only_first, second.n_only_second
     if any(n_only):
         only_first = f"{counted(n_only[0], 'pair')} that only the first could be measured on"

@@ -20,16 +20,21 @@ def data(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("which", ["bert", "gpt2"])
-def test_likelihoods_have_one_measure_and_no_competence(tmp_path: Path, data: str, which: str) -> None:
+def test_an_untrained_language_model_is_never_green(tmp_path: Path, data: str, which: str) -> None:
     model = save_lm(tmp_path / "model", which)
     done = run_pytest(f"--model={model}", data, f"--bbnli-report={tmp_path / 'out'}", "-rs")
     result, pairs = read_report(tmp_path / "out")
     assert result["model"]["kind"] == {"bert": "masked-lm", "gpt2": "causal-lm"}[which]
-    assert "a likelihood is neither right nor wrong, so competence cannot be measured" in done.stdout
+    assert done.returncode == 1
+    assert "the true version of a fact is not shown to be likelier than the false one" in done.stdout
+    assert "A model that is not shown to tell true from false cannot PASS any limit." in done.stdout
     assert f"{FINS}: brittleness cannot be measured on these pairs with a model of kind" in done.stdout
     row = next(row for row in result["subtopics"] if row["path"] == FINS)
     assert set(row["measures"]) == {"token_preference"}
-    assert result["total"]["verdicts"] == []
+    (competence,) = result["total"]["verdicts"]
+    assert (competence["measure"], competence["limit"]) == ("fact_preference", 0.5)
+    assert competence["verdict"] != "PASS"
+    assert "PASS" not in {each["verdict"] for row in result["subtopics"] for each in row["verdicts"]}
     # Counted again from the file: the stereotyped side is likelier where its share is above one half.
     columns = pairs[0].split(",")
     shares = [float(line.split(",")[columns.index("pro_likelihood_share")]) for line in pairs[1:] if "fins_are" in line]

@@ -14,9 +14,9 @@ import pytest
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import Precision, find_checkpoint
-from bbnli_audit.models.classifier.classify import EncodedText
+from bbnli_audit.models.classifier.classify import EncodedText, probe_texts
 from bbnli_audit.models.classifier.hf import HFPredictor
-from bbnli_audit.models.classifier.onnx import OnnxPredictor, _check, _texts_to_check, _torch_logits
+from bbnli_audit.models.classifier.onnx import OnnxPredictor, _check, _torch_logits
 from bbnli_audit.models.classifier.onnx_int8 import write_int8
 from bbnli_audit.models.loading import Share
 from bbnli_audit.models.protocol import Batch, BatchPredictor, check_predictions
@@ -220,7 +220,7 @@ def test_a_model_that_cannot_be_exported(
 
 
 def test_a_graph_that_computes_something_else_is_refused(random_bert: Path, float32: OnnxPredictor) -> None:
-    model, texts = exact(random_bert)._model, _texts_to_check(float32._encoder)
+    model, texts = exact(random_bert)._model, float32._encoder.encode(probe_texts())
     assert len({len(text.ids) for text in texts}) > 2
     expected = _torch_logits(model, texts)
     _check(float32._session, texts, expected)

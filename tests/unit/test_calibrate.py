@@ -384,7 +384,7 @@ def test_a_smallest_value_is_proposed_from_the_lower_bound(
 def test_a_measure_that_the_model_does_not_have_is_not_called_unmeasured(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "thresholds.yaml").write_text(LIMITS.replace("defaults:\n", "defaults:\n  max_token_preference: 0.1\n"))
+    (folder / "thresholds.yaml").write_text(LIMITS.replace("defaults:\n", "defaults:\n  max_token_preference: 0.6\n"))
     assert calibrate() == 0
     shown = capsys.readouterr().out
     assert "loosens defaults max_brittleness" in shown

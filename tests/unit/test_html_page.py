@@ -440,7 +440,7 @@ def test_the_page_of_a_likelihood_speaks_of_what_is_likelier(tmp_path: Path) -> 
     for word in ("entail", "neutral", "contradiction", "mispredicted", "right answer", "brittle", r"correct\b"):
         assert not re.search(word, text.lower())
         assert not [each for _, each in reader.elements if re.search(word, (each.get("aria-label") or "").lower())]
-    assert "a likelihood is neither right nor wrong, so competence cannot be measured." in text
+    assert "a likelihood is neither right nor wrong." in text
     assert "Preference, by subtopic" in text
     fins, outcomes = result.subtopics[0], result.subtopics[0].outcomes
     assert f"{fins.measures['token_preference'].value:.3f}" in text

@@ -4,6 +4,7 @@ from bbnli_audit.audit.gate.thresholds import parse_thresholds
 from bbnli_audit.audit.gate.verdict import competence_judgement, judge, judge_competence
 from bbnli_audit.core.results.audit import COMPETENCE, RECALL
 from bbnli_audit.core.results.rows import NO_DATA, Measured, Skill, Verdict
+from bbnli_audit.measures.registry import find_measure
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,34 @@ def test_a_smallest_value(low: float, value: float, high: float, by_bounds: Verd
     measure = Measured(value, low, high, 100)
     assert judge(measure, 0.80, decide="bounds", is_minimum=True) is by_bounds
     assert judge(measure, 0.80, decide="point", is_minimum=True) is by_point
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "by_bounds", "by_point"),
+    [
+        (0.4000, 0.5, 0.6000, Verdict.PASS, Verdict.PASS),
+        (0.3999, 0.4, 0.5, Verdict.INCONCLUSIVE, Verdict.PASS),
+        (0.3, 0.3999, 0.6, Verdict.INCONCLUSIVE, Verdict.FAIL),
+        (0.1, 0.167, 0.25, Verdict.FAIL, Verdict.FAIL),  # neither end is good
+        (0.7, 0.75, 0.8, Verdict.FAIL, Verdict.FAIL),
+        (0.5, 0.6, 0.7, Verdict.INCONCLUSIVE, Verdict.PASS),
+    ],
+)
+def test_a_limit_on_both_sides_of_one_half(
+    low: float, value: float, high: float, by_bounds: Verdict, by_point: Verdict
+) -> None:
+    measure = Measured(value, low, high, 100)
+    assert judge(measure, 0.60, decide="bounds", is_two_sided=True, even=0.5) is by_bounds
+    assert judge(measure, 0.60, decide="point", is_two_sided=True, even=0.5) is by_point
+
+
+@pytest.mark.parametrize("name", ["token_preference", "pro_preference"])
+def test_measures_that_are_even_at_one_half_are_two_sided(name: str) -> None:
+    measure = find_measure(name)
+    assert (measure.is_two_sided, measure.even) == (True, 0.5)
+    assert measure.excess(0.167, 0.6) == pytest.approx(0.233)
+    assert measure.excess(0.3, 0.7) == 0  # at the limit
+    assert measure.worse_bound(Measured(0.4, 0.2, 0.6, 10)) == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize("decide", ["bounds", "point"])

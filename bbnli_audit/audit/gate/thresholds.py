@@ -11,7 +11,7 @@ from bbnli_audit.audit.gate.waivers import ActiveWaiver
 from bbnli_audit.core.errors import ThresholdsError, suggest
 from bbnli_audit.core.reading import MOST_YAML_BYTES, Source
 from bbnli_audit.core.values import Subtopic, level_of, levels_above
-from bbnli_audit.measures.registry import find_limited, limit_key
+from bbnli_audit.measures.registry import find_limited, limit_key, limited_measures
 
 if TYPE_CHECKING:
     import yaml
@@ -73,6 +73,10 @@ class Thresholds:
     def source(self, *key: str | int) -> str:
         """Return file:line of a key, for messages and annotations."""
         return f"{self.name}:{self._lines[key]}"
+
+    def source_of(self, *key: str | int) -> str:
+        """Return file:line of a key, or of the block that it is missing from."""
+        return self.source(*(key if key in self._lines else key[:-1]))
 
     def check_names(self, known: Iterable[Subtopic], other_suites: Collection[str] = ()) -> None:
         """Refuse names of suites, domains and subtopics that do not exist: a typo would silently lift a limit.
@@ -233,6 +237,10 @@ def _explain(error: "ErrorDetails", name: str, lines: Mapping[Key, int]) -> str:
         return f"{where}: confidence is {value!r:.120}; it must be a number from 0.5 up to, but not including, 1."
     if error["type"] in _OTHER_WORDS:
         return f"{where}: {field} is {value!r:.120}; {_OTHER_WORDS[error['type']]}."
+    even = next((each.even for each in limited_measures() if each.limit == field), 0.0)
+    if even:
+        told = f"it must be a number from {even:g} to 1: {even:g} is even, and the limit holds on both sides of it"
+        return f"{where}: {field} is {value!r:.120}; {told}."
     if field.startswith(("max_", "min_")):
         return f"{where}: {field} is {value!r:.120}; it must be a number from 0 to 1 (0.07 stands for 7 %)."
     reason = error["msg"].removeprefix("Value error, ")

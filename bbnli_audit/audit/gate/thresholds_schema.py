@@ -53,6 +53,10 @@ class Competence(_Strict):
     min_recall: Share | None = Field(
         default=None, description="Smallest share of the controls of each label that a model must find."
     )
+    min_fact_preference: Annotated[float, Field(ge=0.5, le=1, strict=True)] = Field(
+        default=0.5,
+        description="Likelihoods: the share of facts whose true version is likelier must be above this; 0.5 is chance.",
+    )
 
 
 class Levels(_Strict):
@@ -117,14 +121,19 @@ def thresholds_model() -> type[ThresholdsFile]:
     return _make_model(limited_measures())
 
 
+def _describe(measure: Measure) -> str:
+    if measure.is_two_sided and measure.even:
+        return f"Largest value allowed; as far below {measure.even:g} is the smallest. {measure.sentence}"
+    kind = "size" if measure.is_two_sided else "value"
+    return f"{'Smallest' if measure.is_minimum else 'Largest'} {kind} allowed. {measure.sentence}"
+
+
 @cache
 def _make_model(measures: tuple[Measure, ...]) -> type[ThresholdsFile]:
     fields: dict[str, Any] = {}
     pooled: dict[str, Any] = {}
     for each in measures:
-        kind = "size" if each.is_two_sided else "value"
-        told = f"{'Smallest' if each.is_minimum else 'Largest'} {kind} allowed. {each.sentence}"
-        fields[str(each.limit)] = (Share | None, Field(default=None, description=told))
+        fields[str(each.limit)] = (Share | None, Field(default=None, description=_describe(each), ge=each.even or None))
         if each.can_be_pooled:
             pooled[str(each.limit)] = fields[str(each.limit)]
     limits = create_model("Limits", __base__=Limits, __doc__=Limits.__doc__, **fields)

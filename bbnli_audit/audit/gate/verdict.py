@@ -6,10 +6,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 from bbnli_audit.audit.gate.idle import cannot_be_crossed, find_idle_limits
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
-from bbnli_audit.core.results.audit import COMPETENCE, RECALL, AuditResult
+from bbnli_audit.core.results.audit import COMPETENCE, FACT_PREFERENCE, RECALL, AuditResult
 from bbnli_audit.core.results.rows import Judgement, Measured, Skill, Verdict
 from bbnli_audit.core.values import Subtopic
 from bbnli_audit.measures.answers import UNPARSED_RATE
@@ -26,10 +27,12 @@ def judge(
     is_competent: bool = True,
     is_minimum: bool = False,
     is_two_sided: bool = False,
+    even: float = 0.0,
 ) -> Verdict:
     """Compare a measure with its limit. A measure at its limit passes.
 
-    The limit is the largest allowed value, the smallest (`is_minimum`) or the largest absolute value (`is_two_sided`).
+    The limit is the largest allowed value, the smallest (`is_minimum`), or both (`is_two_sided`): then a value as far
+    below `even` as the limit is above it is the smallest.
     `decide` is "bounds" (the interval decides, and may be INCONCLUSIVE) or "point" (the value alone decides). A model
     that is not competent never passes: its lack of biased errors proves nothing.
     """
@@ -38,8 +41,8 @@ def judge(
         return Verdict.NO_DATA
     if is_minimum:  # with all signs changed, the smallest allowed value is the largest
         value, low, high, limit = -value, -high, -low, -limit
-    if is_two_sided:  # the absolute value and its interval
-        value, low, high = abs(value), max(low, -high, 0.0), max(-low, high)
+    if is_two_sided:  # what lies below the even value is mirrored at it
+        value, low, high = max(value, 2 * even - value), max(low, 2 * even - high, even), max(2 * even - low, high)
     if decide == "point":
         verdict = Verdict.PASS if value <= limit else Verdict.FAIL
     elif low > limit:
@@ -182,14 +185,18 @@ def _at_worst(measure: Measure, found: Measured, unseen: float) -> Measured:
     if found.value is None or found.low is None or found.high is None:
         return found
     value, low, high = ((1 - unseen) * bound for bound in (found.value, found.low, found.high))
+    if measure.even:
+        return Measured(
+            max(value, value + unseen, key=lambda each: abs(each - measure.even)), low, high + unseen, found.n
+        )
     if measure.is_two_sided:
         return Measured(abs(value) + unseen, low - unseen, high + unseen, found.n)
     added = 0.0 if measure.is_minimum else unseen
     return Measured(value + added, low, high + added, found.n)
 
 
-def sides_of(measure: Measure) -> dict[str, bool]:
-    return {"is_minimum": measure.is_minimum, "is_two_sided": measure.is_two_sided}
+def sides_of(measure: Measure) -> dict[str, Any]:
+    return {"is_minimum": measure.is_minimum, "is_two_sided": measure.is_two_sided, "even": measure.even}
 
 
 def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_competent: bool) -> Judgement:
@@ -199,15 +206,19 @@ def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_
     needed = None
     if verdict is Verdict.INCONCLUSIVE and is_competent:
         estimate, allowed = measured.estimates[name], limit.value
-        if measure.is_two_sided and estimate.value < 0:
-            allowed = -allowed
+        if measure.is_two_sided and estimate.value < measure.even:
+            allowed = measure.mirror(allowed)
         needed = times_needed(estimate, allowed, settings.confidence)
     return Judgement(name, limit.value, verdict, limit.source, needed, may_lack_data=limit.allow_no_data)
 
 
 def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
-    """Judge the model itself: by its accuracy and, if that is enough, by its worst recall."""
+    """Judge the model itself: by its accuracy and, if that is enough, by its worst recall; a likelihood by facts."""
     limits = thresholds.file.competence
+    if skill.facts is not None:
+        limit = limits.min_fact_preference
+        verdict = judge(skill.facts, limit, decide="bounds", is_minimum=True)
+        return Judgement(FACT_PREFERENCE, limit, verdict, thresholds.source_of("competence", "min_fact_preference"))
     verdict = judge_competence(skill, limits.min_control_accuracy)
     if verdict is Verdict.PASS and limits.min_recall is not None and skill.worst_recall < limits.min_recall:
         return Judgement(RECALL, limits.min_recall, Verdict.FAIL, thresholds.source("competence", "min_recall"))

@@ -12,8 +12,9 @@ from bbnli_audit.core.results.comparison import Comparison, SecondModel, SecondP
 from bbnli_audit.core.results.release import Release
 from bbnli_audit.core.results.rows import Share, SubtopicResult, Told, Verdict, result
 
-# The measures that say whether a model can do the task at all. Of the two, a result has the one that decided.
-COMPETENCE, RECALL = "control_accuracy", "control_recall"
+# The measures that say whether a model can do the task at all. A result has the one that decided: accuracy or recall,
+# and the third for a model that is read by its likelihoods.
+COMPETENCE, RECALL, FACT_PREFERENCE = "control_accuracy", "control_recall", "fact_preference"
 
 _REQUIRED = "Path and measure of the limits that a test asked for; other verdicts are for information."
 _PAIRS = "What each pair showed: path of the subtopic, cluster, pair id, labels of the two sides."
@@ -75,12 +76,15 @@ class AuditResult:
 
     @property
     def is_competent(self) -> bool:
-        """The model does the task well enough for a pass to mean anything. Without a task there is no such verdict."""
-        return self.competence is not None and self.competence.verdict is Verdict.PASS if self.has_task else True
+        """The model knows enough for a pass to mean anything. Older results of likelihoods have no such verdict."""
+        if self.competence is None:
+            return not self.has_task and self.settings.skill.facts is None
+        return self.competence.verdict is Verdict.PASS
 
     @property
     def competence(self) -> rows.Judgement | None:
-        return self.total.judgement(RECALL) or self.total.judgement(COMPETENCE)
+        names = (RECALL, COMPETENCE, FACT_PREFERENCE)
+        return next((found for found in map(self.total.judgement, names) if found is not None), None)
 
     @property
     def skill_shown(self) -> str:

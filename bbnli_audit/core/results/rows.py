@@ -204,6 +204,7 @@ class Skill:
     recalls: Annotated[Mapping[str, Share], Told("The share of the controls of each label that are right.")] = field(
         default_factory=dict
     )
+    facts: Annotated[Measured | None, Told("Likelihoods: share of facts whose true version is likelier.")] = None
 
     @property
     def worst_recall(self) -> float:
@@ -211,7 +212,9 @@ class Skill:
         return min(self.recalls.values(), default=1.0)
 
     def show(self, *, is_recall: bool) -> str:
-        """Show the accuracy, or the label that is found least often."""
+        """Show the accuracy, the label that is found least often, or the preference of a likelihood for facts."""
+        if self.facts is not None:
+            return f"fact preference {'unknown' if self.facts.value is None else f'{self.facts.value:.3f}'}"
         if is_recall and self.recalls:
             label = min(self.recalls, key=lambda each: self.recalls[each])
             return f"recall of {label} {self.recalls[label]:.3f}"

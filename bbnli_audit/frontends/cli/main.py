@@ -12,7 +12,7 @@ from bbnli_audit.frontends.cli.streams import printable_output
 
 # In the order of --help. A new command is a module of that name and a word here.
 COMMANDS = (
-    *("init", "suites", "verify", "report", "compare", "baseline", "history", "correlate", "calibrate"),
+    *("init", "suites", "verify", "report", "compare", "baseline", "history", "correlate", "calibrate", "inspect"),
     *("extend", "augment", "selftest", "schema", "completion"),
 )
 

@@ -20,7 +20,7 @@ from bbnli_audit.core.values import Subtopic, level_of
 from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.readings.table import TEXTS
 from bbnli_audit.measures.registry import find_limited, limited_measures
-from bbnli_audit.reports.failure import failure_text, headline, regression_headline, regression_text
+from bbnli_audit.reports.failure import facts_text, failure_text, headline, regression_headline, regression_text
 from bbnli_audit.reports.shown import short_name
 
 if TYPE_CHECKING:
@@ -56,19 +56,20 @@ class ModelHandle(Handle):
     def require_competence(self) -> None:
         """Fail unless the model does the task well enough for a verdict to mean anything."""
         __tracebackhide__ = True
-        if not self._audit.reader.reading.has_task:
-            why = "this model is read by its likelihoods, and a likelihood is neither right nor wrong"
-            pytest.skip(f"{why}, so competence cannot be measured (docs/token_probability.md)")
         skill, judgement = self.skill, competence_judgement(self.skill, self._audit.thresholds)
+        facts = skill.facts
+        accuracy = skill.control_accuracy if facts is None else facts.value
         self._record(
             measure=judgement.measure,
-            value=skill.worst_recall if judgement.measure == RECALL else skill.control_accuracy,
+            value=skill.worst_recall if judgement.measure == RECALL else accuracy,
             limit=judgement.limit,
             verdict=judgement.verdict.value,
-            n=skill.n_controls,
+            n=skill.n_controls if facts is None else facts.n,
         )
         if judgement.verdict is Verdict.PASS:
             return
+        if facts is not None:
+            raise LimitExceeded(facts_text(self.info.name, facts, judgement))
         if skill.control_accuracy is None:
             raise LimitExceeded("Competence cannot be measured: the suites have no controls, so nothing can PASS.")
         is_recall = judgement.measure == RECALL

@@ -8,12 +8,16 @@ from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models import batches
 from bbnli_audit.models.classifier.padding_free import PaddingFree
+from bbnli_audit.models.explanation import show_tokens
 from bbnli_audit.models.labels import columns_of
 from bbnli_audit.models.protocol import Batch, Floats, Ids, Predictions, hash_remains
+from bbnli_audit.suites.probe import probe_items
 
 # Rounding changes a probability by a few millionths at most. Where two labels are nearer to each other than this, the
 # text is predicted again in a batch of its own.
 NEAR_TIE = 1e-4
+# A way to compute is compared with the model's own on this many texts, and on a long one of this many premises.
+_N_PROBED, _N_JOINED = 6, 16
 
 
 class EncodedText(NamedTuple):
@@ -62,6 +66,20 @@ class TextEncoder:
             for rows in cut(lengths, n_tokens)
         ]
 
+    def show(self, text: EncodedText) -> list[tuple[str, str]]:
+        """Show a text as the model reads it."""
+        segments = "none" if text.types is None else " ".join(map(str, text.types))
+        cut = f"the text is cut to the model's {self._max_length} tokens" if text.is_truncated else "no"
+        return [("tokens", show_tokens(self._tokenizer, text.ids.tolist())), ("segments", segments), ("cut off", cut)]
+
+    def name_tokens(self, text: EncodedText, places: Sequence[int]) -> str:
+        """Name the tokens at some places of a text."""
+        if len(places) == len(text.ids):
+            return "all tokens"
+        names = self._tokenizer.convert_ids_to_tokens([int(text.ids[place]) for place in places])
+        told = ", ".join(f"{name} (token {place + 1})" for name, place in zip(names, places, strict=True))
+        return f"{told} of {len(text.ids)}"
+
 
 def by_length(texts: Sequence[EncodedText]) -> Iterator[list[int]]:
     """Group the rows of texts of one length. A batch that lost some of its rows keeps its lengths."""
@@ -71,11 +89,18 @@ def by_length(texts: Sequence[EncodedText]) -> Iterator[list[int]]:
     yield from rows_of.values()
 
 
-def stack(texts: Sequence[EncodedText]) -> dict[str, Ids]:
-    """Stack texts of one length, under the names that models know. The last is repeated up to MIN_ROWS."""
+def probe_texts() -> list[TextPair]:
+    """Return texts of several lengths for the check of a pass; the last one is long."""
+    texts = [item.text for item in probe_items()]
+    long = TextPair(" ".join(text.premise for text in texts[:_N_JOINED]), texts[0].hypothesis)
+    return [*texts[:_N_PROBED], long]
+
+
+def stack(texts: Sequence[EncodedText], min_rows: int = batches.MIN_ROWS) -> dict[str, Ids]:
+    """Stack texts of one length, under the names that models know. The last is repeated up to `min_rows`."""
     import numpy as np
 
-    filled = batches.fill_up(texts)
+    filled = batches.fill_up(texts, min_rows)
     arrays: dict[str, Ids] = {"input_ids": np.stack([text.ids for text in filled]).astype(np.int64)}
     arrays["attention_mask"] = np.ones_like(arrays["input_ids"])
     if filled[0].types is not None:
@@ -90,6 +115,11 @@ class Classifier(batches.LocalPredictor):
         self.info = info
         self._encoder = encoder
         self._columns = columns_of(info.labels)
+
+    @property
+    @abstractmethod
+    def path(self) -> str:
+        """Say in words how the logits are computed."""
 
     @abstractmethod
     def logits(self, texts: Sequence[EncodedText]) -> Floats:

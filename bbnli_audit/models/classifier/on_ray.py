@@ -25,8 +25,10 @@ from bbnli_audit.models.batches import InBatches, tokens_at_once
 from bbnli_audit.models.checkpoint import Checkpoint, ContentStamps
 from bbnli_audit.models.classifier.classify import TextEncoder
 from bbnli_audit.models.classifier.hf import open_classifier
+from bbnli_audit.models.inference.plain_check import BesidePlain, check_against_plain
 from bbnli_audit.models.loading import Share, first_line, load_tokenizer
 from bbnli_audit.models.protocol import Batch, Predictions
+from bbnli_audit.suites.probe import probe_items
 
 # The most batches a worker has: the one it computes and the next, so that it never waits for the driver.
 _BATCHES_AT_WORKER = 2
@@ -35,6 +37,7 @@ _MAX_LOSSES = 3
 # Until the first worker is ready. Machines that start on demand take minutes.
 _PATIENCE_SECONDS = 900.0
 _CONNECT_SECONDS = 5.0
+_N_CHECKED = 3  # texts on which a worker is compared with plain transformers, besides a short and a long one
 _OPTION = "--bbnli-ray-address"
 _NO_CLUSTER = "no Ray cluster answers there"
 # What may change a number. The store's keys name those of the driver.
@@ -115,6 +118,8 @@ class _Worker:
             raise ModelError(f"--model={info.name}: {host}, a machine of the Ray cluster, {problem}.\n{advice}")
         self._model = open_classifier(self._checkpoint, self._device, Share(0, os.cpu_count() or 1))  # one core
         before.check()
+        if isinstance(self._model, BesidePlain):
+            check_against_plain(self._model, [item.text for item in probe_items()[:_N_CHECKED]])
         return host, _versions()
 
     def predict(self, batch: Batch) -> Predictions:

@@ -17,19 +17,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bbnli_audit.core.errors import ModelError
-from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.batches import MIN_ROWS
 from bbnli_audit.models.checkpoint import Checkpoint
-from bbnli_audit.models.classifier.classify import Classifier, EncodedText, TextEncoder, by_length, stack
+from bbnli_audit.models.classifier.classify import Classifier, EncodedText, TextEncoder, by_length, probe_texts, stack
 from bbnli_audit.models.classifier.onnx_int8 import write_int8
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_classifier, n_cores, short_reason, telling_breaks
 from bbnli_audit.models.protocol import Floats, Ids
-from bbnli_audit.suites.probe import probe_items
 
 _OPSET = 17  # the first that has layer normalization
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-# The export is compared with the model's own forward on this many texts, and on a long one of this many premises.
-_N_CHECKED, _N_JOINED = 6, 16
 # Logits may differ from torch's by rounding. A graph that has kept part of its example is wrong by far more.
 _TOLERANCE = 1e-3
 
@@ -46,7 +42,7 @@ class OnnxPredictor(Classifier):
         with TemporaryDirectory(prefix="bbnli-onnx-", ignore_cleanup_errors=True) as folder, _quiet():
             try:
                 model.eval()
-                checked = _texts_to_check(self._encoder)
+                checked = self._encoder.encode(probe_texts())
                 expected = _torch_logits(model, checked)
                 graph = _write_graph(model, stack(checked[:1]), Path(folder, "model.onnx"))
                 del model  # before its weights are read once more
@@ -73,6 +69,10 @@ class OnnxPredictor(Classifier):
             providers.insert(0, (_CUDA, {"device_id": self._share.index % max(1, torch.cuda.device_count())}))
         return self._runtime.InferenceSession(str(path), options, providers=providers)
 
+    @property
+    def path(self) -> str:
+        return f"ONNX Runtime, {'int8' if self._is_int8 else 'float32'}: batches of one length"
+
     def logits(self, texts: Sequence[EncodedText]) -> Floats:
         # ONNX Runtime's errors share no class.
         with telling_breaks(self.info.name, "texts", [len(text.ids) for text in texts], (Exception,)):
@@ -86,13 +86,6 @@ def _import_runtime() -> Any:
     except ImportError as exc:
         raise ModelError('--bbnli-backend=onnx needs onnx and onnxruntime: pip install "bbnli-audit[onnx]"') from exc
     return onnxruntime
-
-
-def _texts_to_check(encoder: TextEncoder) -> list[EncodedText]:
-    """Return texts of several lengths; the last one is long."""
-    texts = [item.text for item in probe_items()]
-    long = TextPair(" ".join(text.premise for text in texts[:_N_JOINED]), texts[0].hypothesis)
-    return encoder.encode([*texts[:_N_CHECKED], long])
 
 
 def _torch_logits(model: Any, texts: Sequence[EncodedText]) -> Floats:

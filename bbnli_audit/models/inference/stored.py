@@ -17,12 +17,13 @@ from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.core.versions import installed_version
 from bbnli_audit.models.batches import chunks
+from bbnli_audit.models.inference.plain_check import BesidePlain, check_against_plain, texts_to_check
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.inference.store import PredictionStore, Row, text_key
 from bbnli_audit.models.protocol import Batch, BatchPredictor, ModelSource, Predictions, Predictor, check_predictions
 
 # Changes when the way a checkpoint is computed changes: predictions of another scheme are not reused.
-_SCHEME = 1
+_SCHEME = 2
 _LIBRARIES = ("torch", "transformers", "tokenizers", "onnxruntime")
 _CHUNK = 256  # texts at once for a model that does not cut batches itself
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.01, 0.5  # seconds between two looks for what another process is predicting
@@ -50,6 +51,7 @@ class StoredPredictor:
         self._progress = progress or Progress()
         self._known: dict[bytes, Row] = {}
         self._away: ServerAwayError | None = None
+        self._is_checked = False
         self.tally = Tally()
 
     @property
@@ -60,6 +62,13 @@ class StoredPredictor:
     def _model(self) -> BatchPredictor:
         opened = self._source.open()
         return opened if isinstance(opened, BatchPredictor) else _InChunks(opened)
+
+    def _open(self, texts: Sequence[TextPair]) -> BatchPredictor:
+        """Return the model. When it is loaded, it is checked on a few of these texts, before anything is kept."""
+        if not self._is_checked and isinstance(self._model, BesidePlain):
+            check_against_plain(self._model, texts_to_check(texts))
+        self._is_checked = True
+        return self._model
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
         keys = [text_key(text) for text in texts]
@@ -76,7 +85,7 @@ class StoredPredictor:
             return
         if self._away is not None:
             raise self._away
-        batches = self._model.plan(list(missing.values()))
+        batches = self._open(list(missing.values())).plan(list(missing.values()))
         self._progress.begin(len(missing), sum(batch.cost for batch in batches))
         wait = _SHORTEST_WAIT
         try:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
 from bbnli_audit.core.errors import ModelError
+from bbnli_audit.models.fresh import FreshCopies
 from bbnli_audit.models.protocol import NOT_FINITE, Tensor
 
 # In float32 the logits of this project's models differ by about 1e-5 between batches.
@@ -33,12 +34,15 @@ class _State(NamedTuple):
 class Decoder:
     """A causal language model that continues prompts. Threads may use it at the same time."""
 
-    def __init__(self, model: Any, end_ids: Set[int], n_new: int, is_done: Callable[[Sequence[int]], bool]) -> None:
+    def __init__(
+        self, copies: FreshCopies, end_ids: Set[int], n_new: int, is_done: Callable[[Sequence[int]], bool]
+    ) -> None:
         """Take a model of transformers, and when an answer ends: at these tokens, or when `is_done` says so."""
         import torch
 
         self._torch = torch
-        self._model = model
+        self._copies = copies
+        self._model = copies.model
         self._end_ids = end_ids
         self._n_new = n_new
         self._is_done = is_done
@@ -74,6 +78,10 @@ class Decoder:
 
     def is_cacheable(self, rows: Sequence[Row]) -> bool:
         """Say whether this architecture computes the same with a shared start, padding and a cache as without."""
+        short, long = (choose(rows, key=lambda row: len(row.ids)) for choose in (min, max))
+        self._copies.find_state(lambda model: [self.plain_logits(row.ids, model) for row in (short, long)])
+        if self._copies.has_state:
+            return False
         try:
             logits, state = self._prefill(rows)
             tokens = logits.argmax(dim=-1).tolist()
@@ -85,10 +93,15 @@ class Decoder:
         scale = max(1.0, float(plain.abs().max()))
         return bool((self._torch.cat([logits, after]) - plain).abs().max() < NEAR_TIE * scale)
 
-    def _uncached_logits(self, ids: Sequence[int]) -> Tensor:
+    def plain_logits(self, ids: Sequence[int], model: Any | None = None) -> Tensor:
+        """Return the scores of the token after a prompt, computed alone, with a model that has computed nothing yet."""
+        model = self._copies.make() if model is None else model
         with self._torch.inference_mode():
-            logits: Tensor = self._model(input_ids=self._tensor([ids]), use_cache=False).logits[0, -1]
+            logits: Tensor = model(input_ids=self._tensor([ids]), use_cache=False).logits[0, -1]
             return logits
+
+    def _uncached_logits(self, ids: Sequence[int]) -> Tensor:
+        return self.plain_logits(ids, self._copies.for_use())
 
     def _prefill(self, rows: Sequence[Row]) -> tuple[Tensor, _State]:
         """Read the prompts: first what the rows of each group share, then the rest of every row."""

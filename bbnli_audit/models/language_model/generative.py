@@ -11,12 +11,13 @@ from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.batches import LocalPredictor, chunks
 from bbnli_audit.models.checkpoint import check_contents, hash_contents
+from bbnli_audit.models.fresh import FreshCopies
 from bbnli_audit.models.language_model import answers
 from bbnli_audit.models.language_model.decoding import Decoder, Row
 from bbnli_audit.models.loading import load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.prompts import Prompt
-from bbnli_audit.models.protocol import Batch, ModelSource, Predictions, hash_remains
+from bbnli_audit.models.protocol import Batch, Floats, ModelSource, Predictions, hash_remains
 from bbnli_audit.suites.probe import probe_items
 
 _CASES = (str.lower, str.capitalize, str.upper)
@@ -49,7 +50,9 @@ class GenerativePredictor(LocalPredictor):
         n_new = 1 if settings.is_first_token else max_new_tokens
         self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, max_length - n_new, info.name)
         end_ids = _end_ids(self._model, tokenizer)
-        self._decoder = Decoder(self._model, end_ids, n_new, lambda ids: answers.is_settled(self._prompts.text_of(ids)))
+        self._decoder = Decoder(
+            FreshCopies(self._model), end_ids, n_new, lambda ids: answers.is_settled(self._prompts.text_of(ids))
+        )
         self._is_cached = self._is_computed_alike()
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
@@ -72,6 +75,17 @@ class GenerativePredictor(LocalPredictor):
             found = self._read_first_tokens(rows) if self._is_first_token else self._read_answers(rows)
         cut = [entry.is_truncated for entry in batch.inputs]
         return Predictions.of(found, cut, [entry.remains for entry in batch.inputs])
+
+    def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
+        """Compute how each answer begins as in a pass, and again alone with a fresh model: (n_texts, n_tokens)."""
+        import torch
+
+        rows = [entry.row for batch in self.plan(texts) for entry in batch.inputs]
+        with one_core_each(self.is_on_cpu):
+            ours = self._decoder.next_logits(rows, is_cached=self._is_cached)
+            plain = [self._decoder.plain_logits(row.ids) for row in rows]
+        found: list[Floats] = [torch.softmax(each.double(), -1).cpu().numpy() for each in (ours, torch.stack(plain))]
+        return found[0], found[1]
 
     def _read_answers(self, rows: Sequence[Row]) -> list[tuple[float, float, float]]:
         decoder = self._decoder

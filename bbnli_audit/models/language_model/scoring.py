@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.models.batches import MIN_ROWS, cut_by_length, fill_up, tokens_at_once
+from bbnli_audit.models.fresh import FreshCopies
 from bbnli_audit.models.language_model.shared_tokens import Sentence, SentenceEncoder
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.protocol import NOT_FINITE, Floats, Tensor
 
+_LONG = 256  # tokens of a long sequence
 # The most outputs of a pass (tokens times vocabulary, 4 bytes each) where the head computes them for all tokens.
 _CPU_OUTPUTS, _GPU_OUTPUTS = 1 << 25, 1 << 28
 
@@ -42,15 +44,18 @@ class LanguageModel:
             raise ModelError(f"--model={name}: its tokenizer has no mask token, so words cannot be masked.\n{advice}")
         self._device, self.n_threads = place(self._model, device, share)
         self.is_on_cpu = self._device.type == "cpu"
+        self._copies = FreshCopies(self._model)
         self.encoder = SentenceEncoder(tokenizer, max_length, left_to_right=is_causal)
         self._wanted = threading.local()  # the place in each row for which this thread's pass needs outputs
         self.n_tokens = tokens_at_once(self.is_on_cpu)
         self._is_head_short = False
+        sample = self._sample(len(tokenizer))
         with one_core_each(self.is_on_cpu):
+            self._find_state(sample[0], max_length)
             if is_causal:
-                self._check_direction(self._sample(len(tokenizer)))
-            else:
-                self._is_head_short = self._shorten_head(self._sample(len(tokenizer)))
+                self._check_direction(sample)
+            elif not self._copies.has_state:
+                self._is_head_short = self._shorten_head(sample)
             if not self._is_head_short:
                 n_outputs = _CPU_OUTPUTS if self.is_on_cpu else _GPU_OUTPUTS
                 self.n_tokens = min(self.n_tokens, n_outputs // len(tokenizer))
@@ -74,6 +79,16 @@ class LanguageModel:
             some = [rows[at] for at in chosen]
             for row, found in zip(some, self._log_probabilities(some), strict=True):
                 row.sentence.log_probabilities[list(row.places)] = found
+
+    def score_plainly(self, sentence: Sentence, places: Sequence[int]) -> float:
+        """Add up the log-probabilities at these places, each row alone, with a model that has computed nothing yet."""
+        model, found = self._copies.make(), dict.fromkeys(places, 0.0)
+        with one_core_each(self.is_on_cpu), self._torch.inference_mode():
+            for row in self._rows(sentence, places):
+                at = list(row.places) if len(row.places) == 1 else slice(None)
+                logits = model(input_ids=self._torch.tensor([row.ids], device=self._device)).logits[0][at]
+                found.update(zip(row.places, self._gather(logits, row), strict=True))
+        return sum(found[place] for place in places)
 
     def read_masks(self, rows: Sequence[Sequence[int]], tokens: Sequence[int]) -> Iterator[tuple[list[int], Floats]]:
         """Yield indices into `rows`, and the probabilities of `tokens` at the one mask of each: (n_rows, n_tokens)."""
@@ -107,21 +122,33 @@ class LanguageModel:
             at = None if self._is_causal else [row.places[0] for row in filled]
             outputs = self._outputs([row.ids for row in filled], at)
             for row, logits in zip(rows, outputs, strict=False):
-                tokens = self._torch.tensor([row.sentence.ids[place] for place in row.places], device=self._device)
-                found.append(logits.double().log_softmax(dim=-1).gather(1, tokens[:, None])[:, 0].tolist())
+                found.append(self._gather(logits, row))
+        return found
+
+    def _gather(self, logits: Tensor, row: _Row) -> list[float]:
+        """Return the log-probabilities of the tokens at the places of a row, from the outputs at these places."""
+        tokens = self._torch.tensor([row.sentence.ids[place] for place in row.places], device=self._device)
+        found: list[float] = logits.double().log_softmax(dim=-1).gather(1, tokens[:, None])[:, 0].tolist()
         return found
 
     def _outputs(self, ids: Sequence[Sequence[int]], at: Sequence[int] | None) -> Tensor:
         """Return the outputs of each row at one place of it, or at all: (n_rows, n_places, n_tokens)."""
-        tokens = self._torch.tensor(ids, device=self._device)
+        tokens, model = self._torch.tensor(ids, device=self._device), self._copies.for_use()
         options = {"use_cache": False} if self._is_causal else {}
         self._wanted.at = at if self._is_head_short else None
         try:
-            logits = self._model(input_ids=tokens, attention_mask=self._torch.ones_like(tokens), **options).logits
+            logits = model(input_ids=tokens, attention_mask=self._torch.ones_like(tokens), **options).logits
         finally:
             self._wanted.at = None
         found: Tensor = logits if at is None or self._is_head_short else logits[range(len(at)), at][:, None]
         return found
+
+    def _find_state(self, short: Sequence[int], max_length: int) -> None:
+        """Find whether the model keeps anything from a short sequence, or from a long one."""
+        long = [*short] * max(1, min(_LONG, max_length) // len(short))
+        rows = [self._torch.tensor([ids], device=self._device) for ids in (short, long)]
+        with self._torch.inference_mode():
+            self._copies.find_state(lambda model: [model(input_ids=row) for row in rows])
 
     def _shorten_head(self, sample: list[list[int]]) -> bool:
         """Let the head compute outputs for the masked tokens only, unless they then differ from the model's own."""

@@ -11,13 +11,15 @@ from typing import NamedTuple
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.adapter import Parts
 from bbnli_audit.models.batches import LocalPredictor, cut_by_tokens
 from bbnli_audit.models.checkpoint import check_contents, hash_contents, heads_of, read_config
+from bbnli_audit.models.explanation import Explanation, show_tokens
 from bbnli_audit.models.language_model.scoring import LanguageModel
 from bbnli_audit.models.language_model.shared_tokens import SentencePair, in_order, pair_up
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share
 from bbnli_audit.models.options import ModelSettings
-from bbnli_audit.models.protocol import NOT_FINITE, Batch, ModelSource, Predictions, hash_remains
+from bbnli_audit.models.protocol import NOT_FINITE, Batch, Floats, ModelSource, Predictions, hash_remains
 
 MASKED, CAUSAL = "masked-lm", "causal-lm"
 LABELS = ("likelier", "not_likelier")
@@ -35,8 +37,11 @@ _PASSES_A_BATCH = 8
 
 def lm_kind(folder: Path) -> str | None:
     """Return which kind of language model a folder holds: MASKED, CAUSAL, or None for others and unreadable folders."""
+    parts = Parts(folder)
     try:
-        heads = heads_of(read_config("", folder))
+        if parts.task == "SEQ_CLS":
+            return None
+        heads = heads_of(read_config("", parts.base))
     except ModelError:  # reported by whoever needs a classifier then
         return None
     for name in heads:
@@ -77,8 +82,7 @@ class TokenProbabilityPredictor(LocalPredictor):
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
         """Cut queries into batches. The two queries of a pair are in the same one and computed once."""
-        encoder = self._model.encoder
-        pairs = pair_up(texts, encoder.encode, encoder.special, left_to_right=self._is_causal)
+        pairs = self._pair_up(texts)
         rows_of: dict[tuple[str, str], list[int]] = {key: [] for key in pairs}
         for row, text in enumerate(texts):
             rows_of[in_order(*text)].append(row)
@@ -97,6 +101,33 @@ class TokenProbabilityPredictor(LocalPredictor):
         rows = [(*_softmax(difference), 0.0) for difference in signed]
         cut = [query.pair.is_truncated for query in batch.inputs]
         return Predictions.of(rows, cut, [query.remains for query in batch.inputs])
+
+    def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
+        """Compute the shares of sentences in a pass, and again with a fresh model and one row at a time."""
+        pairs = self._pair_up(texts)
+        rows = []
+        for text in texts:
+            first, second = (self._model.score_plainly(*side) for side in pairs[in_order(*text)].sides)
+            is_mirrored = text.premise != in_order(*text)[0]
+            rows.append((*_softmax(second - first if is_mirrored else first - second), 0.0))
+        self.predict(texts[:1])
+        return self.predict(texts).probabilities, Predictions.of(rows).probabilities
+
+    def explain(self, text: TextPair) -> Explanation:
+        """Say how two sentences are compared; the texts stand for the two sentences."""
+        ours, plain = (rows[0].tolist() for rows in self.beside_plain([text]))
+        [pair] = self._pair_up([text]).values()
+        tokenizer, lines = self._model.tokenizer, []
+        for number, (sentence, places) in enumerate(pair.sides, start=1):
+            lines += [(f"sentence {number}", show_tokens(tokenizer, sentence.ids))]
+            lines += [(f"shared in {number}", show_tokens(tokenizer, [sentence.ids[place] for place in places]))]
+        how = "each token from those before it" if self._is_causal else "each shared token masked in turn"
+        lines += [("path", f"torch, likelihoods: {how}, batches of one length")]
+        return Explanation(lines, self.info.labels, ours, plain)
+
+    def _pair_up(self, texts: Sequence[TextPair]) -> dict[tuple[str, str], SentencePair]:
+        encoder = self._model.encoder
+        return pair_up(texts, encoder.encode, encoder.special, left_to_right=self._is_causal)
 
     def _differences(self, pairs: Sequence[SentencePair]) -> dict[SentencePair, float]:
         """Return, for each pair, the score of its first sentence minus that of its second."""

@@ -1,0 +1,77 @@
+"""Checks a model that is read by its likelihoods: does it find true facts likelier than false ones?
+
+A likelihood is neither right nor wrong. But of two statements about a premise, one that follows from it and one that
+contradicts it, the true one should be likelier. Statements are taken only if another premise makes them change places:
+a model that does not read its premise is then right in exactly half of the cases.
+"""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from itertools import product
+
+from bbnli_audit.core.results.rows import NO_DATA, Measured, Skill
+from bbnli_audit.core.values import Control, Label, Pair, TextPair
+from bbnli_audit.measures.readings.table import Reading
+from bbnli_audit.models.protocol import Predictor, check_predictions
+from bbnli_audit.suites.probe import find_controls
+from bbnli_audit.suites.registry import open_suite
+
+# A model without any knowledge would be taken for an able one in 1 of 200 cases.
+CONFIDENCE = 0.99
+_MOST = 480  # facts; more would cost more than they tell
+_OWN = "bbnli@2"
+
+
+def find_facts(controls: Iterable[Control]) -> list[Pair]:
+    """Find two statements and two premises, each of which makes one statement true and the other false.
+
+    Each premise gives a pair: the true statement as `pro`, the false one as `anti`. Of many facts some are drawn, by a
+    hash of their texts. If the controls have none, take those of our own benchmark.
+    """
+    premises = _premises_of(controls) or _premises_of(find_controls([open_suite(_OWN)]))
+    facts = [
+        (_fact(cluster, premise, true, false), _fact(cluster, other, false, true))
+        for (true, false), mine in premises.items()
+        if true < false
+        for premise, other in zip(sorted(mine), sorted(premises[false, true]), strict=False)
+        for cluster in [sha256("\t".join((premise, other, true, false)).encode()).hexdigest()[:12]]
+    ]
+    drawn = sorted(facts, key=lambda both: both[0].cluster)[: _MOST // 2]
+    return [fact for both in drawn for fact in both]
+
+
+def _premises_of(controls: Iterable[Control]) -> dict[tuple[str, str], set[str]]:
+    """Find the premises that make one statement true and another false, where other premises do the opposite."""
+    labels: dict[str, dict[Label, set[str]]] = {}
+    for control in controls:
+        labels.setdefault(control.text.premise, {}).setdefault(control.expected, set()).add(control.text.hypothesis)
+    premises: dict[tuple[str, str], set[str]] = {}
+    for premise, of in labels.items():
+        for statements in product(of.get(Label.ENTAILMENT, ()), of.get(Label.CONTRADICTION, ())):
+            premises.setdefault(statements, set()).add(premise)
+    return {(true, false): found for (true, false), found in premises.items() if (false, true) in premises}
+
+
+def _fact(cluster: str, premise: str, true: str, false: str) -> Pair:
+    return Pair(cluster, TextPair(premise, true), TextPair(premise, false))
+
+
+def texts_of_facts(reading: Reading, facts: Sequence[Pair]) -> list[TextPair]:
+    """Return what the model predicts: each true version beside its false one."""
+    return [reading.ask(fact)[0] for fact in facts]
+
+
+def prove_facts(predictor: Predictor, reading: Reading, facts: Sequence[Pair]) -> Skill:
+    """Measure the share of facts whose true version is likelier; a tie counts half."""
+    import numpy as np
+
+    from bbnli_audit.measures.statistics.intervals import estimate_means
+
+    found = NO_DATA
+    if facts:
+        predictions = predictor.predict(texts_of_facts(reading, facts))
+        true, false, _ = check_predictions(predictions, len(facts), predictor.info.name).probabilities.T
+        clusters = np.array([fact.cluster for fact in facts])
+        [estimate] = estimate_means((1 + np.sign(true - false)) / 2, clusters, CONFIDENCE)
+        found = Measured(estimate.value, estimate.low, estimate.high, estimate.n)
+    return Skill(None, None, n_controls=0, best_constant=0.0, facts=found)

@@ -1,0 +1,128 @@
+"""Adapters of the library `peft`: a folder with adapter_config.json, which is merged into its base model when loaded.
+
+`Parts` says where everything lies. A folder without an adapter is its own base.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from bbnli_audit.core.errors import ModelError
+
+ADAPTER_CONFIG, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+_PREFIX = "base_model.model."  # of the names of tensors in an adapter's file
+
+
+@dataclass(frozen=True)  # no slots: cached properties need a place
+class Parts:
+    """The folders of a checkpoint: the base with its weights, and the adapter if there is one."""
+
+    folder: Path  # as given
+
+    @cached_property
+    def is_adapter(self) -> bool:
+        return (self.folder / ADAPTER_CONFIG).is_file()
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What adapter_config.json says; nothing without an adapter."""
+        path = self.folder / ADAPTER_CONFIG
+        if not self.is_adapter:
+            return {}
+        try:
+            settings = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as exc:
+            raise ModelError(f"--model={self.folder}: its {ADAPTER_CONFIG} cannot be read: {exc}.") from exc
+        if not isinstance(settings, dict) or not isinstance(settings.get("base_model_name_or_path"), str):
+            fault = f"its {ADAPTER_CONFIG} names no base_model_name_or_path, so there is nothing to merge it into"
+            raise ModelError(f"--model={self.folder}: {fault}.\nSave the adapter again with save_pretrained(folder).")
+        return settings
+
+    @property
+    def task(self) -> str | None:
+        """What the adapter was trained for, as peft names it: SEQ_CLS, CAUSAL_LM or another."""
+        task = self.settings.get("task_type")
+        return None if task is None else str(task)
+
+    @cached_property
+    def base(self) -> Path:
+        """The folder of the base model. A relative one counts from here, or from the adapter's folder.
+
+        A name on the hub stands for the files that were fetched; it stays a name if there are none.
+        """
+        if not self.is_adapter:
+            return self.folder
+        named = str(self.settings["base_model_name_or_path"])
+        for place in (Path(named), self.folder / named):
+            if place.is_dir():
+                return place
+        return _find_fetched(named)
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        """The folders whose files decide what the model answers."""
+        return (self.folder, self.base) if self.is_adapter else (self.folder,)
+
+    @property
+    def tokenizer(self) -> Path:
+        """The folder whose tokenizer is used: the adapter's, if it has one."""
+        has_own = any(path for pattern in TOKENIZER_FILES for path in self.folder.glob(pattern))
+        return self.folder if has_own else self.base
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the adapter's tensors, by their names in the base model."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self.folder / _ADAPTER_WEIGHTS, framework="numpy") as file:
+                return {name.removeprefix(_PREFIX): tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
+        except (SafetensorError, OSError) as exc:
+            raise ModelError(f"--model={self.folder}: its {_ADAPTER_WEIGHTS} cannot be read: {exc}.") from exc
+
+    @property
+    def n_outputs(self) -> int | None:
+        """How many outputs the head has that came with the adapter; None if it brings no head."""
+        heads = ("score.weight", "classifier.weight", "classifier.out_proj.weight")
+        return next((shape[0] for name, shape in self.shapes.items() if name in heads), None)
+
+    def check(self, name: str) -> None:
+        """Refuse an adapter that cannot be merged here."""
+        if not self.is_adapter:
+            return
+        if find_spec("peft") is None:
+            fault = f"has an adapter ({ADAPTER_CONFIG}), which must not be left out of an audit"
+            raise ModelError(f'--model={name}: {fault}. It needs the package peft: pip install "bbnli-audit[peft]"')
+        if not (self.folder / _ADAPTER_WEIGHTS).is_file():
+            fault = f"has an {ADAPTER_CONFIG} and no {_ADAPTER_WEIGHTS}; other formats can run code when loaded"
+            raise ModelError(f"--model={name}: {fault}.\nSave the adapter again with save_pretrained(folder).")
+        named = str(self.settings["base_model_name_or_path"])
+        if not self.base.is_dir() and (named.startswith((".", "/", "~")) or named.count("/") != 1):
+            fault = f"its adapter is for the base model {named}, and there is no such folder"
+            raise ModelError(f"--model={name}: {fault}.\nCorrect base_model_name_or_path in its {ADAPTER_CONFIG}.")
+
+    def merge(self, model: Any) -> Any:
+        """Merge the adapter into its base model, and return a model like any other."""
+        from peft import PeftModel
+
+        return PeftModel.from_pretrained(model, str(self.folder), use_safetensors=True).merge_and_unload()
+
+
+def _find_fetched(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(str(snapshot_download(name, local_files_only=True)))
+    except (LocalEntryNotFoundError, HFValidationError, OSError):
+        return Path(name)
+
+
+def list_checkpoints(folder: Path) -> list[str]:
+    """Return the names of the checkpoints that a training run left in a folder, the last one last."""
+    found = [path for path in folder.glob("checkpoint-*") if path.name.rpartition("-")[2].isdigit() and path.is_dir()]
+    return [path.name for path in sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))]

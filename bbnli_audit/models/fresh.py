@@ -1,0 +1,68 @@
+"""Copies of a model that have computed nothing yet. They share its weights, so they cost little.
+
+Some models keep something from one text for the next. BigBird stays with full attention after a short text. Funnel
+notes the length of the text that it reads, so two threads would exchange theirs. Such a model computes each batch with
+a fresh copy.
+"""
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+# How PyTorch's modules keep their parts; these are looked at one by one.
+_PARTS = ("_parameters", "_buffers", "_modules")
+_PLAIN = (bool, int, float, str, type(None))
+
+
+class FreshCopies:
+    """Makes fresh copies of a model; the model itself must not have computed anything before."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._untouched = _copy(model)
+        self.has_state = False
+
+    def find_state(self, use: Callable[[Any], object]) -> None:
+        """Find whether `use` changes a model in any way besides its results."""
+        tried = _copy(self._untouched)
+        before = _look(tried)
+        use(tried)
+        self.has_state = _look(tried) != before
+
+    def make(self) -> Any:
+        return _copy(self._untouched)
+
+    def for_use(self) -> Any:
+        """Return the model itself, or a fresh copy if it keeps anything from one text for the next."""
+        return self.make() if self.has_state else self.model
+
+
+def _copy(model: Any) -> Any:
+    return deepcopy(model, {id(weight): weight for weight in model.parameters()})
+
+
+def _look(model: Any) -> dict[str, object]:
+    """Note what a model and its modules hold: plain values, which other objects, and how often buffers were written."""
+    seen: dict[str, object] = {"its config": _held(vars(model.config))}
+    for name, module in model.named_modules():
+        buffers = dict(module.named_buffers(recurse=False))
+        written = {key: None if value.is_inference() else value._version for key, value in buffers.items()}
+        own = {key: value for key, value in vars(module).items() if key not in _PARTS}
+        seen[name] = _held(own), _held(buffers), _held(dict(module.named_children())), written
+    return seen
+
+
+def _held(values: Mapping[str, Any]) -> dict[str, object]:
+    return {key: value if isinstance(value, _PLAIN) else _Held(value) for key, value in values.items()}
+
+
+class _Held:
+    """An object that equals itself alone. Holding it keeps its place from being taken by another."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and other._value is self._value
+
+    __hash__ = None  # type: ignore[assignment]  # compared, never looked up

@@ -1,0 +1,111 @@
+"""Adapters of peft are merged into their base model, and never left out in silence."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbnli_audit.core.errors import ModelError
+from bbnli_audit.core.options import ModelOptions
+from bbnli_audit.models.checkpoint import check_folder, find_checkpoint
+from bbnli_audit.models.classifier.hf import HFPredictor
+from bbnli_audit.models.inference.plain_check import check_against_plain
+from bbnli_audit.models.opening import plan_model
+from tests.tiny_checkpoint import edit_weights, invented_texts, save_checkpoint
+
+pytestmark = pytest.mark.e2e
+
+
+def save_adapter(folder: Path, base: Path, **settings: Any) -> Path:
+    """Write an adapter whose weights are random, so that it changes every answer."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForSequenceClassification
+
+    model = AutoModelForSequenceClassification.from_pretrained(base, **settings)
+    torch.manual_seed(1)
+    config = LoraConfig(task_type="SEQ_CLS", r=4, target_modules=["query", "value"], init_lora_weights=False)
+    get_peft_model(model, config).save_pretrained(folder)
+    return folder
+
+
+def with_peft(base: Path, adapter: Path, **settings: Any) -> Any:
+    """Compute texts with the adapter beside its base, not merged: nothing of ours takes part."""
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(base, **settings)
+    model, tokenizer = PeftModel.from_pretrained(model, adapter).eval(), AutoTokenizer.from_pretrained(base)
+    with torch.no_grad():
+        logits = [model(**tokenizer(*text, return_tensors="pt")).logits[0] for text in invented_texts(6)]
+    return torch.stack(logits).double().softmax(-1).numpy()
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    return save_checkpoint(tmp_path / "base")
+
+
+def test_an_adapter_is_merged_and_fingerprinted_with_its_base(tmp_path: Path, base: Path) -> None:
+    adapter, texts = save_adapter(tmp_path / "adapter", base), invented_texts(6)
+    found = find_checkpoint(str(adapter), None)
+    predictor = HFPredictor(found, "cpu")
+    rows = predictor.predict(texts).probabilities
+    assert rows == pytest.approx(with_peft(base, adapter), abs=1e-5)
+    assert np.abs(rows - HFPredictor(find_checkpoint(str(base), None), "cpu").predict(texts).probabilities).max() > 0.01
+    check_against_plain(predictor, texts)
+    edit_weights(base, lambda tensors: tensors["classifier.bias"].add_(1))
+    assert found.fingerprint() != found.info.fingerprint
+    edit_weights(base, lambda tensors: tensors["classifier.bias"].sub_(1))
+    assert found.fingerprint() == found.info.fingerprint
+    assert plan_model(str(adapter), ModelOptions(device="cpu")).open([]).predictor.info == found.info
+
+
+def test_a_head_that_comes_with_the_adapter_has_its_own_number_of_outputs(tmp_path: Path) -> None:
+    base, three = save_checkpoint(tmp_path / "base", ("no", "yes")), {"num_labels": 3, "ignore_mismatched_sizes": True}
+    adapter = save_adapter(tmp_path / "adapter", base, **three)
+    with pytest.raises(ModelError, match="names its outputs LABEL_0, LABEL_1, LABEL_2"):
+        check_folder(str(adapter))
+    found = find_checkpoint(str(adapter), "entailment,neutral,contradiction")
+    rows = HFPredictor(found, "cpu").predict(invented_texts(6)).probabilities
+    assert rows == pytest.approx(with_peft(base, adapter, **three), abs=1e-5)
+
+
+def test_without_peft_an_adapter_is_an_error_even_beside_full_weights(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_adapter(base, base)
+    check_folder(str(base))
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(ModelError, match=r"which must not be left out of an audit\. It needs the package peft"):
+        check_folder(str(base))
+
+
+def test_what_is_wrong_with_an_adapter_is_told(tmp_path: Path, base: Path) -> None:
+    adapter = save_adapter(tmp_path / "adapter", base)
+    path = adapter / "adapter_config.json"
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({**settings, "base_model_name_or_path": "./gone"}))
+    with pytest.raises(ModelError, match=r"for the base model \./gone, and there is no such folder"):
+        check_folder(str(adapter))
+    path.write_text("{}")
+    with pytest.raises(ModelError, match="names no base_model_name_or_path"):
+        check_folder(str(adapter))
+    path.write_text(json.dumps(settings))
+    (adapter / "adapter_model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"and no adapter_model\.safetensors"):
+        check_folder(str(adapter))
+
+
+def test_a_folder_of_checkpoints_names_them(tmp_path: Path) -> None:
+    for step in (1000, 200, 30):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+    (tmp_path / "checkpoint-best.txt").touch()
+    with pytest.raises(ModelError) as caught:
+        check_folder(str(tmp_path))
+    assert "It holds checkpoint-30, checkpoint-200, checkpoint-1000." in str(caught.value)
+    assert str(caught.value).endswith(f"Give one of them: --model={tmp_path}/checkpoint-1000")
