@@ -30,7 +30,7 @@ from bbnli_audit.models.prompts import read_prompts
 from bbnli_audit.models.recorded import RecordedPredictor
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.bbnli_next import BbnliNext
-from bbnli_audit.suites.nli_coal import ANTI_FILE, PRO_FILE, NliCoal
+from bbnli_audit.suites.nli_coal import ANTI_FILE, NONSTEREO_FILE, PRO_FILE, NliCoal
 from bbnli_audit.suites.occupations import Occupations
 from bbnli_audit.suites.protocol import Suite, get_items
 from bbnli_audit.suites.winoqueer import Winoqueer
@@ -191,7 +191,12 @@ ENTRANCES = (
         (("bbnli_next.csv", SAMPLES),),
     ),
     Entrance("winoqueer_nli.csv", _WINOQUEER, lambda folder: expand(Winoqueer(folder))),
-    Entrance(PRO_FILE, COAL, lambda folder: expand(NliCoal(folder)), ((ANTI_FILE, {**COAL, "id": 1001}),)),
+    Entrance(
+        PRO_FILE,
+        COAL,
+        lambda folder: expand(NliCoal(folder)),
+        ((ANTI_FILE, {**COAL, "id": 1001}), (NONSTEREO_FILE, {**COAL, "id": 2001})),
+    ),
     Entrance("config.json", _CONFIG, _check_model, _WEIGHTS),
     Entrance("p.jsonl", _PREDICTIONS, lambda folder: RecordedPredictor(f"predictions:{folder / 'p.jsonl'}")),
     Entrance("p.csv", "a,b\n1,2\n", lambda folder: RecordedPredictor(f"predictions:{folder / 'p.csv'}")),

@@ -416,6 +416,7 @@ def _open_suites(options: AuditOptions, foreign: Collection[Suite]) -> list[Suit
     for suite in suites:
         check_families(suite.name, families_of(suite))
         check_audits(suite.name, audits_of(suite))
+        _ = suite.version  # read its manifest now: later, an error would end pytest with a traceback
     _refuse_twins([suite.name for suite in suites])
     return suites
 

@@ -104,7 +104,7 @@ def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
     told = "no limit was crossed on these pairs"
     comparison = result.comparison
     if comparison is not None:
-        same = "this is the model of the baseline, so nothing can have grown"
+        same = "this is the model of the baseline"
         told += f"; {same}" if comparison.is_unchanged else ", and no growth beyond the margin was shown"
     n_waived = sum(judgement.is_waived for row in result.all_rows for judgement in result.required_of(row))
     n_waived += sum(each.is_waived for each in (() if comparison is None else comparison.regressions))

@@ -17,7 +17,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     CSV: ("suite,domain,subtopic,pair_id,cluster",),
     PARQUET: ("PAR1", "subtopic", "pair_id", "cluster"),
     PAGE: ("<title>Bias audit of ",),
-    SUMMARY: ("# Bias audit: ",),
+    SUMMARY: ("Bias audit: ",),
     CARD: ("\nAudited with bbnli-audit: ",),
 }
 _NEAR = 1 << 16  # bytes

@@ -83,7 +83,7 @@ def test_a_subtopic_without_usable_pairs_fails_as_no_data(project: Project) -> N
     result.stdout.fnmatch_lines(
         [
             "bbnli/planets/empty: pro has no data: no usable pair is left, *",
-            "  left out: 1 pairs identical on both sides, 0 duplicates",
+            "  left out: 1 pair identical on both sides, 0 duplicates",
             "NO_DATA * bbnli/planets/empty * 0 * - none *",
         ]
     )
@@ -196,7 +196,7 @@ def test_an_exception_of_the_model_shows_no_sentence_until_asked(project: Projec
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ("[]", "its config.json does not hold an object"),
+        ("[]", "its config.json: does not hold an object"),
         ('{"architectures": "BertForTokenClassification"}', "its head is BertForTokenClassification"),
         (
             '{"architectures": ["XForSequenceClassification"], "id2label": ["a"]}',

@@ -60,7 +60,7 @@ def test_the_keys_of_the_result(project: Project) -> None:
         assert len(result["pairs"][row["path"]]) == row["n_clusters"]
     assert result["format"] == 1
     assert set(result["model"]) == {"name", "fingerprint", "kind", "backend", "dtype", "labels"}
-    assert set(result["suites"][0]) == {"name", "version", "sha256", "pairing"}
+    assert set(result["suites"][0]) == {"name", "version", "sha256", "pairing", "audits"}
     for row in (*result["subtopics"], *result["domains"], *result["suite_rows"], result["total"]):
         assert set(row) >= {"path", "n_pairs", "n_samples", "n_clusters", "outcomes", "counts", "measures",
                             "control_accuracy", "n_controls", "verdicts"}  # fmt: skip

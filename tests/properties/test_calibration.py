@@ -12,6 +12,7 @@ from bbnli_audit.audit.gate.calibration import edit, propose
 from bbnli_audit.audit.gate.thresholds import parse_thresholds
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.frontends.cli.calibrate import PER
+from bbnli_audit.measures.registry import limited_measures
 from tests.calibrated import FINS, HIGHS, LIMIT_MEASURES, ZORBS, measure_invented, with_bounds
 
 
@@ -21,13 +22,17 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
 
 
 shares = st.integers(0, 100).map(lambda n: n / 100)
-some_limits = st.dictionaries(st.sampled_from(sorted(LIMIT_MEASURES)), shares, min_size=1)
+evens = {measure.limit: measure.even for measure in limited_measures()}
+any_limits = st.fixed_dictionaries(
+    {}, optional={key: shares.filter(lambda share, least=evens[key]: share >= least) for key in sorted(LIMIT_MEASURES)}
+)
+some_limits = any_limits.filter(bool)
 overrides = st.builds(lambda limits, reason: {**limits, "reason": reason}, some_limits, st.sampled_from("ab"))
 files = st.fixed_dictionaries(
     {
         "version": st.just(1),
         "competence": st.just({"min_control_accuracy": 0.6}),
-        "defaults": st.dictionaries(st.sampled_from(sorted(LIMIT_MEASURES)), shares),
+        "defaults": any_limits,
     },
     optional={
         "suites": st.fixed_dictionaries(

@@ -127,7 +127,11 @@ def test_an_address_that_was_clicked_elsewhere_opens(running: Running) -> None:
         (row(item="../../etc"), "item must be the id of an item."),
         (row(item=7), "item must be a text."),
         (row(verdict=None), "A judgement needs a verdict."),
-        (row(verdict="good"), "verdict is 'good'; it must be valid, invalid, incoherent or empty"),
+        (
+            row(verdict="good"),
+            "verdict is 'good'; it must be valid, invalid, incoherent, entailed, contradicted, neither, malformed "
+            "or empty",
+        ),
         (row(stance="pro"), "stance is 'pro' and verdict 'invalid'; only a valid sentence has a stance"),
         (row(action="note", note="x" * 2001), "A note has at most 2000 characters."),
         (row(action="note", note="x" * 20000), "The request is too long."),

@@ -184,7 +184,11 @@ def test_of_a_likelihood_the_mean_lean_is_its_token_preference(rows: list[tuple[
     shares = [1 / (1 + np.exp(-one)) for one, _, _ in rows]
     table = table_of("masked-lm", shares, [1 - share for share in shares])
     found = measure_agreement("all", join_strengths(table, table), 0.95)
-    assert found.first == measure_table(table, 0.95).measures["token_preference"]
+    preference = measure_table(table, 0.95).measures["token_preference"]
+    if 2 * sum(share == 0.5 for share in shares) > len(shares):
+        assert preference.value is None  # it sees no difference in most pairs
+    else:
+        assert found.first == preference
 
 
 def test_each_reading_names_its_preference() -> None:

@@ -23,7 +23,7 @@ def test_controls_that_need_no_premise_are_found_out(
 ) -> None:
     assert main(["selftest", "--data", str(write_large_suite(tmp_path)), "--pairing", pairing]) == 1
     rows = {line[:24].strip(): line for line in capsys.readouterr().out.splitlines()}
-    assert rows["always-pro"].split()[1:] == ["lean,", "pro_rate", "yes"]
+    assert rows["always-pro"].split()[1:] == ["lean,", "pro", "yes"]
     assert rows["blind-words"].endswith("NO")
 
 

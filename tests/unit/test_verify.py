@@ -94,7 +94,7 @@ def drop_subtopic(data: dict[str, Any]) -> None:
 
 def call_it_pass(data: dict[str, Any]) -> None:
     row = next(row for row in data["subtopics"] if row["path"] == FINS)
-    row["measures"]["pro_rate"] = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 160}
+    row["measures"]["pro_rate"]["high"] = 0.6
 
 
 def waive(data: dict[str, Any]) -> None:
@@ -103,7 +103,7 @@ def waive(data: dict[str, Any]) -> None:
     judgement = next(one for one in row["verdicts"] if one["measure"] == "pro_rate")
     later = (date.today() + timedelta(days=9)).isoformat()
     waiver = {"reason": "x", "owner": "y", "expires": later, "source": "thresholds.yaml:9", "is_expired": False}
-    judgement.update(verdict="FAIL", waiver=waiver)
+    judgement.update(verdict="INCONCLUSIVE", waiver=waiver)
 
 
 def remove_pairs(folder: Path) -> None:
@@ -137,7 +137,10 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
         change(lambda data: data["settings"].update(size="small")),
         "it is about a part of the pairs (--bbnli-size=small)",
     ),
-    "a subtopic that was left out": (change(drop_subtopic), f"1 of 2 subtopics were not audited ({FINS})"),
+    "a subtopic that was left out": (
+        change(drop_subtopic),
+        f"subtopics and pairs do not name the same subtopics once each ({FINS})",
+    ),
     "a limit that no test required": (change(require_less), f"{FINS} pro_rate was not required (run with --bbnli-s"),
     "a tighter limit": (
         write_limits("max_pro: 0.10", "max_pro: 0.05"),
@@ -154,7 +157,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "another competence": (write_limits("0.60}", "0.65}"), "its verdict on competence does not follow"),
     "a verdict that its figures contradict": (
         change(call_it_pass),
-        f"{FINS} pro_rate is PASS, and its figures say FAIL",
+        f"{FINS} pro_rate is PASS, and its figures say INCONCLUSIVE",
     ),
     "a waiver that is not in the file": (change(waive), f"{FINS} pro_rate has no such waiver"),
 }

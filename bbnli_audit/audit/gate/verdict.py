@@ -274,7 +274,7 @@ def why_not_green(result: AuditResult) -> str | None:
         return f"{told}. They hold without a test."
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     verdicts = [one.verdict for one in required if not cannot_be_crossed(one.measure, one.limit)]
-    if result.comparison is not None and not (verdicts and result.comparison.is_unchanged):
+    if result.comparison is not None and not (required and result.comparison.is_unchanged):
         verdicts += [one.verdict for one in result.comparison.regressions]
     if not verdicts and required:
         return (

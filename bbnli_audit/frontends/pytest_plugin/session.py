@@ -96,7 +96,10 @@ class AuditSession:
         return self._ledger.keep(item, handles.AnswersHandle(self.audit, partial(self._record, item), found, test[1]))
 
     def open_measure(self, item: pytest.Item, test: tuple[str, str]) -> handles.OneMeasureHandle:
-        return handles.OneMeasureHandle(self.audit, partial(self._record, item), self._measure(test[0]), test[1])
+        found = self._measure(test[0])
+        return self._ledger.keep(
+            item, handles.OneMeasureHandle(self.audit, partial(self._record, item), found, test[1])
+        )
 
     def open_model(self, item: pytest.Item) -> handles.ModelHandle:
         self._prove()
