@@ -20,6 +20,7 @@ import argparse
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,13 @@ def read_words() -> dict[str, list[str]]:
 
 
 WORDS = read_words()
+
+
+class Item(NamedTuple):
+    """A pair, and the groups that stand for %A and %B in its premise."""
+
+    pair: Pair
+    groups: tuple[str, str]
 
 
 @dataclass
@@ -82,6 +90,11 @@ def read_frames() -> list[Frame]:
 def is_held(at: int) -> bool:
     """Say whether a frame is kept out of training."""
     return at % HELD_EVERY == HELD_EVERY - 2
+
+
+def frames_of(*, held: bool | None) -> list[Frame]:
+    """Return the frames of training, the held-out ones, or all (None)."""
+    return [frame for at, frame in enumerate(read_frames()) if held is None or is_held(at) == held]
 
 
 def group_lists() -> list[list[str]]:
@@ -174,7 +187,7 @@ class Maker:
             return self.one_of(WORDS["claims"]).replace("{g}", ability)
         return self.one_of(WORDS["character forms"]).replace("{c}", self.one_of(WORDS["character"]))
 
-    def items(self, frame: Frame) -> list[Pair]:
+    def items(self, frame: Frame) -> list[Item]:
         """Make one item of each label over one premise."""
         groups = self.two_groups()
         values = self.values()
@@ -200,17 +213,17 @@ class Maker:
         else:
             follows, against = self.one_of(frame.entailed), self.one_of(turning)
         texts = [fill(follows), fill(self.open_text(frame), exchanged=self.chance(0.5)), fill(against, exchanged=True)]
-        return [Pair(fill(premise), text, label, "reading") for label, text in enumerate(texts)]
+        return [Item(Pair(fill(premise), text, label, "reading"), groups) for label, text in enumerate(texts)]
 
 
 def make(count: int, seed: int, *, held: bool | None = False) -> list[Pair]:
     """Make about `count` items, a third of each label, of the frames of training, the held-out ones, or all (None)."""
-    frames = [frame for at, frame in enumerate(read_frames()) if held is None or is_held(at) == held]
+    frames = frames_of(held=held)
     maker = Maker(seed)
     pairs: list[Pair] = []
     while len(pairs) < count:
         for at in maker.generator.permutation(len(frames)):
-            pairs += maker.items(frames[int(at)])
+            pairs += [item.pair for item in maker.items(frames[int(at)])]
     return pairs[: count // 3 * 3]
 
 

@@ -1,0 +1,168 @@
+"""Train the reader on reading items and NLI pairs, and write the checkpoint folder.
+
+Beside the label of an item, three questions are asked at the words that name its groups, each of a deeper layer
+(`mentions.py`). The heads for them are kept beside the checkpoint in `questions.pt`, to go on from; they are no part of it.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from tools.demo_model.distil import accuracy, save
+from tools.demo_model.mentions import IGNORED, QUESTIONS, Row, tag, untagged
+from tools.demo_model.pairs import NEAR, Pair, data_folder, encode, pad, read_pairs, split
+from tools.demo_model.reader import new_reader
+from tools.demo_model.reading import Frame, Maker, frames_of
+from tools.demo_model.student import find_vocabulary, write_tokenizer
+
+ROUND = 40  # batches that are drawn and sorted by length together
+_NO_GROUP = torch.tensor([0.15, 1.0, 1.0])  # most words name no group
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("encoder", type=Path, help="folder with all-MiniLM-L6-v2, for its word embeddings")
+    parser.add_argument("out", type=Path, help="folder for the checkpoint")
+    parser.add_argument("--start", type=Path, help="a reader to go on from")
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=5)
+    parser.add_argument("--vocabulary", type=int, default=10_500)
+    parser.add_argument(
+        "--asked", type=int, nargs=3, default=[2, 3, 4], help="after which layer each question is asked"
+    )
+    parser.add_argument("--question-weight", type=float, default=0.5)
+    parser.add_argument("--nli", type=float, default=0.15, help="share of NLI pairs")
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--max-length", type=int, default=56, help="longer reading items are not read")
+    parser.add_argument("--lr", type=float, default=8e-4)
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
+
+
+class Supply:
+    """Draws batches of reading items and NLI pairs without end."""
+
+    def __init__(self, args: argparse.Namespace, tokenizer: Any, near: list[Pair]) -> None:
+        self._args, self._tokenizer, self._near = args, tokenizer, near
+        self._maker, self._random = Maker(7919 * args.seed), np.random.default_rng(args.seed)
+        self._frames = frames_of(held=False)
+
+    def batches(self) -> Iterator[list[Row]]:
+        size = self._args.batch_size
+        while True:
+            n_nli = int(ROUND * size * self._args.nli)
+            rows = [*self.reading(ROUND * size - n_nli, self._frames), *self._pairs(n_nli)]
+            order = self._random.permutation(len(rows))
+            rows = sorted((rows[int(at)] for at in order), key=lambda row: len(row.ids) // 6)
+            found = [rows[at : at + size] for at in range(0, len(rows), size)]
+            yield from (found[int(at)] for at in self._random.permutation(len(found)))
+
+    def reading(self, count: int, frames: list[Frame]) -> list[Row]:
+        rows: list[Row] = []
+        while len(rows) < count:
+            frame = frames[int(self._maker.generator.integers(len(frames)))]
+            found = (tag(self._tokenizer, item, 256) for item in self._maker.items(frame))
+            rows += [row for row in found if row is not None and len(row.ids) <= self._args.max_length]
+        return rows
+
+    def _pairs(self, count: int) -> list[Row]:
+        chosen = [self._near[int(at)] for at in self._random.integers(len(self._near), size=count)]
+        return untagged(encode(self._tokenizer, chosen, 72), [pair.label for pair in chosen]) if chosen else []
+
+
+class Trained(torch.nn.Module):
+    """The model with the heads that answer questions at words."""
+
+    def __init__(self, model: Any, args: argparse.Namespace) -> None:
+        super().__init__()
+        self.model, self._asked, self._weight = model, args.asked, args.question_weight
+        width = model.config.hidden_size
+        self.heads = torch.nn.ModuleList(torch.nn.Linear(width, answers) for answers in QUESTIONS.values())
+
+    def forward(self, rows: list[Row]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the loss of a batch, and the logits of its labels."""
+        batch = pad([(row.ids, row.types) for row in rows])
+        found = self.model(**batch, output_hidden_states=True)
+        loss = functional.cross_entropy(found.logits, torch.tensor([row.label for row in rows]))
+        for number, (head, layer) in enumerate(zip(self.heads, self._asked, strict=True)):
+            wanted = torch.full(batch["input_ids"].shape, IGNORED)
+            for at, row in enumerate(rows):
+                wanted[at, : len(row.ids)] = torch.tensor(row.answers[number])
+            if (is_asked := wanted != IGNORED).any():
+                answers = head(found.hidden_states[layer][is_asked])
+                weight = _NO_GROUP if answers.shape[1] == len(_NO_GROUP) and number == 0 else None
+                loss = loss + self._weight * functional.cross_entropy(answers, wanted[is_asked], weight)
+        return loss, found.logits
+
+
+@torch.inference_mode()
+def told_apart(trained: Trained, rows: list[Row]) -> tuple[float, float]:
+    """Return the share of right labels, and of items that are not open whose better one of two labels is right."""
+    trained.eval()
+    logits = torch.cat([trained(rows[at : at + 64])[1] for at in range(0, len(rows), 64)])
+    trained.train()
+    labels = torch.tensor([row.label for row in rows])
+    decided = labels != 1
+    better = (logits[:, 0] > logits[:, 2]) == (labels == 0)
+    return float((logits.argmax(-1) == labels).float().mean()), float(better[decided].float().mean())
+
+
+def main() -> None:
+    args = parse()
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(1)
+    kept, held = split(read_pairs(data_folder() / "train.jsonl.gz"))
+    vocabulary = find_vocabulary(args.encoder, args.start, kept, args.vocabulary)
+    args.out.mkdir(parents=True, exist_ok=True)
+    write_tokenizer(args.encoder, vocabulary, args.out)
+    tokenizer = AutoTokenizer.from_pretrained(args.out)
+    if args.start:
+        model: Any = AutoModelForSequenceClassification.from_pretrained(args.start, dtype=torch.float32)
+    else:
+        model = new_reader(args.encoder, vocabulary, args.width, args.layers)
+    trained = Trained(model, args)
+    if args.start and (args.start / "questions.pt").exists():
+        trained.heads.load_state_dict(torch.load(args.start / "questions.pt"))
+    supply = Supply(args, tokenizer, [pair for pair in kept if pair.source in NEAR])
+    known, unknown = (supply.reading(600, frames_of(held=held_out)) for held_out in (False, True))
+    descend(trained, supply, args)
+    save(model, args.out)
+    torch.save(trained.heads.state_dict(), args.out / "questions.pt")
+    for name, rows in (("frames it was trained on", known), ("held-out frames", unknown)):
+        print("{}: {:.3f} right, E or C {:.3f}".format(name, *told_apart(trained, rows)))
+    print(f"held-out NLI pairs: {accuracy(model, encode(tokenizer, held, 72), [pair.label for pair in held]):.3f}")
+
+
+def descend(trained: Trained, supply: Supply, args: argparse.Namespace, warm: float = 0.04) -> None:
+    """Train for the given time; the rate rises linearly, then falls linearly to zero."""
+    optimizer = torch.optim.AdamW(trained.parameters(), lr=args.lr, betas=(0.9, 0.98), weight_decay=0.01, foreach=True)
+    began, total, seen = time.monotonic(), 0.0, 0
+    trained.train()
+    for step, rows in enumerate(supply.batches(), 1):
+        done = (time.monotonic() - began) / 60 / args.minutes
+        if done >= 1:
+            return
+        for group in optimizer.param_groups:
+            group["lr"] = args.lr * min((done + 1e-4) / warm, (1 - done) / (1 - warm))
+        loss, _ = trained(rows)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trained.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        total, seen = total + float(loss.detach()), seen + len(rows)
+        if step % 100 == 0:
+            pace = seen / (time.monotonic() - began)
+            print(f"step {step} done {done:.3f} loss {total / 100:.3f} {pace:.0f} items/s", flush=True)
+            total = 0.0
+
+
+if __name__ == "__main__":
+    main()
