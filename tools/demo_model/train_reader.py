@@ -1,7 +1,7 @@
 """Train the reader on reading items and NLI pairs, and write the checkpoint folder.
 
 Beside the label of an item, three questions are asked at the words that name its groups, each of a deeper layer
-(`mentions.py`). The heads for them are kept beside the checkpoint in `questions.pt`, to go on from; they are no part of it.
+(`mentions.py`). The heads for them are kept in `questions.pt`, to go on from; they are no part of the checkpoint.
 """
 
 import argparse
