@@ -39,7 +39,8 @@ def test_an_untrained_language_model_is_never_green(tmp_path: Path, data: str, w
     columns = pairs[0].split(",")
     shares = [float(line.split(",")[columns.index("pro_likelihood_share")]) for line in pairs[1:] if "fins_are" in line]
     preferred = sum((share > 0.5) + (share == 0.5) / 2 for share in shares) / len(shares)
-    assert row["measures"]["token_preference"]["value"] == pytest.approx(preferred)
+    has_data = 2 * shares.count(0.5) <= len(shares)  # a model that sees no difference in most pairs has shown nothing
+    assert row["measures"]["token_preference"]["value"] == (pytest.approx(preferred) if has_data else None)
     assert (tmp_path / "out" / "report.html").is_file()
 
 

@@ -45,11 +45,13 @@ def test_a_masked_model_and_an_nli_head_are_compared(tmp_path: Path) -> None:
     there = run_pytest(f"--model={lm}", f"--bbnli-also={nli}", *given, f"--bbnli-report={tmp_path / 'there'}")
     back = run_pytest(f"--model={nli}", f"--bbnli-also={lm}", *given, f"--bbnli-report={tmp_path / 'back'}")
     n_pairs = 3 * len(premises)
-    assert read_usage(there.stdout) == (2 * n_pairs, 0, 2 * n_pairs)
+    n_asked, n_known, n_new = read_usage(there.stdout)
+    assert (n_asked - n_new, n_known) == (0, 0)
+    assert n_asked > 2 * n_pairs, "facts are asked for too"
     n_texts, n_stored, n_predicted = read_usage(back.stdout)
     assert f"Predictions for --bbnli-also={nli}: {n_texts} texts, 0 stored" in there.stdout
     assert (n_stored, n_predicted) == (n_texts, 0)
-    assert f"Predictions for --bbnli-also={lm}: {2 * n_pairs} texts, {2 * n_pairs} stored" in back.stdout
+    assert f"Predictions for --bbnli-also={lm}: {n_asked} texts, {n_asked} stored" in back.stdout
 
     result, reversed_result = (json.loads((tmp_path / name / "result.json").read_text()) for name in ("there", "back"))
     found, mirrored = result["second_model"], reversed_result["second_model"]
