@@ -16,7 +16,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bbnli_audit.audit.audit import Audit, run_audit
-from bbnli_audit.audit.gate import baseline
+from bbnli_audit.audit.gate import growth
 from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.results.file import write_result
 from bbnli_audit.measures import direction
@@ -37,7 +37,7 @@ THRESHOLDS = Path(__file__).parents[1] / "thresholds.yaml"
 CALLS = {
     table: ("design_of", "estimate_means", "estimate_difference", "find_spreads"),
     direction: ("estimate_difference",),
-    baseline: ("find_change_spreads", "measure_increase", "holm"),
+    growth: ("find_change_spreads", "measure_increase", "holm"),
 }
 
 
@@ -114,7 +114,7 @@ def time_audit(before: float = 0.15, after: float = 0.35) -> Times:
             start = process_time()
             for each in paths:
                 audit.measure(each)
-            tests = baseline.tests_of(paths)
+            tests = growth.tests_of(paths)
             assert audit.regressions is not None
             audit.regressions.select(tests)
             for test in tests:

@@ -219,7 +219,7 @@ def sound(result: AuditResult) -> AuditResult:
 
     def recount(row: SubtopicResult, prefix: str) -> SubtopicResult:
         below = (found for path, found in pairs.items() if path.startswith(prefix))
-        tally = Counter(cell for found in below for ids in found.values() for cell in ids.values())
+        tally: Counter[str] = Counter(cell for found in below for ids in found.values() for cell in ids.values())
         kept = {each.name: getattr(row, each.name) for each in fields(row)}
         for name in ("path", "n_pairs", "n_samples", "outcomes", "counts"):
             del kept[name]

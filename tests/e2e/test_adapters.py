@@ -28,7 +28,7 @@ def save_adapter(folder: Path, base: Path, **settings: Any) -> Path:
     model = AutoModelForSequenceClassification.from_pretrained(base, **settings)
     torch.manual_seed(1)
     config = LoraConfig(task_type="SEQ_CLS", r=4, target_modules=["query", "value"], init_lora_weights=False)
-    get_peft_model(model, config).save_pretrained(folder)
+    get_peft_model(model, config).save_pretrained(str(folder))
     return folder
 
 

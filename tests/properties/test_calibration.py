@@ -21,10 +21,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
     return measure_invented(tmp_path_factory.mktemp("data"))
 
 
-shares = st.integers(0, 100).map(lambda n: n / 100)
 evens = {measure.limit: measure.even for measure in limited_measures()}
-any_limits = st.fixed_dictionaries(
-    {}, optional={key: shares.filter(lambda share, least=evens[key]: share >= least) for key in sorted(LIMIT_MEASURES)}
+any_limits: st.SearchStrategy[dict[str, float]] = st.fixed_dictionaries(
+    {}, optional={key: st.integers(int(100 * evens[key]), 100).map(lambda n: n / 100) for key in sorted(LIMIT_MEASURES)}
 )
 some_limits = any_limits.filter(bool)
 overrides = st.builds(lambda limits, reason: {**limits, "reason": reason}, some_limits, st.sampled_from("ab"))

@@ -20,7 +20,8 @@ from bbnli_audit.core.results.file import dump, read_result, write_result
 from bbnli_audit.core.tables import guard_formula, unguard_formula
 from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.measures.readings.table import TEXTS
-from bbnli_audit.reports.files import CSV, read_pairs, write_data
+from bbnli_audit.reports.files import read_pairs, write_data
+from bbnli_audit.reports.folder import CSV
 from bbnli_audit.reports.terminal import write_summary
 from tests.entrances import JSON_ENTRANCES, make_result
 from tests.reported import HOSTILE, reported

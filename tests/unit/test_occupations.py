@@ -467,12 +467,12 @@ def test_the_score_of_nli_coal_is_in_every_report(tmp_path: Path) -> None:
     # All pro sides are entailed and all anti sides contradicted; the planted model is right on all other texts.
     assert result.total.measures["coal_bias"].value == pytest.approx(2 / 3)
     assert result.suites[0].audits == ("coal_bias",)
-    lines: list[str] = []
-    write_summary(result, lambda line, **_: lines.append(line))
+    told: list[str] = []
+    write_summary(result, lambda line, **_: told.append(line))
     names = "S: same_label; ΔP: probability_gap; B: pro_preference; CoAL: coal_bias"
-    place = lines.index(f"Measures of the papers, nli-coal as a whole ({names}):")
-    assert lines[place + 1].split() == ["suite,", "domain", "pairs", "S", "ΔP", "B", "CoAL"]
-    assert lines[place + 2].split() == ["nli-coal", "20", "0.000", "0.895", "1.000", "0.667"]
+    place = told.index(f"Measures of the papers, nli-coal as a whole ({names}):")
+    assert told[place + 1].split() == ["suite,", "domain", "pairs", "S", "ΔP", "B", "CoAL"]
+    assert told[place + 2].split() == ["nli-coal", "20", "0.000", "0.895", "1.000", "0.667"]
     for name in ("summary.md", "model_card.md", "report.html"):
         text = (tmp_path / "out" / name).read_text(encoding="utf-8")
         assert "Measures of the papers" in text

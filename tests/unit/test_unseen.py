@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ class HalfBlind:
         self._pairs = {
             text for topic in suite.subtopics() for pair in suite.items(topic).usable for text in (pair.pro, pair.anti)
         }
-        asked = {"kind": "generative", "labels": ("yes", "no")} if is_asked else {}
+        asked: dict[str, Any] = {"kind": "generative", "labels": ("yes", "no")} if is_asked else {}
         self.info = replace(self._planted.info, name="half-blind", **asked)
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
