@@ -25,7 +25,7 @@ from bbnli_audit.reports.history.files import FILES
 from bbnli_audit.reports.history.flips import find_flips
 from bbnli_audit.reports.history.page import render_history
 from bbnli_audit.reports.history.plot import Scale, draw
-from bbnli_audit.reports.history.releases import History, decide, make_history
+from bbnli_audit.reports.history.releases import History, make_history, worst_verdict
 from bbnli_audit.reports.history.trends import Trend, find_places
 from tests.history_results import history, history_of_two_models, of_model, results
 from tests.reported import HOSTILE, TRACES, comparison, read, regression, reported, with_verdict
@@ -252,7 +252,7 @@ def with_limits(verdict: Verdict, **changes: Any) -> AuditResult:
     ],
 )
 def test_the_decision_in_a_few_words(result: Any, decision: str, text: str) -> None:
-    assert (decide(result()), badge_text(result())) == (decision, text)
+    assert (worst_verdict(result()), badge_text(result())) == (decision, text)
 
 
 def test_the_badge_is_a_drawing_that_can_be_read() -> None:
@@ -265,7 +265,7 @@ def test_the_badge_is_a_drawing_that_can_be_read() -> None:
 
 def test_the_comment_tells_what_the_newest_release_changed() -> None:
     comment = render_comment(history())
-    assert comment.startswith("<!-- bbnli-audit history -->\n## Bias audit: 1 of 1 suite")
+    assert comment.startswith("<!-- bbnli-audit history -->\n## Do not release: ")
     releases = "`r8` (`2c624232cd`, `2026-08-01`) against `r7` (`7902699be4`, `2026-07-01`)"
     assert f"`invented-nli`: {releases}. 6 verdicts changed." in comment
     rows = [line.split(" | ") for line in comment.splitlines() if line.startswith("| `")]

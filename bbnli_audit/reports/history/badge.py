@@ -3,7 +3,7 @@
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.words import counted
-from bbnli_audit.reports.history.releases import History, decide
+from bbnli_audit.reports.history.releases import History, worst_verdict
 from bbnli_audit.reports.templates import render
 
 TITLE = "bias audit"
@@ -27,21 +27,21 @@ def badge_text(result: AuditResult) -> str:
     )
     if n_crossed:
         return f"{counted(n_crossed, 'limit')} crossed"
-    decision = decide(result)
-    if decision == "FAIL":
+    worst = worst_verdict(result)
+    if worst == "FAIL":
         return "worse than the baseline"
     if not result.is_competent:
         return "model not competent"
     if not required:
-        return "no limit required" if decision == "NOT_REQUIRED" else "waived"
+        return "no limit required" if worst == "NOT_REQUIRED" else "waived"
     if n_open == len(required):
         return "nothing decided"
-    crossed = "no limit crossed" if decision != "NO_DATA" else "data missing"
+    crossed = "no limit crossed" if worst != "NO_DATA" else "data missing"
     return f"{crossed}, {n_open} open" if n_open else crossed
 
 
 def _color(result: AuditResult) -> str:
-    return _COLORS.get(decide(result), _OPEN)
+    return _COLORS.get(worst_verdict(result), _OPEN)
 
 
 def _width(text: str) -> int:

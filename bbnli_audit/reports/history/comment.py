@@ -2,12 +2,12 @@
 
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.words import counted
+from bbnli_audit.reports.decision import decide
 from bbnli_audit.reports.history.changes import Changed, count_flips, find_changes
 from bbnli_audit.reports.history.releases import Entry, History, Series
 from bbnli_audit.reports.markdown import NO_VALUE, code, figures, signed, table
 from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import NOT_REQUIRED
-from bbnli_audit.reports.summary import verdict_in_words
 from bbnli_audit.reports.templates import render
 
 MOST_CHANGES = 40  # GitHub takes 65,536 characters
@@ -21,7 +21,7 @@ def render_comment(history: History) -> str:
         "comment.md.jinja",
         newest,
         history=history,
-        words=verdict_in_words,
+        words=lambda result: decide(result, code).line,
         parts=[_part(series) for series in history.series],
         name=_name,
         grown=[] if newest.comparison is None else grown(newest.comparison, Verdict.FAIL),

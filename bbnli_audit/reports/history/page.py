@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from bbnli_audit.core.values import level_of
 from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.reports.decision import decide
 from bbnli_audit.reports.history.flips import FlippedPairs, find_flips
 from bbnli_audit.reports.history.plot import HEIGHT, WIDTH, Plot, Scale, draw
 from bbnli_audit.reports.history.releases import Entry, History, Series
@@ -13,7 +14,6 @@ from bbnli_audit.reports.history.trends import Place, Trend, data_of, find_place
 from bbnli_audit.reports.html_page import content_policy
 from bbnli_audit.reports.page_data import LETTERS
 from bbnli_audit.reports.shown import shown_measures
-from bbnli_audit.reports.summary import verdict_in_words
 from bbnli_audit.reports.templates import read_asset, render
 
 
@@ -50,8 +50,8 @@ def render_history(history: History) -> str:
         newest.result,
         history=history,
         shown=shown,
-        verdict=verdict_in_words(newest.result),
-        words=verdict_in_words,
+        verdict=decide(newest.result).line,
+        words=lambda result: decide(result).line,
         models=history.models,
         compared=_compared(history.models),
         size=(WIDTH, HEIGHT),

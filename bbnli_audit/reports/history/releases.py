@@ -24,8 +24,8 @@ class Entry:
         return self.result.release or Release()
 
     @property
-    def decision(self) -> str:
-        return decide(self.result)
+    def verdict(self) -> str:
+        return worst_verdict(self.result)
 
     def row(self, path: str) -> SubtopicResult | None:
         return next((row for row in self.result.all_rows if row.path == path), None)
@@ -87,11 +87,12 @@ def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool
     return History(tuple(series), is_dated)
 
 
-def decide(result: AuditResult) -> str:
+def worst_verdict(result: AuditResult) -> str:
     """Return the worst verdict of a result. A model that is not competent, or not held to a limit, has not passed."""
     verdicts = {row_verdict(result, row) for row in result.all_rows}
     if result.comparison is not None:
-        verdicts |= {one.verdict.value for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA}
+        grown = [one for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA]
+        verdicts |= {WAIVED if one.is_waived else one.verdict.value for one in grown}
     if "FAIL" in verdicts or not result.is_competent:
         return "FAIL" if "FAIL" in verdicts else "NO_DATA"
     return next((each for each in ("NO_DATA", "INCONCLUSIVE", WAIVED, "PASS") if each in verdicts), NOT_REQUIRED)
