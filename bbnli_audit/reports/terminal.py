@@ -15,6 +15,7 @@ from bbnli_audit.reports.markdown import figures
 from bbnli_audit.reports.shown import WAIVED, judged_levels, row_verdict, short_name, tabled_measures, worst_first
 
 Write = Callable[..., None]
+_NARROWEST = len("-0.003 FAIL ")
 
 MOST_OPEN = 8
 _COLORS: dict[str, dict[str, Any]] = {
@@ -66,11 +67,12 @@ def _write_table(result: AuditResult, write: Write) -> None:
     measures = list(dict.fromkeys([*[name for name in tabled_measures(result)[:1] if judged], *judged]))
     title = "suite, domain, subtopic" if above else "subtopic"
     width = max([len(title), *(len(row.path) for row in rows)])
-    titles = "".join(f"  {short_name(measure):>15}" for measure in measures)
+    columns = {measure: max(len(short_name(measure)), _NARROWEST) for measure in measures}
+    titles = "".join(f"  {short_name(measure):>{size}}" for measure, size in columns.items())
     write(f"{'verdict':<12}  {title:<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
     for row in rows:
         verdict = row_verdict(result, row)
-        cells = "".join(f"  {_cell(result, row, measure):>15}" for measure in measures)
+        cells = "".join(f"  {_cell(result, row, measure):>{size}}" for measure, size in columns.items())
         controls = "-" if row.control_accuracy is None else f"{row.control_accuracy:.2f}"
         line = f"{verdict:<12}  {row.path:<{width}}  {row.n_pairs:>6}{cells}  {controls:>14}"
         write(line, **_COLORS.get(verdict, {}))
