@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
-from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -16,34 +15,32 @@ from bbnli_audit.audit.extensions import join_extensions, using
 from bbnli_audit.audit.findings import Finding, JudgedLevels, ModelFacts, assemble, find_levels, pool, unpack_finding
 from bbnli_audit.audit.gate.baseline import Regressions
 from bbnli_audit.audit.gate.growth import Test, find_rule, tests_of
-from bbnli_audit.audit.gate.thresholds import Thresholds, name_below, read_thresholds
 from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table
+from bbnli_audit.audit.inputs import find_excluded, open_suites, read_limits
 from bbnli_audit.audit.model_reader import Items, ModelReader
 from bbnli_audit.audit.outputs import Outputs, name_from
 from bbnli_audit.audit.release import check_date, find_release
 from bbnli_audit.audit.second import ModelReading, PromptReading, SecondReading, tell_of
-from bbnli_audit.core.errors import AuditError, ModelError, OptionError, SuiteError, suggest, telling_system_errors
+from bbnli_audit.core.errors import AuditError, ModelError, OptionError, suggest, telling_system_errors
 from bbnli_audit.core.options import AuditOptions, ModelOptions
 from bbnli_audit.core.results.audit import AuditResult, Cells
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.file import dump, load
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult
-from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing, Subtopic, levels_above
+from bbnli_audit.core.values import Subtopic, levels_above
 from bbnli_audit.measures.apart import measure_apart
 from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.readings.table import PairTable, join_tables, share_run
 from bbnli_audit.measures.registry import (
     MeasuredTable,
-    check_audits,
-    check_families,
     find_measure,
     limited_measures,
     measure_table,
 )
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.opening import OpenedModel, PlannedModel, Process, plan_model
-from bbnli_audit.suites.protocol import Suite, audits_of, check_suite, families_of
-from bbnli_audit.suites.registry import BUILT_IN, open_suite, place_data, read_data, read_names, suite_of
+from bbnli_audit.suites.protocol import audits_of
+from bbnli_audit.suites.registry import BUILT_IN
 from bbnli_audit.suites.sizes import read_size
 
 
@@ -74,11 +71,11 @@ class Audit:
         root, extensions = self._surroundings.root, join_extensions(options.extensions)
         with ExitStack() as stack:
             stack.enter_context(using(extensions))
-            self.items = Items(_open_suites(options, extensions.suites), read_size(options.size))
-            self.excluded = _exclude(options.exclude, self.items.subtopics)
+            self.items = Items(open_suites(options, extensions.suites), read_size(options.size))
+            self.excluded = find_excluded(options.exclude, self.items.subtopics)
             self.subtopics = {path: each for path, each in self.items.subtopics.items() if path not in self.excluded}
             self.known_suites = {*BUILT_IN, *(suite.name for suite in extensions.suites)}  # audited now or not
-            self.thresholds = _read_thresholds(options.thresholds, root, self.items, self.known_suites)
+            self.thresholds = read_limits(options.thresholds, root, self.items, self.known_suites)
             self.regressions: Regressions | None = None
             if options.baseline is not None:
                 rule = find_rule(self.thresholds, self._today, self.items.subtopics.values())
@@ -395,53 +392,3 @@ def run_audit(options: AuditOptions) -> AuditResult:
     """
     with telling_system_errors(), closing(Audit(options)) as audit:
         return audit.run()
-
-
-def _open_suites(options: AuditOptions, foreign: Collection[Suite]) -> list[Suite]:
-    pairing = options.pairing
-    if pairing is not None and pairing not in TEMPLATE_PAIRINGS:
-        raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, TEMPLATE_PAIRINGS)}")
-    for suite in (*options.suites, *foreign):
-        check_suite(suite)
-    given, others = None if options.data is None else str(options.data), {suite.name: suite for suite in foreign}
-    names = list(others)
-    if options.suite != "":
-        _refuse_twins([*BUILT_IN, *(suite.name for suite in foreign)])
-        names = read_names(options.suite or None, others)
-        if options.suite is None:
-            names[0] = suite_of(None if given is None else options.data_folder / given)
-    data = {name: place_data(path, options.data_folder) for name, path in read_data(given, names, others).items()}
-    how = None if pairing is None else Pairing(pairing)
-    suites = [*(open_suite(name, data.get(name), how, others) for name in names), *options.suites]
-    for suite in suites:
-        check_families(suite.name, families_of(suite))
-        check_audits(suite.name, audits_of(suite))
-        _ = suite.version  # read its manifest now: later, an error would end pytest with a traceback
-    _refuse_twins([suite.name for suite in suites])
-    return suites
-
-
-def _refuse_twins(names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise SuiteError(f"Two suites are named {name!r}; results and limits are kept by name. Rename one.")
-
-
-def _exclude(given: str | None, known: dict[str, Subtopic]) -> list[str]:
-    excluded: list[str] = []
-    for pattern in [part.strip() for part in (given or "").split(",") if part.strip()]:
-        matching = [path for path in known if fnmatchcase(path, pattern)]
-        if not matching:
-            raise OptionError(f"--bbnli-exclude={pattern}: names no subtopic. {suggest(pattern, known)}")
-        excluded.extend(path for path in matching if path not in excluded)
-    if known and len(excluded) == len(known):
-        raise OptionError("--bbnli-exclude leaves out every subtopic, so there is nothing to audit.")
-    return excluded
-
-
-def _read_thresholds(given: Any, root: Path, items: Items, others: Collection[str]) -> Thresholds:
-    is_read = isinstance(given, Thresholds)
-    thresholds: Thresholds = given if is_read else read_thresholds(Path(given), name_below(Path(given), root))
-    known = [subtopic for suite in items.suites for subtopic in (*suite.subtopics(), *suite.documented())]
-    thresholds.check_names(known, others)
-    return thresholds
