@@ -28,7 +28,7 @@ def options(**given: Any) -> AuditOptions:
 def git(folder: Path, *words: str) -> str:
     names = {f"GIT_{who}_{what}": "zorb@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     dates = {"GIT_AUTHOR_DATE": "1000000000 +0000", "GIT_COMMITTER_DATE": "1000000000 +0200"}
-    environment = {**os.environ, **names, **dates, "GIT_CONFIG_GLOBAL": os.devnull}
+    environment = {**os.environ, **names, **dates, "GIT_CONFIG_GLOBAL": str(folder / "none")}
     done = subprocess.run(["git", *words], cwd=folder, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
