@@ -1,6 +1,7 @@
 """`bbnli-audit augment`: what is refused, with a message and nothing left behind."""
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,11 +125,11 @@ def _at_dangling_link(path: Path) -> None:
     path.symlink_to("nothing.jsonl")
 
 
-def _at_device(path: Path) -> None:
-    path.symlink_to("/dev/null")
+def _at_pipe(path: Path) -> None:
+    os.mkfifo(path)  # stands for a device: a fault here must not cost one
 
 
-@pytest.mark.parametrize("place", [_at_file, _at_link, _at_dangling_link, _at_device])
+@pytest.mark.parametrize("place", [_at_file, _at_link, _at_dangling_link, _at_pipe])
 @pytest.mark.parametrize("option", ["OUT ", "--report="])
 def test_what_is_there_already_stays(tmp_path: Path, place: Callable[[Path], None], option: str) -> None:
     there, source = tmp_path / "there.jsonl", write(tmp_path / "in.jsonl")
