@@ -104,8 +104,8 @@ def test_a_truncated_file_never_gives_a_wrong_number(path: Path, length: int) ->
     assert PredictionStore(path).get(MODEL, KEYS) == ROWS
 
 
-def test_a_flipped_bit_is_a_miss(path: Path) -> None:
-    fill(path)
+def with_flipped_bits(path: Path) -> Iterator[PredictionStore]:
+    """Open the store again and again, each time with another bit of its file flipped."""
     content = path.read_bytes()
     for at in range(4096, len(content), 67):
         damaged = bytearray(content)
@@ -114,8 +114,14 @@ def test_a_flipped_bit_is_a_miss(path: Path) -> None:
         for suffix in ("-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         store = PredictionStore(path)
-        assert store.get(MODEL, KEYS).items() <= ROWS.items()
+        yield store
         store.close()
+
+
+def test_a_flipped_bit_is_a_miss(path: Path) -> None:
+    fill(path)
+    for store in with_flipped_bits(path):
+        assert store.get(MODEL, KEYS).items() <= ROWS.items()
 
 
 def test_a_locked_store_is_left_after_a_while(path: Path, tmp_path: Path) -> None:
@@ -246,16 +252,8 @@ def test_a_flipped_bit_in_a_kept_hash_is_a_miss(path: Path, tmp_path: Path, monk
     assert first.file_hash(weights, hash_file) == hash_file(weights)
     first.close()
     assert PredictionStore(path).file_hash(weights, lambda _: "kept before") == hash_file(weights)
-    content = path.read_bytes()
-    for at in range(4096, len(content), 67):
-        damaged = bytearray(content)
-        damaged[at] ^= 0x10
-        path.write_bytes(bytes(damaged))
-        for suffix in ("-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        store = PredictionStore(path)
+    for store in with_flipped_bits(path):
         assert store.file_hash(weights, hash_file) == hash_file(weights)
-        store.close()
 
 
 def test_a_hash_that_somebody_put_there_is_a_miss(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
