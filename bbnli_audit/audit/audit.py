@@ -15,7 +15,7 @@ from bbnli_audit.audit.extensions import join_extensions, using
 from bbnli_audit.audit.findings import Finding, JudgedLevels, ModelFacts, assemble, find_levels, pool, unpack_finding
 from bbnli_audit.audit.gate.baseline import Regressions
 from bbnli_audit.audit.gate.growth import Test, find_rule, tests_of
-from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table
+from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table, why_not_green
 from bbnli_audit.audit.inputs import find_excluded, open_suites, read_limits
 from bbnli_audit.audit.model_reader import Items, ModelReader
 from bbnli_audit.audit.outputs import Outputs, name_from
@@ -39,6 +39,7 @@ from bbnli_audit.measures.registry import (
 )
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.opening import OpenedModel, PlannedModel, Process, plan_model
+from bbnli_audit.reports.decision import Word, decide
 from bbnli_audit.suites.protocol import audits_of
 from bbnli_audit.suites.registry import BUILT_IN
 from bbnli_audit.suites.sizes import read_size
@@ -341,7 +342,8 @@ class Audit:
             result = replace(result, comparison=self.regressions.comparison(result))
         excluded = tuple(sorted(self.excluded))
         settings = replace(result.settings, excluded=excluded)
-        return replace(result, settings=settings, troubles=tuple(self._find_troubles(result)))
+        result = replace(result, settings=settings, troubles=tuple(self._find_troubles(result)))
+        return held_back(result, why_not_green(result))
 
     def _find_troubles(self, result: AuditResult) -> Iterable[str]:
         if self.regressions is not None and result.comparison is None:
@@ -382,6 +384,13 @@ class Audit:
         if self.troubles or self.outputs.troubles:
             raise ModelError("\n".join((*self.troubles, *self.outputs.troubles)))
         return result
+
+
+def held_back(result: AuditResult, reason: str | None) -> AuditResult:
+    """Let the reports say what keeps a run from passing, where they would say Release."""
+    if reason is None or decide(result).word is not Word.RELEASE:
+        return result
+    return replace(result, troubles=(*result.troubles, reason.partition(". ")[0].rstrip(".")))
 
 
 def run_audit(options: AuditOptions) -> AuditResult:

@@ -55,7 +55,7 @@ def find_faults(result: AuditResult, folder: Path, audit: Audit, fingerprint: st
     unmet = [f"{path} {measure} is {verdict}" for (path, measure), verdict in find_unmet(result)]
     if unmet:
         yield f"the decision is not a pass: {list_some(unmet)}"
-    reason = why_not_green(result)
+    reason = why_not_green(result) or next(iter(result.troubles), None)
     if reason is not None:
         yield f"the decision is not a pass: {reason.rstrip('.')}"
 
@@ -101,7 +101,9 @@ def _check_pairs(result: AuditResult, folder: Path, audit: Audit) -> Iterator[st
         found.setdefault(path, set()).add(str(pair_id))
     for row in result.subtopics:
         if row.path in audit.subtopics:
-            expected = {pair.id for pair in audit.items.pairs(audit.subtopics[row.path])}
-            n_other = len(expected ^ found.get(row.path, set()))
-            if n_other:
+            subtopic, own = audit.subtopics[row.path], found.get(row.path, set())
+            expected = {pair.id for pair in audit.items.pairs(subtopic)}
+            n_alike = row.n_identical - audit.items.of(subtopic).n_identical  # after the model has cut them
+            n_other = len(expected ^ own)
+            if n_other != n_alike or own - expected:
                 yield f"{row.path}: {n_other} pairs of the suite are not in it, or not in the suite"

@@ -232,6 +232,8 @@ def test_what_a_run_a_strict_run_and_verify_make_of_it(
     given += [arg.replace("--bbnli-", "--") for arg in way.args if "baseline" in arg]
     verified = main(["verify", "out", *given])
     assert [plain, strict, verified] == expected
+    for code, text in ((plain, shown), (strict, shown_strictly)):
+        assert code == 0 or not re.search("^Release: ", text, re.MULTILINE), "the decision contradicts the exit code"
     told = shown + shown_strictly + capsys.readouterr().out
     assert all(part in told for part in said.split(" … "))
     if "\nFAIL " in shown:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.audit.audit import Audit, Surroundings
+from bbnli_audit.audit.audit import Audit, Surroundings, held_back
 from bbnli_audit.audit.findings import Finding
 from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.audit.gate.verdict import find_unmet, why_not_green
@@ -197,6 +197,7 @@ class AuditSession:
             self._trouble = self._why_not_green()
             if self._trouble is not None:
                 is_nothing = self._result is None
+                self._result = None if self._result is None else held_back(self._result, self._trouble)
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR if is_nothing else pytest.ExitCode.TESTS_FAILED
             elif self.audit.troubles:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
