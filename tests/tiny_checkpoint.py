@@ -92,11 +92,11 @@ def edit_config(folder: Path, **changes: Any) -> None:
     path.write_text(json.dumps({key: value for key, value in config.items() if value is not None}))
 
 
-def edit_weights(folder: Path, edit: Any) -> None:
+def edit_weights(folder: Path, edit: Any, file: str = "model.safetensors") -> None:
     """Load the tensors, let `edit(tensors)` change them, and save them again."""
     from safetensors.torch import load_file, save_file
 
-    path = folder / "model.safetensors"
+    path = folder / file
     tensors = load_file(path)
     edit(tensors)
     save_file(tensors, path, metadata={"format": "pt"})

@@ -1,4 +1,4 @@
-"""Adapters of the library `peft`: a folder with adapter_config.json, which is merged into its base model when loaded.
+"""Adapters in the format of `peft`: a folder with adapter_config.json, which is merged into its base model when loaded.
 
 `Parts` says where everything lies. A folder without an adapter is its own base.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import ModelError
+from bbnli_audit.models.lora import is_plain, merge_plain
 
 ADAPTER_CONFIG, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
@@ -94,7 +95,7 @@ class Parts:
         """Refuse an adapter that cannot be merged here."""
         if not self.is_adapter:
             return
-        if find_spec("peft") is None:
+        if not is_plain(self.settings) and find_spec("peft") is None:
             fault = f"has an adapter ({ADAPTER_CONFIG}), which must not be left out of an audit"
             raise ModelError(f'--model={name}: {fault}. It needs the package peft: pip install "bbnli-audit[peft]"')
         if not (self.folder / _ADAPTER_WEIGHTS).is_file():
@@ -107,6 +108,9 @@ class Parts:
 
     def merge(self, model: Any) -> Any:
         """Merge the adapter into its base model, and return a model like any other."""
+        if is_plain(self.settings):
+            scale = self.settings["lora_alpha"] / self.settings["r"]
+            return merge_plain(model, self.folder / _ADAPTER_WEIGHTS, _PREFIX, scale)
         from peft import PeftModel
 
         return PeftModel.from_pretrained(model, str(self.folder), use_safetensors=True).merge_and_unload()

@@ -65,6 +65,51 @@ def test_an_adapter_is_merged_and_fingerprinted_with_its_base(tmp_path: Path, ba
     assert plan_model(str(adapter), ModelOptions(device="cpu")).open([]).predictor.info == found.info
 
 
+def save_plain_adapter(folder: Path, base: Path) -> Path:
+    """Write an adapter whose settings say no more than its rank and scale."""
+    import torch
+    from safetensors.torch import save_file
+
+    torch.manual_seed(2)
+    name = "base_model.model.bert.encoder.layer.0.attention.self.query.lora_{}.weight"
+    width = json.loads((base / "config.json").read_text())["hidden_size"]
+    folder.mkdir()
+    save_file(
+        {name.format("A"): torch.randn(2, width), name.format("B"): torch.randn(width, 2)},
+        folder / "adapter_model.safetensors",
+    )
+    settings = {
+        "peft_type": "LORA",
+        "task_type": None,
+        "r": 2,
+        "lora_alpha": 3,
+        "target_modules": ["0.attention.self.query"],
+        "base_model_name_or_path": str(base),
+    }
+    (folder / "adapter_config.json").write_text(json.dumps(settings))
+    return folder
+
+
+def test_a_plain_adapter_needs_no_library_and_gives_what_peft_gives(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter, texts = save_plain_adapter(tmp_path / "adapter", base), invented_texts(6)
+    expected = with_peft(base, adapter)
+    monkeypatch.setitem(sys.modules, "peft", None)
+    predictor = HFPredictor(find_checkpoint(str(adapter), None), "cpu")
+    assert predictor.predict(texts).probabilities == pytest.approx(expected, abs=1e-5)
+    plain = HFPredictor(find_checkpoint(str(base), None), "cpu").predict(texts).probabilities
+    assert np.abs(expected - plain).max() > 0.01
+    check_against_plain(predictor, texts)
+
+
+def test_a_plain_adapter_with_other_tensors_is_refused(tmp_path: Path, base: Path) -> None:
+    adapter = save_plain_adapter(tmp_path / "adapter", base)
+    edit_weights(adapter, lambda tensors: tensors.pop(next(iter(tensors))), "adapter_model.safetensors")
+    with pytest.raises(ModelError, match="its tensors are not pairs of lora_A"):
+        HFPredictor(find_checkpoint(str(adapter), None), "cpu")
+
+
 def test_a_head_that_comes_with_the_adapter_has_its_own_number_of_outputs(tmp_path: Path) -> None:
     base, three = save_checkpoint(tmp_path / "base", ("no", "yes")), {"num_labels": 3, "ignore_mismatched_sizes": True}
     adapter = save_adapter(tmp_path / "adapter", base, **three)
