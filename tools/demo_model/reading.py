@@ -11,7 +11,8 @@ its lines, variants are parted by " / ".
 
 %A, %B: the groups in the plural, %a, %b: one of them. %h + %l = %t: small counts, %h the larger by far. %H, %L: large
 counts. %p + %q = 100: percentages. %r, %s: percentages of two groups. %x, %y: decimals. %m, %n: small numbers. The
-first of two is the larger. %T: a town, %N: a first name, %D: a day, %Y: a year.
+first of two is the larger. %T: a town, %N: a first name, %D: a day, %Y: a year. {doing}, {else}, {third}, {things} and
+{goods} in `schemas.txt`: what `predicates.py` draws.
 
 Run as a program, it prints some items.
 """
@@ -25,8 +26,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tools.demo_model.pairs import LABELS, Pair
+from tools.demo_model.predicates import Predicates
 
-FRAMES = Path(__file__).parent / "frames.txt"
+FRAMES, SCHEMAS = (Path(__file__).parent / name for name in ("frames.txt", "schemas.txt"))
 HELD_EVERY = 7
 ENTAILED, NEUTRAL, CONTRADICTED = range(3)
 
@@ -65,9 +67,9 @@ class Frame:
     shared: dict[str, list[str]] = field(default_factory=dict)
 
 
-def read_frames() -> list[Frame]:
+def read_frames(path: Path = FRAMES) -> list[Frame]:
     frames: list[Frame] = []
-    for block in re.split(r"\n\s*\n", FRAMES.read_text(encoding="utf-8")):
+    for block in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
         frame = Frame()
         for line in block.strip().splitlines():
             sign, _, text = line.partition(" ")
@@ -114,9 +116,10 @@ def singular(plural: str) -> str:
 class Maker:
     """Draws items with one generator of random numbers."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, predicates: Predicates | None = None) -> None:
         self.generator = np.random.default_rng(seed)
         self.groups = group_lists()
+        self.predicates = predicates
 
     def one_of(self, options: list[str]) -> str:
         return options[int(self.generator.integers(len(options)))]
@@ -192,6 +195,8 @@ class Maker:
         groups = self.two_groups()
         values = self.values()
         chosen = {name: self.one_of(words) for name, words in frame.shared.items()}
+        if self.predicates:
+            chosen |= self.predicates.draw(self.generator)
 
         def fill(text: str, *, exchanged: bool = False) -> str:
             one, two = groups[::-1] if exchanged else groups

@@ -18,10 +18,12 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from tools.demo_model.distil import accuracy, save
 from tools.demo_model.mentions import IGNORED, QUESTIONS, Row, tag, untagged
 from tools.demo_model.pairs import NEAR, Pair, data_folder, encode, pad, read_pairs, split
+from tools.demo_model.predicates import Predicates
 from tools.demo_model.reader import new_reader
-from tools.demo_model.reading import Frame, Maker, frames_of
+from tools.demo_model.reading import SCHEMAS, Frame, Maker, frames_of, read_frames
 from tools.demo_model.student import find_vocabulary, write_tokenizer
 
+KEPT_EVERY = 1000  # steps
 ROUND = 40  # batches that are drawn and sorted by length together
 _NO_GROUP = torch.tensor([0.15, 1.0, 1.0])  # most words name no group
 
@@ -38,6 +40,7 @@ def parse() -> argparse.Namespace:
         "--asked", type=int, nargs=3, default=[2, 3, 4], help="after which layer each question is asked"
     )
     parser.add_argument("--question-weight", type=float, default=0.5)
+    parser.add_argument("--schemas", type=float, default=0.5, help="share of schemas among the reading items")
     parser.add_argument("--nli", type=float, default=0.15, help="share of NLI pairs")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--max-length", type=int, default=56, help="longer reading items are not read")
@@ -52,14 +55,19 @@ class Supply:
 
     def __init__(self, args: argparse.Namespace, tokenizer: Any, near: list[Pair]) -> None:
         self._args, self._tokenizer, self._near = args, tokenizer, near
-        self._maker, self._random = Maker(7919 * args.seed), np.random.default_rng(args.seed)
-        self._frames = frames_of(held=False)
+        self._maker, self._random = Maker(7919 * args.seed, Predicates(near)), np.random.default_rng(args.seed)
+        self._frames, self._schemas = frames_of(held=False), read_frames(SCHEMAS)
 
     def batches(self) -> Iterator[list[Row]]:
         size = self._args.batch_size
         while True:
             n_nli = int(ROUND * size * self._args.nli)
-            rows = [*self.reading(ROUND * size - n_nli, self._frames), *self._pairs(n_nli)]
+            n_new = int((ROUND * size - n_nli) * self._args.schemas)
+            rows = [
+                *self.reading(ROUND * size - n_nli - n_new, self._frames),
+                *self.reading(n_new, self._schemas),
+                *self._pairs(n_nli),
+            ]
             order = self._random.permutation(len(rows))
             rows = sorted((rows[int(at)] for at in order), key=lambda row: len(row.ids) // 6)
             found = [rows[at : at + size] for at in range(0, len(rows), size)]
@@ -132,17 +140,27 @@ def main() -> None:
     if args.start and (args.start / "questions.pt").exists():
         trained.heads.load_state_dict(torch.load(args.start / "questions.pt"))
     supply = Supply(args, tokenizer, [pair for pair in kept if pair.source in NEAR])
-    known, unknown = (supply.reading(600, frames_of(held=held_out)) for held_out in (False, True))
-    descend(trained, supply, args)
-    save(model, args.out)
-    torch.save(trained.heads.state_dict(), args.out / "questions.pt")
-    for name, rows in (("frames it was trained on", known), ("held-out frames", unknown)):
-        print("{}: {:.3f} right, E or C {:.3f}".format(name, *told_apart(trained, rows)))
+    known = {
+        "schemas": supply.reading(600, read_frames(SCHEMAS)),
+        "frames it was trained on": supply.reading(600, frames_of(held=False)),
+        "held-out frames": supply.reading(1200, frames_of(held=True)),
+    }
+
+    def keep() -> None:
+        save(model, args.out)
+        torch.save(trained.heads.state_dict(), args.out / "questions.pt")
+        for name, rows in known.items():
+            print("{}: {:.3f} right, E or C {:.3f}".format(name, *told_apart(trained, rows)), flush=True)
+
+    for step in descend(trained, supply, args):
+        if step % KEPT_EVERY == 0:
+            keep()
+    keep()
     print(f"held-out NLI pairs: {accuracy(model, encode(tokenizer, held, 72), [pair.label for pair in held]):.3f}")
 
 
-def descend(trained: Trained, supply: Supply, args: argparse.Namespace, warm: float = 0.04) -> None:
-    """Train for the given time; the rate rises linearly, then falls linearly to zero."""
+def descend(trained: Trained, supply: Supply, args: argparse.Namespace, warm: float = 0.04) -> Iterator[int]:
+    """Train for the given time, step by step; the rate rises linearly, then falls linearly to zero."""
     optimizer = torch.optim.AdamW(trained.parameters(), lr=args.lr, betas=(0.9, 0.98), weight_decay=0.01, foreach=True)
     began, total, seen = time.monotonic(), 0.0, 0
     trained.train()
@@ -162,6 +180,7 @@ def descend(trained: Trained, supply: Supply, args: argparse.Namespace, warm: fl
             pace = seen / (time.monotonic() - began)
             print(f"step {step} done {done:.3f} loss {total / 100:.3f} {pace:.0f} items/s", flush=True)
             total = 0.0
+        yield step
 
 
 if __name__ == "__main__":
