@@ -115,7 +115,7 @@ def main() -> None:
     n_runs, random = arguments.runs, np.random.default_rng(arguments.seed)
     start, layout = time.process_time(), quads()
     error = (0.03 * 0.97 / n_runs) ** 0.5
-    print(f"{n_runs} runs a cell, seed {arguments.seed}; standard error {error:.3f} at 0.03. Structure of bbnli@2.\n")
+    print(f"{n_runs} runs a cell, seed {arguments.seed}; standard error {error:.3f} at 0.03. Structure of bbnli.\n")
     print("Runs with any FAIL, 24 subtopics × 6 limits, no rate above its limit\n")
     print(limits_table(n_runs, random), flush=True)
     print("Runs with any regression FAIL, 128 tests (32 rows × 4 measures), margin 0.03 at every level\n")
@@ -144,7 +144,7 @@ def main() -> None:
     print(f"A rate at its limit, at one look and if pairs are added up to seven times until a verdict comes: {told}.\n")
     times = time_audits()
     told = f"statistics {times.statistics:.2f} s, with tables and verdicts around them {times.in_all:.2f} s"
-    print(f"One audit of bbnli@2 against a baseline: {told}.")
+    print(f"One audit of bbnli against a baseline: {told}.")
     print(f"\n{time.process_time() - start:.0f} s of one core.")
 
 

@@ -177,7 +177,7 @@ def main() -> None:
             domains, suite = levels(layouts[2], rate, effects, 4 * n_runs, random)
             row += [worst.tell(domains, rate), worst.tell(suite, rate)]
         rows.append(row)
-    print("The same in domains and in the suite, bbnli@2\n")
+    print("The same in domains and in the suite, bbnli\n")
     names = [f"{level}, {rate}" for rate in (0.05, 0.1, 0.2) for level in ("domain", "suite")]
     print(table(["premise, hypothesis, cell", *names], rows))
     print(worst)

@@ -45,9 +45,9 @@ LIMITS: Mapping[str, Limited] = {  # those of thresholds.yaml
 @cache
 def layout_of(measure: str) -> Layout:
     if measure == "overreach":
-        return Layout.of_suite("bbnli@2", is_directed=True)
+        return Layout.of_suite("bbnli", is_directed=True)
     if measure == "fact_gap":  # controls by premise, as `estimate_fact_gap` groups them
-        suite = open_suite("bbnli@2")
+        suite = open_suite("bbnli")
         facts = [{(each.cluster, each.expected) for each in suite.items(one).controls} for one in suite.subtopics()]
         names = tuple(np.array(sorted(cell.partition("/")[0] for cell, _ in each), dtype=object) for each in facts)
         return Layout("facts", names, ("all",) * len(names))

@@ -159,7 +159,7 @@ def full_crossing() -> Layout:
 @cache
 def quads() -> Layout:
     """Benchmark 2: 40 premises, 112 hypotheses, each with two premises; 224 cells, 336 pairs, 24 subtopics."""
-    return Layout.of_suite("bbnli@2")
+    return Layout.of_suite("bbnli")
 
 
 def sparse_crossing(n_subtopics: int = 24) -> Layout:

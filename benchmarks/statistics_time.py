@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bbnli_audit.core.values import TextPair
     from bbnli_audit.suites.protocol import Suite
 
-SUITE = "bbnli@2"
+SUITE = "bbnli"
 THRESHOLDS = Path(__file__).parents[1] / "thresholds.yaml"
 # Where the rest of the package calls the statistics.
 CALLS = {

@@ -14,12 +14,10 @@ from bbnli_audit.core.values import Control, Label, Pair, TextPair
 from bbnli_audit.measures.readings.table import Reading
 from bbnli_audit.models.protocol import Predictor, check_predictions
 from bbnli_audit.suites.probe import find_controls
-from bbnli_audit.suites.registry import open_suite
 
 # A model without any knowledge would be taken for an able one in 1 of 200 cases.
 CONFIDENCE = 0.99
 _MOST = 480  # facts; more would cost more than they tell
-_OWN = "bbnli@2"
 
 
 def find_facts(controls: Iterable[Control]) -> list[Pair]:
@@ -28,7 +26,7 @@ def find_facts(controls: Iterable[Control]) -> list[Pair]:
     Each premise gives a pair: the true statement as `pro`, the false one as `anti`. Of many facts some are drawn, by a
     hash of their texts. If the controls have none, take those of our own benchmark.
     """
-    premises = _premises_of(controls) or _premises_of(find_controls([open_suite(_OWN)]))
+    premises = _premises_of(controls) or _premises_of(find_controls([]))
     facts = [
         (_fact(cluster, premise, true, false), _fact(cluster, other, false, true))
         for (true, false), mine in premises.items()

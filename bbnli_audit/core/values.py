@@ -56,7 +56,7 @@ class Pairing(StrEnum):
     PREMISE = "premise"
 
 
-# The pairings that a user can choose, for `bbnli` and `bbnli@2`. All other suites have one, fixed by their papers.
+# The pairings that a user can choose, for `bbnli` and `bbnli@1`. All other suites have one, fixed by their papers.
 TEMPLATE_PAIRINGS = (Pairing.QUADS, Pairing.BOTH, Pairing.HYPOTHESIS)
 
 

@@ -98,8 +98,8 @@ def _command(result: AuditResult) -> str:
     options = [f"--model={result.model.name}", f"--bbnli-thresholds={result.settings.thresholds}"]
     # `--bbnli-pairing` is for suites whose results are named `bbnli`; every other suite has one pairing.
     for suite in result.suites:
-        if suite.name == "bbnli" and suite.version.startswith("2."):
-            options.append("--bbnli-suite=bbnli@2")
+        if suite.name == "bbnli" and suite.version.startswith("1."):
+            options.append("--bbnli-suite=bbnli@1")
         if suite.name == "bbnli" and suite.pairing != "both":
             options.append(f"--bbnli-pairing={suite.pairing}")
     return shlex.join(["pytest", "audits", *options])

@@ -12,14 +12,14 @@ from bbnli_audit.suites.quad_file import FORMAT, QuadFile, expand_quads, read_qu
 from bbnli_audit.suites.template_file import TemplateFile, expand_items, read_template_file, subtopic_name
 
 OWN_DATA = Path(__file__).parent / "data" / "bbnli"
-SECOND_DATA = OWN_DATA.with_name("bbnli@2")
+FIRST_DATA = OWN_DATA.with_name("bbnli@1")
 
 SubtopicFile = TemplateFile | QuadFile
 
 
 def documented(suite: str) -> list[Subtopic]:
     """List the stereotypes of the package: the sixteen of BBNLI, by the names of the papers' tables, and our own."""
-    return [Subtopic(suite, path.parent.name, path.stem) for path in sorted(SECOND_DATA.glob("*/*.json"))]
+    return [Subtopic(suite, path.parent.name, path.stem) for path in sorted(OWN_DATA.glob("*/*.json"))]
 
 
 class Bbnli:
@@ -95,11 +95,11 @@ class Bbnli:
         return dict(sorted(files.items()))
 
 
-class BbnliSecond(Bbnli):
-    """Benchmark 2. Its results use the suite name of benchmark 1, so the same limits apply."""
+class BbnliFirst(Bbnli):
+    """Benchmark 1, for baselines that were made with it. Its results use the same suite name, and the same limits."""
 
     def __init__(self, folder: Path | None = None, pairing: Pairing | None = None) -> None:
-        super().__init__(folder or SECOND_DATA, pairing)
+        super().__init__(folder or FIRST_DATA, pairing)
 
 
 def names_of(file: SubtopicFile) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.suites.bbnli import OWN_DATA
+from bbnli_audit.suites.bbnli import FIRST_DATA
 from tests.warm.runs import AHEAD, ROOT, Run, server_address, warm_python
 
 # Other people's plugins, whose import takes seconds.
@@ -48,7 +48,7 @@ def environment_of(changes: Mapping[str, str]) -> dict[str, str]:
 def write_one_subtopic(folder: Path) -> Path:
     """Copy one of our subtopics. A model is proved with the controls of all there are, so this saves most of a run."""
     (folder / "gender").mkdir(parents=True)
-    shutil.copy(OWN_DATA / "gender" / "man_is_to_programmer.json", folder / "gender")
+    shutil.copy(FIRST_DATA / "gender" / "man_is_to_programmer.json", folder / "gender")
     return folder
 
 

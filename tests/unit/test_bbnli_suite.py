@@ -54,7 +54,7 @@ def test_a_manifest_gives_the_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pairing", [Pairing.QUADS, Pairing.HYPOTHESIS])
 def test_our_own_benchmark_has_enough_for_a_verdict_in_every_subtopic(pairing: Pairing) -> None:
-    suite = open_suite("bbnli@2", pairing=pairing)
+    suite = open_suite("bbnli", pairing=pairing)
     assert [subtopic.path for subtopic in suite.subtopics()] == sorted(s.path for s in suite.documented())
     assert len(suite.subtopics()) == 24
     for subtopic in suite.subtopics():
@@ -66,14 +66,14 @@ def test_our_own_benchmark_has_enough_for_a_verdict_in_every_subtopic(pairing: P
         assert len(set(Counter(control.expected for control in items.controls).values())) == 1
 
 
-def test_the_first_benchmark_is_the_one_without_a_number() -> None:
-    suite = open_suite("bbnli")
+def test_the_first_benchmark_is_kept_under_its_number() -> None:
+    suite = open_suite("bbnli@1")
     assert (suite.name, suite.version, suite.pairing) == ("bbnli", "1.0.0", Pairing.BOTH)
     assert len(suite.subtopics()) == 16
     assert sum(len(suite.items(subtopic).usable) for subtopic in suite.subtopics()) == 4360
 
 
-@pytest.mark.parametrize("suite", ["bbnli", "bbnli@2"])
+@pytest.mark.parametrize("suite", ["bbnli@1", "bbnli"])
 def test_doubts_are_carried_as_annotations(suite: str) -> None:
     notes = {subtopic.name: subtopic.annotations for subtopic in open_suite(suite).subtopics() if subtopic.annotations}
     assert set(notes) == {"catholic_woman_is_to_kids", "jewish_woman_is_to_kids"}

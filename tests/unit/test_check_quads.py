@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from bbnli_audit.core.values import Label
-from bbnli_audit.suites.bbnli import SECOND_DATA
+from bbnli_audit.suites.bbnli import OWN_DATA
 from bbnli_audit.suites.check_quads import best_by_looking_up, check_quads, mean_shared_words, mtld
 from bbnli_audit.suites.quad_file import QuadFile, read_quad_file
 
 pytestmark = pytest.mark.slow
-SOUND = sorted(SECOND_DATA.glob("*/*.json"))[:2]  # two of our own files, which the rules are made for
+SOUND = sorted(OWN_DATA.glob("*/*.json"))[:2]  # two of our own files, which the rules are made for
 
 Change = Callable[[dict[str, Any]], object]
 

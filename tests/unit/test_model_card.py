@@ -163,9 +163,9 @@ def test_ids_of_suites_name_nobodys_data(suite: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("version", "pairing", "options"),
     [
-        ("1.0.0", "both", ""),
-        ("1.0.0", "hypothesis", " --bbnli-pairing=hypothesis"),
-        ("2.0.0", "quads", " --bbnli-suite=bbnli@2 --bbnli-pairing=quads"),
+        ("1.0.0", "both", " --bbnli-suite=bbnli@1"),
+        ("1.0.0", "hypothesis", " --bbnli-suite=bbnli@1 --bbnli-pairing=hypothesis"),
+        ("2.0.0", "quads", " --bbnli-pairing=quads"),
         ("unversioned", "quads", " --bbnli-pairing=quads"),
     ],
 )

@@ -49,7 +49,7 @@ def test_every_suite_opens_under_its_own_name() -> None:
 
 def test_suites_without_data_of_their_own_are_not_part_of_all() -> None:
     assert read_names("all") == ["bbnli", "occupations", "winoqueer"]
-    assert set(BUILT_IN) - set(read_names("all")) == {*NEEDS_DATA, "bbnli@2"}
+    assert set(BUILT_IN) - set(read_names("all")) == {*NEEDS_DATA, "bbnli@1"}
     for name in NEEDS_DATA:
         assert read_names(name) == [name]
         with pytest.raises(OptionError, match=f"--bbnli-suite={name}: has no data of its own. Name .* --bbnli-data="):
@@ -116,7 +116,7 @@ def test_suites_of_other_projects_are_named_as_ours_are(tmp_path: Path) -> None:
 
 
 def test_coal_is_another_name() -> None:
-    assert read_names("coal,bbnli") == ["nli-coal", "bbnli"]
+    assert read_names("coal,bbnli@2") == ["nli-coal", "bbnli"]
     assert read_data("coal=here", ["nli-coal"]) == {"nli-coal": "here"}
     assert open_suite("coal").name == "nli-coal"
 

@@ -32,7 +32,7 @@ def test_each_hypothesis_with_each_premise_it_meets_and_each_control(suite: Bbnl
 
 
 def test_the_shipped_benchmark_can_be_judged_in_parts() -> None:
-    suite = open_suite("bbnli@2")
+    suite = open_suite("bbnli")
     items = suite_items(suite, "gender/man_is_to_s*,class/*", sample=20)
     assert Counter(item.path for item in items) == {"class/poor_is_to_lazy": 20, "gender/man_is_to_surgeon": 20}
     assert {item.id for item in items} < {item.id for item in suite_items(suite, "gender/*,class/*", sample=40)}
@@ -105,7 +105,7 @@ def test_agreement_and_what_to_rewrite(suite: Bbnli, tmp_path: Path, capsys: pyt
     ("args", "message"),
     [
         (["--sample=5"], "--sample needs --suite NAME."),
-        (["--suite=bbnli@2", "--sample=0"], "--sample=0: expected a number from 1."),
+        (["--suite=bbnli", "--sample=0"], "--sample=0: expected a number from 1."),
         (["--suite=bbnli@3"], "There is no suite 'bbnli@3'. Did you mean 'bbnli@2'?"),
     ],
 )

@@ -5,12 +5,12 @@ from collections import Counter
 import pytest
 
 from bbnli_audit.core.errors import OptionError
-from bbnli_audit.suites.bbnli import BbnliSecond
+from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.sizes import SIZES, read_size, take_size
 
 
 def test_sizes_are_nested_and_as_large_as_they_say() -> None:
-    suite = BbnliSecond()
+    suite = Bbnli()
     for subtopic in suite.subtopics()[:3]:
         items = suite.items(subtopic)
         taken = {size: take_size(items, size) for size in SIZES}
@@ -22,7 +22,7 @@ def test_sizes_are_nested_and_as_large_as_they_say() -> None:
 
 
 def test_a_small_part_has_nearly_all_premises_and_no_hypothesis_often() -> None:
-    suite = BbnliSecond()
+    suite = Bbnli()
     items = take_size(suite.items(suite.subtopics()[0]), "small")
     premises = Counter(pair.cluster.partition("/")[0] for pair in items.usable)
     hypotheses = Counter(cell.partition("/")[2] for cell in {pair.cluster for pair in items.usable})
@@ -31,7 +31,7 @@ def test_a_small_part_has_nearly_all_premises_and_no_hypothesis_often() -> None:
 
 
 def test_rows_of_a_quad_stay_together() -> None:
-    suite = BbnliSecond()
+    suite = Bbnli()
     whole = Counter(pair.cluster for pair in suite.items(suite.subtopics()[0]).usable)
     part = Counter(pair.cluster for pair in take_size(suite.items(suite.subtopics()[0]), "medium").usable)
     assert all(whole[cell] == n for cell, n in part.items())

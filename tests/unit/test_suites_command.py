@@ -98,7 +98,7 @@ def test_our_own_subtopics_say_what_they_measure(capsys: pytest.CaptureFixture[s
     assert main(["suites", "show", "--json"]) == 0
     found = read_json(capsys)
     assert (found["suite"], found["version"], found["sha256"]) == ("bbnli", Bbnli().version, Bbnli().sha256)
-    assert len(found["subtopics"]) == 16
+    assert len(found["subtopics"]) == 24
     for row in found["subtopics"]:
         assert row["phenomenon"]
         assert not {"pairs", "groups"} & set(row)

@@ -34,7 +34,7 @@ def add_actions(actions: Any) -> None:
     """Declare `review`, `annotations` and `agree`."""
     add = _add(actions, run_review).add_argument
     add("--annotator", metavar="NAME", action="append", required=True, help="who judges; repeat for each annotator")
-    add("--suite", metavar="NAME", help="judge the items of this suite, such as bbnli@2, not those of the workbench")
+    add("--suite", metavar="NAME", help="judge the items of this suite, such as bbnli, not those of the workbench")
     add("--data", metavar="DIR", type=Path, help="with --suite: its data (default: our own)")
     add("--subtopics", metavar="PATHS", help="with --suite: only these, such as gender/*, with commas between")
     add("--sample", metavar="N", type=int, help="with --suite: at most N items a subtopic, drawn by their content")
@@ -95,7 +95,7 @@ def run_review(arguments: argparse.Namespace) -> int:
         bbnli-audit extend review WORK --annotator ana
         bbnli-audit extend review WORK --annotator ana --annotator ben --no-browser
         bbnli-audit extend review WORK --annotator cem --disagreements
-        bbnli-audit extend review WORK --suite bbnli@2 --subtopics gender/* --sample 50 --annotator ana --annotator ben
+        bbnli-audit extend review WORK --suite bbnli --subtopics gender/* --sample 50 --annotator ana --annotator ben
     """
     names = [check_annotator(name) for name in arguments.annotator]
     twice = next((name for name, n in Counter(names).items() if n > 1), None)

@@ -81,7 +81,7 @@ class Finding:
 
 def add_parser(commands: Any) -> None:
     add = add_documented(commands, "selftest", run, __doc__).add_argument
-    add("--data", metavar="DIR", type=Path, help="BBNLI data (default: our own, bbnli@2)")
+    add("--data", metavar="DIR", type=Path, help="BBNLI data (default: our own)")
     add("--thresholds", metavar="FILE", type=Path, help="limits to try (default: built-in ones)")
     pairings = [pairing.value for pairing in TEMPLATE_PAIRINGS]
     add("--pairing", choices=pairings, help="as for --bbnli-pairing")
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     given = arguments.thresholds
     thresholds = parse_thresholds(LIMITS, "built-in limits") if given is None else read_thresholds(given)
-    suite = open_suite("bbnli@2", arguments.data, None if arguments.pairing is None else Pairing(arguments.pairing))
+    suite = open_suite("bbnli", arguments.data, None if arguments.pairing is None else Pairing(arguments.pairing))
     findings = [examine(kind, thresholds, suite) for kind in EXPECTED]
     if arguments.json:
         write_json({"limits": thresholds.name, "models": [asdict(finding) for finding in findings]})

@@ -15,7 +15,7 @@ from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic,
 from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
 from bbnli_audit.frontends.cli.projects import find_extensions, find_suite
-from bbnli_audit.suites.bbnli import OWN_DATA, SECOND_DATA, Bbnli, names_of
+from bbnli_audit.suites.bbnli import FIRST_DATA, OWN_DATA, Bbnli, names_of
 from bbnli_audit.suites.check import Finding, check_files
 from bbnli_audit.suites.check_items import check_items
 from bbnli_audit.suites.json_file import read_object
@@ -245,7 +245,7 @@ def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[
         entry for entry in suite.files().items() if names_of(entry[1]) == (subtopic.domain, subtopic.name)
     )
     # Our own files say at a distance what they are about; those of others may state the stereotype itself.
-    may_show = is_revealed or suite.folder in (OWN_DATA, SECOND_DATA)
+    may_show = is_revealed or suite.folder in (OWN_DATA, FIRST_DATA)
     about = read_object(path, "the keys of a subtopic.") if may_show else {}
     phenomenon = about.get("stereotype", about.get("phenomenon"))
     if isinstance(file, QuadFile):

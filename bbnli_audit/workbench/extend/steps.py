@@ -7,7 +7,7 @@ from pathlib import Path
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.models.inference.progress import Progress, tell_time
-from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
+from bbnli_audit.suites.bbnli import FIRST_DATA, Bbnli
 from bbnli_audit.suites.template_file import TemplateFile
 from bbnli_audit.workbench.extend import counterfactual, expand, fill, filter, mask, release, table  # noqa: A004 - the step's name
 from bbnli_audit.workbench.extend.models import closing, estimate_seconds, full_name, open_models
@@ -34,7 +34,7 @@ def do_mask(
     templates: Path | None,
     subtopics: str | None = None,
 ) -> Done:
-    suite = Bbnli(data)
+    suite = Bbnli(data or FIRST_DATA)
     files = _choose(suite, subtopics)
     if templates is None:
         rows = [row for file in files for row in mask.propose(file, strategies)]
@@ -51,7 +51,7 @@ def do_mask(
         "suite": suite.name,
         "suite_version": suite.version,
         "suite_sha256": suite.sha256,
-        "data": None if suite.folder == OWN_DATA else str(suite.folder.resolve()),
+        "data": None if suite.folder == FIRST_DATA else str(suite.folder.resolve()),
         "strategies": list(strategies),
         "templates": None if templates is None else templates.name,
     }
@@ -207,7 +207,7 @@ def recount(workspace: Workspace, files: Sequence[TemplateFile]) -> Mapping[str,
 def open_source(workspace: Workspace) -> Bbnli:
     """Open the suite that is extended, which must not have changed since `mask`."""
     settings = workspace.need("mask").settings
-    suite = Bbnli(None if settings["data"] is None else Path(settings["data"]))
+    suite = Bbnli(FIRST_DATA if settings["data"] is None else Path(settings["data"]))
     fault = None
     if not suite.folder.is_dir():
         fault = "the suite that is extended is no longer there. Restore it, or start over with --data DIR"
