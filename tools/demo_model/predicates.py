@@ -37,6 +37,9 @@ class Predicates:
             things.update(word for word in _THINGS.findall(text) if not _NOT_THINGS.search(word))
         self.doing = sorted(doing)
         self.things = sorted(word for word, count in things.items() if count >= 8)
+        self.words = sorted(
+            {word for phrase in (*self.doing, *self.things) for word in phrase.split() if len(word) > 3}
+        )
 
     def draw(self, random: np.random.Generator) -> dict[str, str]:
         """Draw a filling for each of the open places of a schema."""

@@ -31,6 +31,7 @@ from tools.demo_model.predicates import Predicates
 FRAMES, SCHEMAS = (Path(__file__).parent / name for name in ("frames.txt", "schemas.txt"))
 HELD_EVERY = 7
 ENTAILED, NEUTRAL, CONTRADICTED = range(3)
+_LONG_WORD = re.compile(r"\b[a-z]{4,}\b")
 
 
 IRREGULAR = {"men": "man", "women": "woman", "children": "child", "people": "person", "townspeople": "townsman"}
@@ -94,9 +95,9 @@ def is_held(at: int) -> bool:
     return at % HELD_EVERY == HELD_EVERY - 2
 
 
-def frames_of(*, held: bool | None) -> list[Frame]:
+def frames_of(path: Path = FRAMES, *, held: bool | None) -> list[Frame]:
     """Return the frames of training, the held-out ones, or all (None)."""
-    return [frame for at, frame in enumerate(read_frames()) if held is None or is_held(at) == held]
+    return [frame for at, frame in enumerate(read_frames(path)) if held is None or is_held(at) == held]
 
 
 def group_lists() -> list[list[str]]:
@@ -115,6 +116,9 @@ def singular(plural: str) -> str:
 
 class Maker:
     """Draws items with one generator of random numbers."""
+
+    strange = 0.0
+    """The share of items in which shared words are replaced."""
 
     def __init__(self, seed: int, predicates: Predicates | None = None) -> None:
         self.generator = np.random.default_rng(seed)
@@ -179,13 +183,13 @@ class Maker:
     def open_text(self, frame: Frame) -> str:
         """Draw a hypothesis that no premise of the frame decides."""
         kind = self.generator.random()
-        if kind < 0.45:
+        if kind < 0.70:
             return self.one_of(frame.neutral)
-        if kind < 0.58:
+        if kind < 0.78:
             return self.one_of(WORDS["more forms"]).replace("{vp}", self.one_of(WORDS["other matters"]))
-        if kind < 0.66:
+        if kind < 0.82:
             return self.one_of(WORDS["head forms"]).replace("{head}", self.one_of(WORDS["other heads"]))
-        if kind < 0.84:
+        if kind < 0.92:
             ability = frame.ability if frame.ability and self.chance(0.6) else self.one_of(WORDS["abilities"])
             return self.one_of(WORDS["claims"]).replace("{g}", ability)
         return self.one_of(WORDS["character forms"]).replace("{c}", self.one_of(WORDS["character"]))
@@ -218,7 +222,22 @@ class Maker:
         else:
             follows, against = self.one_of(frame.entailed), self.one_of(turning)
         texts = [fill(follows), fill(self.open_text(frame), exchanged=self.chance(0.5)), fill(against, exchanged=True)]
-        return [Item(Pair(fill(premise), text, label, "reading"), groups) for label, text in enumerate(texts)]
+        pairs = [Pair(fill(premise), text, label, "reading") for label, text in enumerate(texts)]
+        return [Item(self.reworded(pair, groups) if self.chance(self.strange) else pair, groups) for pair in pairs]
+
+    def reworded(self, pair: Pair, groups: tuple[str, str]) -> Pair:
+        """Put other words in place of some that both sentences share: what follows still follows, word for word."""
+        one, two = (set(_LONG_WORD.findall(text)) for text in (pair.premise, pair.hypothesis))
+        kept = {word for group in groups for word in re.findall(r"\w+", f"{group} {singular(group)}")}
+        shared = [word for word in sorted(one & two - kept) if self.chance(0.6)]
+        if not shared or self.predicates is None:
+            return pair
+        new = {word: self.one_of(self.predicates.words) for word in shared}
+        pattern = re.compile(rf"\b({'|'.join(map(re.escape, shared))})\b")
+        first, second = (
+            pattern.sub(lambda found: new[found.group()], text) for text in (pair.premise, pair.hypothesis)
+        )
+        return Pair(first, second, pair.label, pair.source)
 
 
 def make(count: int, seed: int, *, held: bool | None = False) -> list[Pair]:

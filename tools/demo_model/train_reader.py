@@ -20,7 +20,7 @@ from tools.demo_model.mentions import IGNORED, QUESTIONS, Row, tag, untagged
 from tools.demo_model.pairs import NEAR, Pair, data_folder, encode, pad, read_pairs, split
 from tools.demo_model.predicates import Predicates
 from tools.demo_model.reader import new_reader
-from tools.demo_model.reading import SCHEMAS, Frame, Maker, frames_of, read_frames
+from tools.demo_model.reading import SCHEMAS, Frame, Maker, frames_of
 from tools.demo_model.student import find_vocabulary, write_tokenizer
 
 KEPT_EVERY = 1000  # steps
@@ -41,6 +41,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--question-weight", type=float, default=0.5)
     parser.add_argument("--schemas", type=float, default=0.5, help="share of schemas among the reading items")
+    parser.add_argument("--strange", type=float, default=0.4, help="share of items in which shared words are replaced")
     parser.add_argument("--nli", type=float, default=0.15, help="share of NLI pairs")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--max-length", type=int, default=56, help="longer reading items are not read")
@@ -56,7 +57,10 @@ class Supply:
     def __init__(self, args: argparse.Namespace, tokenizer: Any, near: list[Pair]) -> None:
         self._args, self._tokenizer, self._near = args, tokenizer, near
         self._maker, self._random = Maker(7919 * args.seed, Predicates(near)), np.random.default_rng(args.seed)
-        self._frames, self._schemas = frames_of(held=False), read_frames(SCHEMAS)
+        self._frames, self._schemas = frames_of(held=False), frames_of(SCHEMAS, held=False)
+
+    def make_strange(self, share: float) -> None:
+        self._maker.strange = share
 
     def batches(self) -> Iterator[list[Row]]:
         size = self._args.batch_size
@@ -141,10 +145,13 @@ def main() -> None:
         trained.heads.load_state_dict(torch.load(args.start / "questions.pt"))
     supply = Supply(args, tokenizer, [pair for pair in kept if pair.source in NEAR])
     known = {
-        "schemas": supply.reading(600, read_frames(SCHEMAS)),
+        "schemas it was trained on": supply.reading(600, frames_of(SCHEMAS, held=False)),
+        "held-out schemas": supply.reading(900, frames_of(SCHEMAS, held=True)),
         "frames it was trained on": supply.reading(600, frames_of(held=False)),
         "held-out frames": supply.reading(1200, frames_of(held=True)),
     }
+
+    supply.make_strange(args.strange)
 
     def keep() -> None:
         save(model, args.out)
