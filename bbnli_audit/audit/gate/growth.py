@@ -95,8 +95,8 @@ def compare_pairs(
     if not any(one.pairs for one in compared.values()):
         raise ResultError(
             "The baseline and this run have no pair in common, so nothing can be compared. Was it made with other "
-            "data, another pairing, or the first benchmark (now --bbnli-suite=bbnli@1)? Audit the earlier model again on "
-            "this data."
+            "data, another pairing, or the first benchmark (now --bbnli-suite=bbnli@1)? Audit the earlier model again "
+            "on this data."
         )
     if is_unchanged:
         increases = [_NO_INCREASE for _ in tests]
