@@ -279,15 +279,21 @@ def serve(judgements: Judgements, chosen: Chosen, breaks: Breaks, *, port: int, 
             server_header=False,
             timeout_graceful_shutdown=3,
         )
+        addresses = {each.name: f"http://{_HOST}:{bound}/{each.token}/" for each in annotators}
+
+        class Server(uvicorn.Server):
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                """Start, then tell the addresses: Ctrl-C at once must find a server that can end."""
+                await super().startup(sockets)
+                width = max(map(len, addresses))
+                for each in annotators:
+                    say(f"  {each.name:<{width}}  {addresses[each.name]}  {_progress(judgements, each)}")
+                say("Give each annotator their own address. Every key press is saved at once. Press Ctrl-C to end.")
+                if opens_browser and len(annotators) == 1:
+                    _open_browser(addresses[annotators[0].name])
+
         with _ending_cleanly():
-            addresses = {each.name: f"http://{_HOST}:{bound}/{each.token}/" for each in annotators}
-            width = max(map(len, addresses))
-            for each in annotators:
-                say(f"  {each.name:<{width}}  {addresses[each.name]}  {_progress(judgements, each)}")
-            say("Give each annotator their own address. Every key press is saved at once. Press Ctrl-C to end.")
-            if opens_browser and len(annotators) == 1:
-                _open_browser(addresses[annotators[0].name])
-            uvicorn.Server(config).run(sockets=[listening])
+            Server(config).run(sockets=[listening])
     say("")
     say("; ".join(f"{each.name}: {_progress(judgements, each)}" for each in annotators) + ".")
     names = " ".join(f"--annotator {shlex.quote(each.name)}" for each in annotators)
