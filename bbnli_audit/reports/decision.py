@@ -1,7 +1,8 @@
 """One decision about a release, in a manager's words. The terminal, summary.md and report.html begin with it.
 
-Release: nothing that was required stops it. Do not release: a limit is crossed, or a measure grew by more than its
-margin. Cannot tell: the audit does not say enough for either. None of them says that a model has no bias.
+Release: no required limit is crossed and no measure grew too much. Do not release: a limit is crossed, a measure grew
+by more than its margin, or a waiver has expired. Cannot tell: the audit does not say enough for either. None of them
+says that a model has no bias.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ class Word(StrEnum):
     UNKNOWN = "Cannot tell"
 
 
-# The verdict whose colour and mark a decision has.
+# Each decision is shown with the colour and mark of this verdict.
 DECIDED = {Word.RELEASE: "PASS", Word.STOP: "FAIL", Word.UNKNOWN: "INCONCLUSIVE"}
 
 
@@ -48,7 +49,7 @@ class Decision:
 
 
 def decide(result: AuditResult, quote: Quote = str) -> Decision:
-    """Decide about a release. `quote` marks up what others have named; on the terminal it leaves a name as it is."""
+    """Decide about a release. `quote` marks names that others gave, such as subtopics; the terminal needs no marks."""
     reasons = find_reasons(result)
     stops = [reason for reason in reasons if reason.kind.is_stop]
     better = _better_over_all(result, quote)
@@ -56,7 +57,7 @@ def decide(result: AuditResult, quote: Quote = str) -> Decision:
     if stops:
         word, why = Word.STOP, _headline(stops, quote)
         if better and not any(reason.kind is Kind.LIMIT for reason in stops):
-            why += ", although the model is better than the baseline over all"
+            why += ", although overall fewer samples are wrong than in the baseline"
     elif unknown:
         word, why = Word.UNKNOWN, "; ".join(unknown[:IN_HEADLINE])
     else:
@@ -91,7 +92,7 @@ def _why_unknown(result: AuditResult, reasons: Sequence[Reason], quote: Quote) -
     if Kind.NO_DATA in kinds:
         yield "something could not be measured"
     if kinds & set(OPEN) and result.settings.inconclusive == "fail":
-        yield "verdicts are open, and what is open must not pass here"
+        yield "some verdicts are open, and the threshold file says inconclusive: fail"
     missing = set(result.settings.not_audited) - set(result.settings.excluded)
     if missing:
         n_all = counted(len(missing) + len(result.subtopics), "subtopic")
@@ -109,7 +110,7 @@ def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
     n_waived = sum(judgement.is_waived for row in result.all_rows for judgement in result.required_of(row))
     n_waived += sum(each.is_waived for each in (() if comparison is None else comparison.regressions))
     if n_waived:
-        told += f"; {counted(n_waived, 'verdict passes', 'verdicts pass')} by a waiver"
+        told += f"; {counted(n_waived, 'verdict is', 'verdicts are')} waived"
     n_open = sum(len(reason.places) for reason in reasons if reason.kind in OPEN)
     if n_open:
         told += f"; {counted(n_open, 'verdict is', 'verdicts are')} open"
@@ -117,18 +118,18 @@ def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
 
 
 def _steps_to_know(result: AuditResult, word: Word) -> Iterator[str]:
-    """Say what to do where the audit itself must change, or where all is done."""
+    """Say what to do if the audit is incomplete, or if nothing is left to do."""
     if word is Word.RELEASE:
         yield "Keep this result as the baseline of the next release: --bbnli-save-baseline=FILE."
     elif word is Word.UNKNOWN:
         if set(result.settings.not_audited) - set(result.settings.excluded):
-            yield "Audit all subtopics: without -k, and without errors."
+            yield "Audit all subtopics: leave out -k, and mend the errors."
         if not result.required and result.comparison is None:
             yield 'Hold the model to limits: bbnli.require("pro") in a test, or bbnli-audit init.'
 
 
 def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
-    """Say that the model is better than the baseline in every suite; None if it is not, or if nobody looked."""
+    """Say that the model is better than the baseline in every suite; None if it is not, or if nothing was compared."""
     comparison = result.comparison
     if comparison is None or not result.has_task or comparison.is_unchanged:
         return None
@@ -136,7 +137,7 @@ def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
     told = [_better_in(comparison, suite, quote) for suite in suites]
     if not told or None in told:
         return None
-    return f"over all the model is better than the baseline: {', '.join(each for each in told if each)}"
+    return f"overall fewer samples are wrong than in the baseline: {', '.join(each for each in told if each)}"
 
 
 def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:

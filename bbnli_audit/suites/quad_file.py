@@ -1,7 +1,8 @@
-"""Reads and expands one subtopic in our own format: premises in two directions, sparsely crossed, and controls on them.
+"""Reads and expands one subtopic in our own format: premises in two directions, hypotheses, and controls.
 
-A premise that speaks of groups exists in two directions, and so does a hypothesis: four texts, a quad. Each direction
-of the premise with the two sides of the hypothesis is a pair. docs/suites.md describes the format.
+Each hypothesis meets only some premises. Two directions of a premise with two sides of a hypothesis make four
+combinations, a quad. Except with the pairing `both`, each direction of the premise gives one pair.
+docs/suites.md describes the format.
 """
 
 import re
@@ -48,7 +49,7 @@ class Source:
 
 @result
 class Premise:
-    """A disparity states a difference between the groups; a scene names none. `direction` is that of the text."""
+    """A disparity states a difference between the groups; a scene names no group. `direction` is that of the text."""
 
     id: Text
     kind: Literal["disparity", "scene"]
@@ -58,7 +59,7 @@ class Premise:
 
 @result
 class Hypothesis:
-    """A claim that no premise it meets decides. As written it states the stereotype."""
+    """A claim that neither follows from its premises nor contradicts them. As written it states the stereotype."""
 
     id: Text
     form: Literal["generic", "comparative", "negated", "ought"]
@@ -70,7 +71,10 @@ class Hypothesis:
 
 @result
 class Fact:
-    """What a premise decides: entailed as written, contradicted with the groups exchanged, open beside another one."""
+    """A statement for controls: its premise entails it as written, and contradicts it with the groups exchanged.
+
+    A second premise, `open_beside`, leaves it open.
+    """
 
     id: Text
     text: Text
@@ -79,7 +83,7 @@ class Fact:
 
     @property
     def is_crossed(self) -> bool:
-        """Whether its groups are exchanged beside the premise that leaves it open: every second fact, by its id.
+        """Whether the neutral sample exchanges the groups: if the number in the id is even, or missing.
 
         So removing one fact does not change the others.
         """
@@ -146,8 +150,8 @@ def _explain(error: Any) -> str:
     if error["type"] == "missing":
         return f"has no key {key!r}"
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        return f"has the key {key!r}, which does not exist here"
-    return f"has {key!r} wrong: {error['msg'][0].lower()}{error['msg'][1:]}"
+        return f"has the unknown key {key!r}"
+    return f"has a wrong value for {key!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
 def _wrong(path: Path, place: Sequence[int | str], fault: str) -> SuiteError:
@@ -173,7 +177,8 @@ def _check_references(path: Path, file: QuadFile) -> None:
             for group, form in _PLACEHOLDER.findall(entry.text):
                 if group not in file.groups or form not in ("", *_FORMS):
                     known = suggest(f"{group}.{form}", [f"{name}.{each}" for name in file.groups for each in _FORMS])
-                    raise _wrong(path, place, f"uses a placeholder {{{{{group}.{form}}}}} that there is not. {known}")
+                    shown = f"{group}.{form}" if form else group
+                    raise _wrong(path, place, f"uses the unknown placeholder {{{{{shown}}}}}. {known}")
             if isinstance(entry, Premise):
                 fault = _kind_fault(entry)
                 met: Sequence[str] = ()
@@ -184,7 +189,9 @@ def _check_references(path: Path, file: QuadFile) -> None:
                 raise _wrong(path, place, fault)
             for premise in met:
                 if premise not in kinds:
-                    raise _wrong(path, place, f"names the premise {premise!r}. {suggest(premise, kinds)}")
+                    raise _wrong(
+                        path, place, f"names the premise {premise!r}, which does not exist. {suggest(premise, kinds)}"
+                    )
                 if isinstance(entry, Fact) and kinds[premise] == "scene":
                     raise _wrong(path, place, f"is a control on the scene {premise!r}; controls need a disparity")
 
@@ -226,7 +233,7 @@ def _pairs(file: QuadFile, pairing: Pairing) -> Iterator[Pair]:
 
 
 def _controls(file: QuadFile) -> Iterator[Control]:
-    """Make six samples of each fact: two of each label, one per direction. The same text occurs with all labels."""
+    """Make six samples of each fact: two of each label, one per direction. A hypothesis occurs with all labels."""
     premises = {premise.id: premise for premise in file.premises}
     for fact in file.controls:
         own, other = premises[fact.follows_from], premises[fact.open_beside]

@@ -38,7 +38,7 @@ def test_a_required_failure_is_never_green_and_never_saved(project: Project, par
 def test_a_strict_run_of_two_workers_knows_what_was_deselected(project: Project) -> None:
     done = project.audit("planted:ideal", "--bbnli-strict", "-n2", "-k", "not test_anti")
     assert done.ret == pytest.ExitCode.TESTS_FAILED
-    done.stdout.fnmatch_lines(["ERROR: --bbnli-strict asks for the whole audit, and 2 audits were deselected *"])
+    done.stdout.fnmatch_lines(["ERROR: --bbnli-strict asks for the whole audit, but 2 audits were deselected *"])
 
 
 def test_a_limit_without_data_that_is_allowed_stays_green(project: Project) -> None:

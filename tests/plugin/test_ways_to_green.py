@@ -61,6 +61,14 @@ def pytest_runtest_makereport():
     return pytest.TestReport(**known, outcome="passed", longrepr=None)
 """
 RESET = "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"
+RESET_LAST = """
+import pytest
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session):
+    yield
+    session.exitstatus = 0
+"""
 OWNER = "def pytest_addoption(parser):\n    parser.addoption('--model')\n"
 IN_FIXTURE = """
 import pytest
@@ -120,6 +128,7 @@ WAYS = {
     "crossed in a teardown that expects it": Way(files={AUDITS: IN_TEARDOWN}, model="planted:always-pro"),
     "crossed, and a hook changes the report": Way(files={"conftest.py": REPORTED}),
     "crossed, and a hook changes the exit code": Way(files={"conftest.py": RESET}),
+    "crossed, and a hook around all others changes the exit code": Way(files={"conftest.py": RESET_LAST}),
     "crossed, `xfail`, and `-p no:` with the name of a part of the plugin": Way(
         args=("-p", "no:bbnli_audit_session", "-p", "no:bbnli_audit_collection"), files={"conftest.py": MARKED}
     ),

@@ -110,10 +110,10 @@ def test_a_better_model_that_one_subtopic_stops_is_called_better(ideal: AuditRes
     found = decide(better(ideal))
     assert found.line == (
         f"Do not release: brittleness grew since the baseline in the subtopic {FINS}, "
-        "although the model is better than the baseline over all"
+        "although overall fewer samples are wrong than in the baseline"
     )
     assert found.reasons[0] == (
-        "over all the model is better than the baseline: "
+        "overall fewer samples are wrong than in the baseline: "
         "in the suite bbnli, 0.150 of the samples are wrong (before: 0.300)"
     )
     assert "grew by more than the margin since the baseline in the subtopic" in found.reasons[1]
@@ -140,7 +140,7 @@ def test_waived_growth_is_released_and_counted(ideal: AuditResult) -> None:
     grown = regression(FINS, "pro_rate", Verdict.FAIL, waiver=WAIVER)
     found = decide(replace(ideal, comparison=comparison(grown)))
     assert found.word is Word.RELEASE
-    assert "1 verdict passes by a waiver" in found.line
+    assert "1 verdict is waived" in found.line
     expired = replace(WAIVER, is_expired=True)
     kept = replace(growth(FINS, "pro_rate", 0.1, 0.1, Verdict.FAIL), waiver=expired)
     found = decide(replace(ideal, comparison=comparison(kept)))
@@ -173,7 +173,7 @@ def test_what_is_open_passes_or_not_as_the_file_says(ideal: AuditResult) -> None
     assert decide(still_open).line == "Release: no limit was crossed on these pairs; 1 verdict is open"
     assert "add items" in told(decide(still_open))
     strict = replace(still_open, settings=replace(still_open.settings, inconclusive="fail"))
-    assert decide(strict).line == "Cannot tell: verdicts are open, and what is open must not pass here"
+    assert decide(strict).line == "Cannot tell: some verdicts are open, and the threshold file says inconclusive: fail"
 
 
 def test_it_agrees_with_the_gate(ideal: AuditResult, leaning: AuditResult) -> None:

@@ -80,11 +80,11 @@ def entry(key: str, index: int, **changes: Any) -> dict[str, Any]:
     ("changes", "on_line", "message"),
     [
         ({"sources": None}, "{", "the file has no key 'sources'"),
-        ({"extra": 1}, '"extra"', "the file has the key 'extra', which does not exist here"),
+        ({"extra": 1}, '"extra"', "the file has the unknown key 'extra'"),
         (
             entry("premises", 1, kind="story"),
             '"kind": "story"',
-            "premises[1] has 'kind' wrong: input should be 'disparity'",
+            "premises[1] has a wrong value for 'kind': input should be 'disparity'",
         ),
         (entry("premises", 0, direction=None), '"a1"', "is a disparity, so it needs a group and a direction"),
         (entry("premises", 2, text="Two {{GROUP1}} came."), '"a3"', "is a scene, so it names no group"),
@@ -93,9 +93,13 @@ def entry(key: str, index: int, **changes: Any) -> dict[str, Any]:
         (
             entry("hypotheses", 0, text="{{GROUP3}} juggle."),
             '"h1"',
-            "uses a placeholder {{GROUP3.}} that there is not.",
+            "uses the unknown placeholder {{GROUP3}}.",
         ),
-        (entry("hypotheses", 1, premises=["a9"]), '"h2"', "names the premise 'a9'. Known: a1, a2, a3."),
+        (
+            entry("hypotheses", 1, premises=["a9"]),
+            '"h2"',
+            "names the premise 'a9', which does not exist. Known: a1, a2, a3.",
+        ),
         (entry("controls", 0, open_beside="a3"), '"c1"', "is a control on the scene 'a3'; controls need a disparity"),
     ],
 )

@@ -56,7 +56,7 @@ def find_rule(thresholds: Thresholds, today: date, known: Iterable[Subtopic] = (
     """
     regression = thresholds.file.regression
     if regression is None:
-        told = "a baseline was given, but the file has no margin for growth, and there is no hidden one"
+        told = "a baseline was given, but the file has no margin for growth, and there is no default"
         raise ThresholdsError(f"{thresholds.name}: {told}.\nAdd: regression: {{max_increase: 0.03}}")
     margins: dict[str, tuple[float, str]] = {}
     margin, key = regression.max_increase, "max_increase"
@@ -87,16 +87,16 @@ def compare_pairs(
     """Compare measures on the pairs that both results have, and correct for the number of tests of the run.
 
     A suite or a domain is compared on the pairs of all its subtopics. Holm's correction is over all levels together, so
-    the chance of any wrong FAIL in the whole tree stays below 1 - confidence. `is_unchanged` says that both are results
-    of one model, which gave the same answers: then nothing has grown, whatever the templates.
+    the chance of any wrong FAIL in the whole tree is at most 1 - confidence (with `decide: bounds`). `is_unchanged`: it
+    is the same model with the same answers, so no growth is reported and no interval computed.
     """
     candidate, unseen = shown
     compared = {path: _Compared.of(path, candidate, baseline) for path in dict.fromkeys(path for path, _ in tests)}
     if not any(one.pairs for one in compared.values()):
         raise ResultError(
-            "The baseline and this run have no pair in common, so nothing can be compared. Was it made with other "
-            "data, another pairing, or the first benchmark (now --bbnli-suite=bbnli@1)? Audit the earlier model again "
-            "on this data."
+            "The baseline and this run have no pair in common, so nothing can be compared. Was the baseline made with "
+            "other data, another pairing, or the first benchmark (now --bbnli-suite=bbnli@1)? Audit the earlier model "
+            "again on this data."
         )
     if is_unchanged:
         increases = [_NO_INCREASE for _ in tests]
@@ -114,7 +114,7 @@ def compare_pairs(
 def _find_increases(
     tests: Sequence[Test], compared: Mapping[str, "_Compared"], runs: Mapping[str, "_Compared"], rule: Rule
 ) -> Iterator[Increase]:
-    """Measure the growth of each test; `runs` are whole suites, which tell how much templates differ."""
+    """Find how much the measure of each test grew; `runs` are whole suites, which tell how much templates differ."""
     spreads = {
         (suite, measure): find_change_spreads(*run.values(measure), run.design) if run.pairs else []
         for suite, run in runs.items()
@@ -170,7 +170,7 @@ def _judge(
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """The pairs of a place that both results have, and how they hang together."""
+    """The pairs of a place that both results have, and which templates they share."""
 
     pairs: Sequence[Change]
     design: Design

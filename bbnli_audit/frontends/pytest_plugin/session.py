@@ -50,9 +50,10 @@ class AuditSession:
         self._has_properties = bool(config.getini("bbnli_junit_properties"))
         self._ledger = Ledger(config)
         for part in (self._processes, Collection(self.audit), self._ledger):
-            config.pluginmanager.register(part)  # without a name: `-p no:NAME` would switch it off
+            config.pluginmanager.register(part)  # no name, so that `-p no:NAME` cannot switch it off
         self._selected: set[str] = set()
         self._sent: set[str] = set()
+        self._decided: tuple[pytest.Session, int | pytest.ExitCode] | None = None
 
     def pytest_report_header(self) -> list[str]:
         audit, limits = self.audit, self.audit.thresholds.file
@@ -188,7 +189,7 @@ class AuditSession:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Decide after everybody else, and before the terminal's summary."""
+        """Decide after all plain hooks of other plugins, and before the terminal's summary."""
         yield
         if self._processes.is_worker or self._config.getoption("collectonly"):
             return
@@ -211,19 +212,31 @@ class AuditSession:
             self.audit.outputs.write(self._result, self.audit.pairs, has_passed=has_passed, may_be_saved=not is_crossed)
             if self.audit.outputs.troubles:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        self._decided = (session, session.exitstatus)
+
+    def pytest_unconfigure(self) -> None:
+        """Hold to what was decided, if a wrapper that ended later let the run pass."""
+        if self._decided is None:
+            return
+        session, status = self._decided
+        if status != pytest.ExitCode.OK and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = status
+            print(f"A hook let this run pass after it was decided. Its exit code is {int(status)}, as before.")
 
     def _why_not_green(self) -> str | None:
         """Say why the run must not pass although no test failed; None if it may."""
         result, regressions = self._result, self.audit.regressions
         if result is None:
             model = self.audit.options.model
-            return f"a model was given ({model}), but no pair was audited: no test with the fixture `bbnli` ran."
+            return (
+                f"a model was given ({model}), but no pair was audited: no test with the fixture `bbnli` got a result."
+            )
         if result.is_competent and regressions is not None and result.comparison is None:
             given = f"a baseline was given ({regressions.source})"
             return f"{given}, but nothing was compared with it: no test with the fixture `{REGRESSION}` ran."
         gaps = list(strict.find_gaps(self.audit, result, self._ledger.n_deselected)) if self._is_strict else []
         if gaps:
-            return f"--bbnli-strict asks for the whole audit, and {'; '.join(gaps)}."
+            return f"--bbnli-strict asks for the whole audit, but {'; '.join(gaps)}."
         return why_not_green(result) or self._ledger.tell_unmet(find_unmet(result))
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
@@ -245,7 +258,7 @@ class AuditSession:
             n_missing = len(audit.subtopics) - len(result.subtopics)
             if n_missing:
                 n_all, were = counted(len(audit.subtopics), "subtopic"), "was" if n_missing == 1 else "were"
-                write(f"{n_missing} of {n_all} {were} not audited (not selected, or in error).")
+                write(f"{n_missing} of {n_all} {were} not audited (not selected, or stopped by an error).")
         for line in (*self._processes.summary(), *audit.outputs.notes):
             write(line)
         for command in audit.outputs.commands:

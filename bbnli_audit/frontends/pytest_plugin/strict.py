@@ -63,4 +63,4 @@ def find_gaps(audit: Audit, result: AuditResult, n_deselected: int) -> Iterator[
 
 
 def _refuse(problem: str, advice: str) -> OptionError:
-    return OptionError(f"--bbnli-strict asks for the whole audit, and {problem}. {advice}")
+    return OptionError(f"--bbnli-strict asks for the whole audit, but {problem}. {advice}")

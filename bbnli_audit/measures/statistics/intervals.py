@@ -1,10 +1,11 @@
 """Confidence intervals for means of pair values in [0, 1], when pairs share templates.
 
 Pairs written from the same templates tend to fail together, so a thousand pairs can be worth far fewer
-independent observations. Each interval here is a Clopper-Pearson interval whose sample size is the number
-of independent observations the pairs are worth (Korn & Graubard 1998). Where premises and hypotheses are crossed,
-both count (Cameron, Gelbach & Miller 2011). That number is estimated after adding one imagined cluster of failures and
-one of successes, so that seeing nothing never counts as certainty. What other subtopics show about the spread between
+independent observations. The interval of a mean is a Clopper-Pearson interval whose sample size is the number
+of independent observations the pairs are worth (Korn & Graubard 1998); that of a difference combines two of them.
+Where premises and hypotheses are crossed, both count (Cameron, Gelbach & Miller 2011). How much pairs are worth is
+estimated after adding one imagined cluster of failures and one of successes, so that seeing nothing never counts as
+certainty. What other subtopics show about the spread between
 templates (`Spread`) can make an interval wider, never narrower. No random numbers are used. The reasons and the
 measured coverage are in docs/decisions/0002-intervals.md.
 """
@@ -26,7 +27,7 @@ class Estimate(NamedTuple):
     """A mean, or a difference of two means, with its confidence interval; nan when there is no data.
 
     `n_effective` is how many independent observations the `n` pairs are worth, never more than `n`. It is a little
-    smaller at a higher confidence when templates are few. For a difference it is the smaller of the two.
+    smaller at a higher confidence when templates are few. For a difference it is the smaller one of the two means.
     """
 
     value: float
@@ -41,9 +42,9 @@ _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, 0, 0.0)
 
 
 class Spread(NamedTuple):
-    """How alike two pairs are that share something, over many subtopics; 0 not at all, 1 wholly."""
+    """How alike the values of two pairs are if they share a template, over many subtopics; 0: not at all, 1: fully."""
 
-    pair: float  # the variance of a value, as a share of that of a yes-or-no value with the same mean
+    pair: float  # the variance of one value, as a share of that of a yes-or-no value with the same mean
     cluster: float
     first: float  # they share the first factor only
     second: float
@@ -52,7 +53,8 @@ class Spread(NamedTuple):
 def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
     """Find the spread of each column over all blocks: mean products of residuals of two pairs that share something.
 
-    Pairs that share nothing are slightly unlike because residuals are about the mean of their block; this is taken off.
+    Residuals of a block add up to 0, so those of pairs that share nothing have a slightly negative product. It is
+    subtracted.
     """
     columns = _as_columns(np.asarray(values, dtype=np.float64))
     totals = design.blocks.totals(columns)
@@ -72,7 +74,10 @@ def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
         (within - own, in_cells - n),
         (first - within, of_first - in_cells),
         (second - within, of_second - in_cells),
-        (within - first - second, n**2 - (of_first + of_second - in_cells)),  # they share nothing
+        (
+            within - first - second,
+            n**2 - (of_first + of_second - in_cells),
+        ),  # they share nothing
     )
     sums = np.array([total.sum(axis=0) for total, _ in found])
     weights = np.array([n_couples @ size for _, n_couples in found])
@@ -97,7 +102,7 @@ class _Sample(NamedTuple):
 def estimate_means(
     values: ArrayLike, clusters: "Design | ArrayLike", confidence: float = 0.95, spreads: Sequence[Spread] = ()
 ) -> list[Estimate]:
-    """Estimate the mean of each column with an interval that respects the templates.
+    """Estimate the mean of each column with an interval that allows for shared templates.
 
     Values lie in [0, 1], in shape (n,) for one measure or (n, m) for several on the same pairs. Clusters are a design,
     or the integers or names that make one. The confidence is at least 0.5 and below 1. Anything else is a ValueError.
@@ -169,7 +174,7 @@ class Difference(NamedTuple):
 
 
 def times_needed(estimate: Estimate, limit: float, confidence: float) -> tuple[float, float] | None:
-    """Return how many times as many templates of the same kind would bring a decision, from and to.
+    """Return how many times as many templates of the same kind would bring a decision: at least, and at most.
 
     An interval shrinks with the root of the number of templates. The true value may lie a standard error nearer to the
     limit or further from it, hence two numbers. None if the limit is within a standard error: too close to call.
@@ -234,9 +239,10 @@ def _pooled_worths(spreads: Sequence[Spread], design: Design) -> _Floats:
 
 
 def _squares(residuals: _Floats, means: _Floats, design: Design, *, is_paired: bool) -> tuple[_Floats, _Floats]:
-    """Sum squared residuals over clusters or, if they are crossed, over both factors less clusters.
+    """Add up the residuals of each cluster, square these sums, and add them up.
 
-    The second figure is the correlation of partners, which disagree in both imagined clusters.
+    In crossed blocks: the same over both factors, less the clusters, but never less than the clusters alone. The second
+    figure is the correlation of the two measures of a difference; in the imagined clusters they disagree.
     """
     imagined = design.typical_sizes[:, np.newaxis] ** 2
     is_crossed = design.is_crossed[:, np.newaxis]
@@ -266,7 +272,7 @@ def _squares(residuals: _Floats, means: _Floats, design: Design, *, is_paired: b
 
 
 def _worths(sample: _Sample, confidence: float) -> tuple[_Floats, _Floats]:
-    """Return what all pairs are worth, for each column, and the variances of the sums, for each block and column.
+    """Return what all pairs are worth, for each column, and how much each block adds to the variance of its mean.
 
     The worth of a block is between the least that is certain and the number of pairs. Its own estimate is corrected for
     an uncertain variance (Student's t for few levels).
