@@ -126,7 +126,7 @@ def correct_failures(
     """Correct FAIL for the number of limits, by Holm's procedure; return the judgements by row, and that number.
 
     The tail that an interval leaves beyond its limit is divided by the number of limits not yet shown to be crossed. A
-    limit that is crossed at the plain confidence only is open. PASS is not corrected: more limits make no PASS likelier.
+    limit that is crossed at the plain confidence only is open. PASS is not corrected: more limits make none likelier.
     """
     n_limits = sum(each.verdict is not Verdict.NO_DATA for row in judged.values() for each in row)
     candidates = [

@@ -4,6 +4,7 @@ Registered only when a model is given. Under xdist every worker has its own sess
 test reports, as plain Python values; they may arrive in any order.
 """
 
+import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -221,7 +222,8 @@ class AuditSession:
         session, status = self._decided
         if status != pytest.ExitCode.OK and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = status
-            print(f"A hook let this run pass after it was decided. Its exit code is {int(status)}, as before.")
+            told = f"A hook let this run pass after it was decided. Its exit code is {int(status)}, as before.\n"
+            sys.stderr.write(told)
 
     def _why_not_green(self) -> str | None:
         """Say why the run must not pass although no test failed; None if it may."""
