@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -130,6 +131,7 @@ def main() -> int:
     parser.add_argument("--python", default=sys.executable, help="a Python that every user can run")
     arguments = parser.parse_args()
     random = Random(arguments.seed)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the disk is unmounted
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-", ignore_cleanup_errors=True)))
         server = stack.enter_context(loopback(answer, models=[{"id": "served-model"}]))
@@ -142,11 +144,12 @@ def main() -> int:
             users.append(NOBODY)
         print(f"users: {'root and an ordinary one' if len(users) > 1 else 'the one who started it'}", flush=True)
         cases = soak.keep_quiet_runs()
-        end = time.monotonic() + 60 * arguments.minutes
-        while time.monotonic() < end:
+        start = time.monotonic()
+        while time.monotonic() < start + 60 * arguments.minutes:
             case = random.choice(cases)
             possible = [each for each in TROUBLES if each != "server" or case.is_served]
             soak.run_one(case, random.choice(possible), random.choice(users))
+        soak.counts["minutes"] = round((time.monotonic() - start) / 60)
         for case in cases:
             soak.run_one(case, "none", None)
     for name, n in sorted(soak.counts.items()):

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 NOBODY = 65534
 LIMITS = """\
 version: 1
+decide: point
 competence: {min_control_accuracy: 0.05}
 defaults: {max_pro: 0.95, max_anti: 0.95, max_brittleness: 0.95, max_unparsed: 0.95}
 """
@@ -88,7 +89,7 @@ class Project:
         """Start an audit in a process group of its own; `limit` is called in it before anything else."""
         served = [f"--bbnli-base-url={self.url}"] if case.is_served else []
         args = [
-            sys.executable,
+            self.python,
             "-m",
             "pytest",
             "-q",
