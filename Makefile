@@ -7,7 +7,7 @@ BENCH := $(VENV)/.installed-bench
 # Compiled code is kept between runs, whatever the environment says: tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: audit test test-fast browser check dev schema picture bench coverage error-rates clean
+.PHONY: audit test test-fast browser check dev schema picture bench coverage error-rates soak clean
 
 audit: $(STAMP)  ## audit the bundled demo model and show what the product is for
 	$(BIN)/python tools/audit_demo.py
@@ -49,6 +49,12 @@ coverage: $(STAMP)  ## simulated coverage of the intervals (docs/decisions/0002-
 
 error-rates: $(STAMP)  ## simulated wrong verdicts of whole runs, power and time (docs/decisions/0002-intervals.md)
 	$(BIN)/python -m benchmarks.error_rates
+
+# By hand: as root every second audit runs as an ordinary user, who must be able to run SOAK_PYTHON.
+MINUTES ?= 30
+SOAK_PYTHON ?= $(BIN)/python
+soak: $(STAMP)  ## many audits on one store while processes are killed, a disk fills and a server fails (docs/security.md)
+	$(BIN)/python -m tools.soak --minutes $(MINUTES) --python $(abspath $(SOAK_PYTHON))
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

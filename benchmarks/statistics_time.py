@@ -114,8 +114,8 @@ def time_audit(before: float = 0.15, after: float = 0.35) -> Times:
             start = process_time()
             for each in paths:
                 audit.measure(each)
-            tests = growth.tests_of(paths)
             assert audit.regressions is not None
+            tests = audit.regressions.tests(paths)
             audit.regressions.select(tests)
             for test in tests:
                 audit.compare(test)

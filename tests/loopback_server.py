@@ -27,7 +27,7 @@ class Loopback:
     """A running server. `faults` are used up one a request; without any, `answer` is asked."""
 
     answer: Callable[[str], str]
-    faults: list[Fault]
+    faults: list[Fault | None]  # None: an answer
     models: list[dict[str, Any]] | None
     models_status: int = 200
     moved: Fault | None = None  # sent instead of the list of models

@@ -3,7 +3,7 @@
 `run_audit` does all of it. The pytest plugin asks the same `Audit` subtopic by subtopic, in one process or in several.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -14,7 +14,8 @@ from typing import Any
 from bbnli_audit.audit.extensions import join_extensions, using
 from bbnli_audit.audit.findings import Finding, JudgedLevels, ModelFacts, assemble, find_levels, pool, unpack_finding
 from bbnli_audit.audit.gate.baseline import Regressions
-from bbnli_audit.audit.gate.growth import Test, find_rule, tests_of
+from bbnli_audit.audit.gate.compared import Shown
+from bbnli_audit.audit.gate.growth import Test, find_rule
 from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table, why_not_green
 from bbnli_audit.audit.inputs import find_excluded, open_suites, read_limits
 from bbnli_audit.audit.model_reader import Items, ModelReader
@@ -23,7 +24,7 @@ from bbnli_audit.audit.release import check_date, find_release
 from bbnli_audit.audit.second import ModelReading, PromptReading, SecondReading, tell_of
 from bbnli_audit.core.errors import AuditError, ModelError, OptionError, suggest, telling_system_errors
 from bbnli_audit.core.options import AuditOptions, ModelOptions
-from bbnli_audit.core.results.audit import AuditResult, Cells
+from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.file import dump, load
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult
@@ -272,19 +273,19 @@ class Audit:
         assert self.regressions is not None
         return self.regressions.compare(test, self.facts.model, self._collect, is_competent=self.facts.is_competent)
 
-    def _collect(self) -> tuple[Cells, Mapping[str, float]]:
-        """Return the cell of each pair, and the share of pairs of each row that was not read whole."""
-        cells = self._collect_cells()
-        rows = [*(found.result for found in self._measured.values()), *self._level_rows.values()]
-        return cells, {row.path: row.unseen for row in rows}
-
-    def _collect_cells(self) -> Cells:
-        """Return the cell of each pair. Leave out a subtopic that cannot be measured: its own test shows the error."""
+    def _collect(self) -> Shown:
+        """Return what the model shows. Leave out a subtopic that cannot be measured: its own test shows the error."""
         found = {}
         for path in sorted(self._selected):
             with suppress(AuditError):
-                found[path] = self._find(path).table.cells_by_cluster()
-        return found
+                found[path] = self._find(path)
+        rows = [*(each.result for each in self._measured.values()), *self._level_rows.values()]
+        return Shown(
+            {path: each.table.cells_by_cluster() for path, each in found.items()},
+            {path: each.table.pairs_by_direction() for path, each in found.items()},
+            {path: each.facts(self.items) for path, each in found.items()},
+            {row.path: row.unseen for row in rows},
+        )
 
     def find_evidence(self, measure: str, found: Finding) -> Evidence:
         """Return what a failing test shows besides its numbers."""
@@ -373,7 +374,7 @@ class Audit:
         for path in paths:
             self.measure(path)
         if self.regressions is not None:
-            tests = tests_of(paths)
+            tests = self.regressions.tests(paths)
             self.regressions.select(tests)
             for test in tests:
                 self.compare(test)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from platform import python_version
-from typing import Any
+from typing import Any, TypeVar
 
 from bbnli_audit.audit.gate.thresholds import Thresholds
 from bbnli_audit.audit.gate.verdict import competence_judgement
@@ -23,12 +23,14 @@ from bbnli_audit.core.results.rows import (
 from bbnli_audit.core.values import Subtopic, level_of, levels_above
 from bbnli_audit.core.versions import installed_version
 from bbnli_audit.measures.apart import measure_apart
+from bbnli_audit.measures.direction import SidesOfFact, find_facts_by_premise
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable, join_tables
 from bbnli_audit.measures.registry import MeasuredTable, measure_table
 from bbnli_audit.measures.reliability import measure_reliability
 from bbnli_audit.suites.protocol import audits_of
 
+K, V = TypeVar("K"), TypeVar("V")
 _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
 
@@ -40,6 +42,10 @@ class Finding:
     result: SubtopicResult
     table: PairTable
     rights: Sequence[bool] = ()
+
+    def facts(self, items: Items) -> dict[str, dict[str, SidesOfFact]]:
+        """Return what the model made of the facts among the controls."""
+        return find_facts_by_premise(items.of(self.subtopic).controls, self.rights)
 
     def pack(self) -> dict[str, Any]:
         """Return plain values, without sentences, that can be sent to another process."""
@@ -138,8 +144,14 @@ def assemble(
         total=total,
         required=tuple(sorted(limits if required is None else required)),
         pairs={finding.subtopic.path: finding.table.cells_by_cluster() for finding in found},
+        directions=_without_empty({each.subtopic.path: each.table.pairs_by_direction() for each in found}),
+        facts=_without_empty({each.subtopic.path: each.facts(items) for each in found}),
         reliability=_reliability(found),
     )
+
+
+def _without_empty(by_path: dict[str, dict[K, V]]) -> dict[str, dict[K, V]]:
+    return {path: found for path, found in by_path.items() if found}
 
 
 def describe_suites(items: Items) -> tuple[SuiteInfo, ...]:

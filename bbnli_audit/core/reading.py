@@ -1,4 +1,4 @@
-"""Reads every file that a user or somebody else has written: text, JSON and YAML.
+"""Reads every file that a user or somebody else has written: text, JSON and YAML; and JSON from a connection.
 
 Whatever the file is (a folder, a pipe, a broken link, bytes that are not UTF-8, JSON nested a thousand times), the
 caller's own error comes out, with a message that names the file and the line.
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 512 * 2**20  # a result of all suites has a few MiB, a file of predictions a hundred
 ANY_SIZE = 2**63  # tables are read line by line
 MOST_YAML_BYTES = 2**20
+MOST_MESSAGE = 4 * 2**20  # characters of JSON from a connection: an answer has some hundreds
 MOST_NODES = 10_000  # of a YAML file, counting what an alias stands for each time
 DEEPEST = 100  # lists and objects inside each other, in JSON and YAML
 
@@ -155,7 +156,17 @@ class BadJsonError(ValueError):
         self.fault, self.line, self.advice = fault, line, advice
 
 
-def parse_json(text: str) -> Any:
+def parse_message(text: str) -> dict[str, Any]:
+    """Read the JSON object that a server or a page sent. Half a character may stand in it: its reader replaces it."""
+    if len(text) > MOST_MESSAGE:
+        raise BadJsonError(f"has {len(text):,} characters; at most {MOST_MESSAGE:,} are read")
+    data = parse_json(text, may_hold_surrogates=True)
+    if not isinstance(data, dict):
+        raise BadJsonError("is JSON that is not an object")
+    return data
+
+
+def parse_json(text: str, *, may_hold_surrogates: bool = False) -> Any:
     """Read JSON in which each key occurs once, nothing is nested deeply, and every text can be written again."""
     try:
         data = json.loads(text, object_pairs_hook=_refuse_duplicates)
@@ -169,7 +180,7 @@ def parse_json(text: str) -> Any:
         raise BadJsonError("has a whole number with thousands of digits") from exc
     if text.count("[") + text.count("{") > DEEPEST and _depth(data) > DEEPEST:
         raise BadJsonError(_TOO_DEEP)
-    if _MAY_BE_SURROGATE.search(text) and has_surrogate(data):
+    if not may_hold_surrogates and _MAY_BE_SURROGATE.search(text) and has_surrogate(data):
         raise BadJsonError("holds half a character (a lone surrogate such as \\ud800), which no file can hold")
     return data
 

@@ -78,20 +78,26 @@ def r_over(rows: Sequence[AgreementRow]) -> float | None:
     return None if np.isnan(found) else min(max(found, -1.0), 1.0)
 
 
-def r_squared(table: pd.DataFrame) -> pd.DataFrame:
-    """Say how much of one measure another explains, over models: R² of a straight line (Felkner, Lim, May).
+def r_between(table: pd.DataFrame) -> pd.DataFrame:
+    """Correlate every two measures over models (Pearson's r). Its square is the R² of Felkner, Lim and May.
 
     One row per model, one column per measure. The result is nan if fewer than three models have both measures, or if
     one of the two is constant.
     """
-    return table.astype("float64").corr(min_periods=_FEWEST) ** 2
+    return table.astype("float64").corr(min_periods=_FEWEST).clip(-1.0, 1.0)
+
+
+def r_squared(table: pd.DataFrame) -> pd.DataFrame:
+    """Say how much of one measure another explains, over models: R² of a straight line."""
+    return r_between(table) ** 2
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """R² between each two measures, in their order; None if one of the two is the same at every point."""
+    """r and R² between each two measures, in their order; None if one of the two is the same at every point."""
 
     measures: tuple[str, ...]
+    r: tuple[tuple[float | None, ...], ...]
     r_squared: tuple[tuple[float | None, ...], ...]
     n_points: int
     constant: tuple[str, ...]
@@ -109,10 +115,15 @@ def correlate(
     whole = table.loc[:, table.notna().all()]
     varies = whole.max() - whole.min() > _SAME
     measures = list(whole.columns)
-    found = r_squared(whole.loc[:, varies]).reindex(index=measures, columns=measures)
+    found = r_between(whole.loc[:, varies]).reindex(index=measures, columns=measures).to_numpy()
+    r, squares = (
+        tuple(tuple(None if isnan(value) else float(value) for value in row) for row in each)
+        for each in (found, found**2)
+    )
     return Correlation(
         measures=tuple(measures),
-        r_squared=tuple(tuple(None if isnan(value) else float(value) for value in row) for row in found.to_numpy()),
+        r=r,
+        r_squared=squares,
         n_points=len(rows),
         constant=tuple(whole.columns[~varies]),
         left_out=tuple(name for name in names if name not in measures),

@@ -5,6 +5,7 @@ is left is lean. What changes with the direction of the premise is overreach (do
 """
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from bbnli_audit.measures.readings.table import Floats, PairTable
 from bbnli_audit.measures.statistics.intervals import Estimate, estimate_difference
 
 FACT_GAP = "fact_gap"
+SidesOfFact = tuple[float, float]  # share right with the stereotype, and against it
 _NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0, 0, 0.0)
 _PRO, _ANTI = share_of_cells("pro_rate"), share_of_cells("anti_rate")
 
@@ -69,24 +71,36 @@ def _overreach_evidence(_: Measure, table: PairTable) -> Evidence:
     return counted_evidence(Counted(2 * (along if along.sum() >= across.sum() else across)), table)
 
 
-def estimate_fact_gap(controls: Sequence[Control], is_right: Sequence[bool], confidence: float) -> Estimate:
-    """Estimate accuracy on facts that agree with the stereotype minus accuracy on those that contradict it.
+def find_facts_by_premise(controls: Sequence[Control], is_right: Sequence[bool]) -> dict[str, dict[str, SidesOfFact]]:
+    """Return for each fact, by premise and id, the share that is right with the stereotype, and against it.
 
-    A fact and the same fact with the groups exchanged are compared with each other.
+    A fact and the same fact with the groups exchanged are compared with each other, so a fact without its counterpart
+    is left out. The id is a hash of the texts, as that of a pair. Empty if the controls were not predicted.
     """
-    facts: dict[tuple[str, str], dict[Direction, list[bool]]] = {}
-    for control, right in zip(controls, is_right, strict=True):
+    facts: dict[tuple[str, str], dict[Direction, list[tuple[Control, bool]]]] = {}
+    for control, right in zip(controls, is_right, strict=bool(is_right)):
         if control.direction is not Direction.NONE:
             sides = facts.setdefault((control.cluster, control.expected), {})
-            sides.setdefault(control.direction, []).append(right)
-    whole = {place: sides for place, sides in facts.items() if len(sides) == 2}
-    if not whole:
+            sides.setdefault(control.direction, []).append((control, right))
+    found: dict[str, dict[str, SidesOfFact]] = {}
+    for (cluster, expected), sides in facts.items():
+        if len(sides) == 2:
+            asked = [sides[direction] for direction in (Direction.WITH, Direction.AGAINST)]
+            texts = [part for side in asked for control, _ in side for part in control.text]
+            agreeing, contradicting = (sum(right for _, right in side) / len(side) for side in asked)
+            by_id = found.setdefault(cluster.rpartition("/")[0], {})
+            by_id[sha256("\t".join((cluster, expected, *texts)).encode()).hexdigest()[:12]] = agreeing, contradicting
+    return found
+
+
+def estimate_fact_gap(controls: Sequence[Control], is_right: Sequence[bool], confidence: float) -> Estimate:
+    """Estimate accuracy on facts that agree with the stereotype minus accuracy on those that contradict it."""
+    facts = find_facts_by_premise(controls, is_right)
+    if not facts:
         return _NOTHING
-    agreeing, contradicting = (
-        np.array([sum(sides[direction]) / len(sides[direction]) for sides in whole.values()], dtype=np.float64)
-        for direction in (Direction.WITH, Direction.AGAINST)
-    )
-    premises = np.array([cluster.rpartition("/")[0] for cluster, _ in whole])
+    sides = np.array([shares for by_id in facts.values() for shares in by_id.values()], dtype=np.float64)
+    agreeing, contradicting = sides[:, 0], sides[:, 1]
+    premises = np.array([premise for premise, by_id in facts.items() for _ in by_id])
     found = estimate_difference(agreeing, contradicting, premises, confidence)
     return found._replace(value=float((agreeing - contradicting).mean()))
 

@@ -10,7 +10,7 @@ from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted
 from bbnli_audit.measures.drivers import Evidence
 from bbnli_audit.measures.registry import find_measure
-from bbnli_audit.reports.shown import interval, short_name
+from bbnli_audit.reports.shown import counted_shared, interval, is_of_facts, short_name
 
 ACCEPT = "bbnli-audit baseline accept REPORT --owner WHO --reason WHY --expires DATE"
 HIDDEN = "Sentences are hidden; --bbnli-reveal shows them."
@@ -178,9 +178,9 @@ def regression_text(
     if found.value is not None:
         lines += [
             f"  increase {found.value:+.3f}, at least {found.low:+.3f} and at most {found.high:+.3f} (each bound at "
-            f"{confidence:.0%}), on {counted(regression.n_shared, 'shared pair')} ({counted(n_clusters, 'cluster')})",
+            f"{confidence:.0%}), on {counted_shared(regression)}{_clusters(regression, n_clusters)}",
             f"  p {_p(regression.p_value)} if it had grown by the margin at most, {_p(regression.p_adjusted)} "
-            f"corrected for {counted(n_tests, 'test')} (Holm); McNemar on the changed pairs {_p(regression.p_mcnemar)}",
+            f"corrected for {counted(n_tests, 'test')} (Holm); McNemar on what changed {_p(regression.p_mcnemar)}",
         ]
     lines += [f"  margin: {regression.source}", f"  baseline: {baseline}"]
     if regression.waiver is not None:
@@ -188,7 +188,7 @@ def regression_text(
     if level_of(regression.path) != "subtopic":
         grown = ", ".join(f"{each.path} ({each.increase.value:+.3f})" for each in below)
         lines += [f"  subtopics that grew most: {grown}"] if grown else []
-    else:
+    elif not is_of_facts(regression):
         lines += _changes(("newly counts", "newly count"), regression.flipped, sentences)
         lines += _changes(
             ("no longer counts, or counts less", "no longer count, or count less"), regression.fixed, sentences
@@ -217,6 +217,11 @@ def _changes(what: tuple[str, str], changes: Sequence[Change], sentences: Senten
             yield f"      {line}"
     if n > MOST_CHANGES:
         yield f"    and {n - MOST_CHANGES} more (comparison in result.json)"
+
+
+def _clusters(regression: Regression, n_clusters: int) -> str:
+    """Say in how many clusters the pairs of a row are; its facts are in others."""
+    return "" if is_of_facts(regression) else f" ({counted(n_clusters, 'cluster')})"
 
 
 def _p(value: float) -> str:

@@ -6,6 +6,7 @@ from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import NO_DATA, Measured, SubtopicResult, Verdict
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures import direction
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.registry import find_measure
@@ -36,6 +37,16 @@ def measure_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> s
 def growth_verdict(regression: Regression) -> str:
     """Return the verdict on the growth of one measure; WAIVED if someone has accepted it."""
     return WAIVED if regression.is_waived else regression.verdict.value
+
+
+def is_of_facts(regression: Regression) -> bool:
+    """Whether growth was measured on facts, so that there are no pairs to list."""
+    return find_measure(regression.measure).source == "facts"
+
+
+def counted_shared(regression: Regression) -> str:
+    """Say on how much growth was measured: "60 shared facts"."""
+    return counted(regression.n_shared, "shared fact" if is_of_facts(regression) else "shared pair")
 
 
 def row_growth(result: AuditResult, path: str) -> str | None:

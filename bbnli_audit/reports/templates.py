@@ -13,6 +13,7 @@ from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports import markdown, notes, papers, second
 from bbnli_audit.reports.failure import headline, regression_headline
 from bbnli_audit.reports.shown import (
+    counted_shared,
     growth_verdict,
     measure_name,
     measure_verdict,
@@ -56,7 +57,7 @@ def _environment() -> "Environment":
     environment.globals.update(find_measure=find_measure, measure_name=measure_name, short_path=short_path)
     environment.globals.update(outcome_of=outcome_of, measure_verdict=measure_verdict, headline=headline)
     environment.globals.update(regression_line=_regression_line, level_of=level_of, row_verdict=row_verdict)
-    environment.globals.update(growth_verdict=growth_verdict, row_growth=row_growth)
+    environment.globals.update(growth_verdict=growth_verdict, row_growth=row_growth, counted_shared=counted_shared)
     environment.filters.update(
         rate=markdown.number, signed=markdown.signed, p=_p_value, counted=counted, code=markdown.code
     )

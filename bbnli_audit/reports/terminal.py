@@ -12,7 +12,15 @@ from bbnli_audit.reports import notes, papers, second
 from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.failure import regression_headline
 from bbnli_audit.reports.markdown import figures
-from bbnli_audit.reports.shown import WAIVED, judged_levels, row_verdict, short_name, tabled_measures, worst_first
+from bbnli_audit.reports.shown import (
+    WAIVED,
+    is_of_facts,
+    judged_levels,
+    row_verdict,
+    short_name,
+    tabled_measures,
+    worst_first,
+)
 
 Write = Callable[..., None]
 _NARROWEST = len("-0.003 FAIL ")
@@ -98,7 +106,7 @@ def _write_comparison(comparison: Comparison, write: Write) -> None:
         write(note)
     for regression in notes.grown(comparison, Verdict.FAIL):
         told = regression_headline(regression)
-        if level_of(regression.path) == "subtopic":
+        if level_of(regression.path) == "subtopic" and not is_of_facts(regression):
             told += f"; {counted(len(regression.flipped), 'pair newly counts', 'pairs newly count')}, "
             told += f"{len(regression.fixed):,} less than before"
         write(f"  FAIL: {told}", **_COLORS["FAIL"])

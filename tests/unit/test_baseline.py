@@ -5,8 +5,9 @@ from datetime import date
 import pytest
 
 from bbnli_audit.audit.gate.baseline import check_kinds
+from bbnli_audit.audit.gate.compared import Shown
 from bbnli_audit.audit.gate.growth import MEASURES, Rule, compare_pairs, find_rule
-from bbnli_audit.audit.gate.growth import tests_of as level_tests
+from bbnli_audit.audit.gate.growth import list_tests as level_tests
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError
 from bbnli_audit.core.outcomes import CAUSES, Cell
@@ -25,7 +26,9 @@ def pairs(cells: list[Cell], start: int = 0) -> dict[str, dict[str, Cell]]:
 
 
 def compare(before: list[Cell], after: list[Cell], measure: str = "pro_rate") -> Regression:
-    (found,) = compare_pairs([("s/d/t", measure)], ({"s/d/t": pairs(after)}, {}), {"s/d/t": pairs(before)}, RULE)
+    (found,) = compare_pairs(
+        [("s/d/t", measure)], Shown({"s/d/t": pairs(after)}), Shown({"s/d/t": pairs(before)}), RULE
+    )
     return found
 
 
@@ -59,7 +62,7 @@ def test_exchanging_the_results_exchanges_flipped_and_fixed(measure: str) -> Non
 def test_only_pairs_of_the_same_id_and_subtopic_are_compared() -> None:
     candidate = {"s/d/t": pairs(["EC"] * 6)}
     baseline = {"s/d/t": pairs(["NN"] * 6, start=4), "s/d/u": pairs(["EC"] * 6)}
-    (found,) = compare_pairs([("s/d/t", "pro_rate")], (candidate, {}), baseline, RULE)
+    (found,) = compare_pairs([("s/d/t", "pro_rate")], Shown(candidate), Shown(baseline), RULE)
     assert found.n_shared == 2
     assert {change.pair_id for change in found.flipped} == {"id4", "id5"}
 
@@ -67,7 +70,7 @@ def test_only_pairs_of_the_same_id_and_subtopic_are_compared() -> None:
 def test_a_subtopic_without_shared_pairs_has_no_data_and_still_counts_as_a_test() -> None:
     tests = [("s/d/t", "pro_rate"), ("s/d/new", "pro_rate")]
     candidate = {"s/d/t": pairs(["EC"] * 40), "s/d/new": pairs(["EC"] * 40)}
-    found, empty = compare_pairs(tests, (candidate, {}), {"s/d/t": pairs(["NN"] * 40)}, RULE)
+    found, empty = compare_pairs(tests, Shown(candidate), Shown({"s/d/t": pairs(["NN"] * 40)}), RULE)
     assert empty.verdict is Verdict.NO_DATA
     assert empty.increase == NO_GROWTH
     assert found.verdict is Verdict.FAIL
@@ -76,7 +79,7 @@ def test_a_subtopic_without_shared_pairs_has_no_data_and_still_counts_as_a_test(
 
 def test_nothing_shared_at_all_is_refused() -> None:
     with pytest.raises(ResultError, match="no pair in common"):
-        compare_pairs([("s/d/t", "pro_rate")], ({"s/d/t": pairs(["NN"])}, {}), {"s/d/u": pairs(["NN"])}, RULE)
+        compare_pairs([("s/d/t", "pro_rate")], Shown({"s/d/t": pairs(["NN"])}), Shown({"s/d/u": pairs(["NN"])}), RULE)
 
 
 def test_the_tests_go_from_suites_to_subtopics_with_lean_first() -> None:
@@ -123,7 +126,10 @@ def test_growth_everywhere_is_found_in_the_suite_before_it_is_found_in_a_subtopi
     before, after = spread(4)
     cells = dict.fromkeys(paths, after), dict.fromkeys(paths, before)
     rule = Rule.of(0.02, "thresholds.yaml:7")
-    found = {(one.path, one.measure): one for one in compare_pairs(level_tests(paths), (cells[0], {}), cells[1], rule)}
+    found = {
+        (one.path, one.measure): one
+        for one in compare_pairs(level_tests(paths), Shown(cells[0]), Shown(cells[1]), rule)
+    }
     suite, subtopic = found["s", "lean"], found["s/a/0", "lean"]
     assert suite.increase.value == pytest.approx(0.08)
     assert subtopic.increase.value == pytest.approx(0.08)
@@ -142,7 +148,9 @@ def test_each_level_is_held_to_its_own_margin() -> None:
     paths = [f"s/{domain}/{n}" for domain in "abcd" for n in range(6)]
     before, after = spread(2)
     rule = Rule({"suite": (0.01, "x:1"), "domain": (0.20, "x:2"), "subtopic": (1.0, "x:3")})
-    found = compare_pairs(level_tests(paths), (dict.fromkeys(paths, after), {}), dict.fromkeys(paths, before), rule)
+    found = compare_pairs(
+        level_tests(paths), Shown(dict.fromkeys(paths, after)), Shown(dict.fromkeys(paths, before)), rule
+    )
     told = {one.path: (one.verdict, one.margin, one.source) for one in found if one.measure == "lean"}
     assert told["s"] == (Verdict.FAIL, 0.01, "x:1")
     assert told["s/a"] == (Verdict.PASS, 0.20, "x:2")
@@ -153,7 +161,7 @@ def test_growth_in_one_domain_is_found_there() -> None:
     paths = [f"s/{domain}/{n}" for domain in "abcd" for n in range(6)]
     same, grown = spread(0), spread(10)
     candidate = {path: grown[1] if path.startswith("s/b/") else same[1] for path in paths}
-    found = compare_pairs(level_tests(paths), (candidate, {}), dict.fromkeys(paths, same[0]), RULE)
+    found = compare_pairs(level_tests(paths), Shown(candidate), Shown(dict.fromkeys(paths, same[0])), RULE)
     failed = {one.path for one in found if one.verdict is Verdict.FAIL and one.path.count("/") < 2}
     assert failed == {"s/b"}
 

@@ -70,6 +70,7 @@ def test_r_squared_is_that_of_numpy_and_scipy(write: Write, capsys: pytest.Captu
     assert document["n_points"] == 6
     found = np.array(document["r_squared"])
     np.testing.assert_allclose(found, np.corrcoef(values.T) ** 2, atol=1e-12)
+    np.testing.assert_allclose(np.array(document["r"]), np.corrcoef(values.T), atol=1e-12)
     for one in range(4):
         for other in range(4):
             line = linregress(values[:, one], values[:, other])
@@ -104,6 +105,16 @@ def test_a_constant_measure_has_none(write: Write, capsys: pytest.CaptureFixture
     ]
     assert main(["correlate", *map(str, paths)]) == 0
     assert "–: the same at every point, so there is nothing to compare: m2." in capsys.readouterr().out
+
+
+def test_r_with_its_sign_stands_beside_r_squared(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    rising, falling = (0.1, 0.2, 0.4), (0.9, 0.5, 0.4)
+    r = float(np.corrcoef(rising, falling)[0, 1])
+    paths = [write(f"zorb-{n}", m1=rising[n], m2=falling[n]) for n in range(3)]
+    assert main(["correlate", *map(str, paths)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[:2] in ("m1", "m2")]
+    assert rows == [["m1", "1.00", f"{r * r:.2f}"], ["m2", f"{r:.2f}", "1.00"]]
+    assert r < 0
 
 
 def test_a_measure_without_a_value_at_every_point_is_left_out_and_named(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from bbnli_audit.audit.gate.compared import Shown
 from bbnli_audit.audit.gate.growth import MEASURES, Rule, compare_pairs
-from bbnli_audit.audit.gate.growth import tests_of as level_tests
+from bbnli_audit.audit.gate.growth import list_tests as level_tests
 from bbnli_audit.audit.gate.verdict import correct_failures
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.rows import Judgement, Measured, Verdict
@@ -191,7 +192,7 @@ def test_the_simulated_comparison_is_that_of_the_gate(own: Layout) -> None:
             for row, cluster in zip(rows, own.clusters[number], strict=True):
                 found.setdefault(cluster, {})[str(row)] = "EE" if side[row, 0] else "NN"
     tests = [test for test in level_tests(after) if test[1] == "brittleness_rate"]
-    judged = compare_pairs(tests, (after, {}), before, Rule.of(0.03, "file:1"))
+    judged = compare_pairs(tests, Shown(after), Shown(before), Rule.of(0.03, "file:1"))
     assert [each.p_value <= 0.05 / compared.n_tests for each in judged] == flags
     assert 0 < sum(flags) < len(flags)
 

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from bbnli_audit.core.errors import AuditError, SuiteError, suggest
-from bbnli_audit.core.reading import MOST_NODES, MOST_YAML_BYTES, Source, parse_json
+from bbnli_audit.core.reading import (
+    MOST_MESSAGE,
+    MOST_NODES,
+    MOST_YAML_BYTES,
+    BadJsonError,
+    Source,
+    parse_json,
+    parse_message,
+)
 from bbnli_audit.core.values import Pairing
 from bbnli_audit.models.checkpoint import check_contents
 from bbnli_audit.models.inference.store import check_store
@@ -111,3 +119,24 @@ def test_a_suggestion_from_very_many_names() -> None:
     assert time.monotonic() - started < 10
     assert told.startswith("Known: name0, ")
     assert told.endswith(" and 199900 more.")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not valid JSON"),
+        ("[1]", "is JSON that is not an object"),
+        ('{"a": 1, "a": 2}', "has the key 'a' twice"),
+        ('{"a": ' + "[" * 101 + "]" * 101 + "}", "is nested too deeply"),
+        ('{"a": ' + "[" * 100_000, "is nested too deeply"),
+        ('{"a": ' + "9" * 5000 + "}", "has a whole number with thousands of digits"),
+        ('{"a": "' + "x" * MOST_MESSAGE + '"}', f"at most {MOST_MESSAGE:,} are read"),
+    ],
+)
+def test_a_message_from_a_connection_has_the_caps_of_a_file(text: str, message: str) -> None:
+    with pytest.raises(BadJsonError, match=message):
+        parse_message(text)
+
+
+def test_half_a_character_in_a_message_is_left_to_its_reader() -> None:
+    assert parse_message('{"note": "a\\ud800b"}') == {"note": "a\ud800b"}

@@ -121,6 +121,8 @@ def test_an_address_that_was_clicked_elsewhere_opens(running: Running) -> None:
         (b"[]", "The request is not a JSON object."),
         (b"[" * 15000, "The request is not a JSON object."),
         (b'"\xff"', "The request is not a JSON object."),
+        (b'{"key": "12345678", "key": "87654321"}', "The request is not a JSON object."),
+        (b'{"key": ' + b"[" * 101 + b"]" * 101 + b"}", "The request is not a JSON object."),
         (row(key="short"), "key must be 8 to 64 letters and digits."),
         (row(key=None), "key must be 8 to 64 letters and digits."),
         (row(action="import"), "action must be judge, skip, note or undo."),

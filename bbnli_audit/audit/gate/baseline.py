@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.audit.gate.growth import MEASURES, Rule, Shown, Test, compare_pairs, is_same_on_shared_pairs, tests_of
+from bbnli_audit.audit.gate.compared import Shown, is_same_where_shared
+from bbnli_audit.audit.gate.growth import EXTRA_MEASURES, MEASURES, Rule, Test, compare_pairs, list_tests
 from bbnli_audit.core.errors import ResultError
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Comparison, LoosenedLimit, Regression
@@ -30,6 +31,10 @@ class Regressions:
         self._compared: dict[Test, Regression] | None = None
         self._found: dict[Test, Regression] = {}  # those that tests asked for
         self.n_tests = 0
+
+    def tests(self, paths: Iterable[str]) -> list[Test]:
+        """List the tests of some subtopics and of the levels above them."""
+        return list_tests(paths, find_extra_measures(self.result))
 
     def select(self, tests: Sequence[Test]) -> None:
         """Note the tests of this run. Holm's correction is for all of them, whichever process runs them."""
@@ -79,6 +84,20 @@ def check_baseline(baseline: AuditResult, source: str) -> None:
         )
 
 
+def find_extra_measures(baseline: AuditResult) -> dict[str, tuple[str, ...]]:
+    """Return by subtopic the measures that only some data have, where growth since this baseline can be told.
+
+    Results of earlier versions hold no facts, so the growth of their fact gap cannot be told.
+    """
+    holders = {"fact_gap": baseline.facts}
+    return {
+        row.path: tuple(
+            name for name in EXTRA_MEASURES if name in row.measures and row.path in holders.get(name, baseline.pairs)
+        )
+        for row in baseline.subtopics
+    }
+
+
 def check_kinds(candidate: ModelInfo, baseline: ModelInfo, source: str) -> None:
     """Refuse to compare likelihoods with answers."""
     if reading_of(candidate.kind).has_task != reading_of(baseline.kind).has_task:
@@ -96,18 +115,18 @@ def compare_with(
     Growth is ruled out if it is the model of the baseline, whatever its name, and answers as before. A model with the
     same fingerprint that answers otherwise (one that is served elsewhere may) is compared as any other.
     """
-    is_same = model.fingerprint == baseline.model.fingerprint and is_same_on_shared_pairs(shown[0], baseline.pairs)
-    return compare_pairs(tests, shown, baseline.pairs, rule, is_competent=is_competent, is_unchanged=is_same)
+    earlier = Shown.of(baseline)
+    is_same = model.fingerprint == baseline.model.fingerprint and is_same_where_shared(shown, earlier)
+    return compare_pairs(tests, shown, earlier, rule, is_competent=is_competent, is_unchanged=is_same)
 
 
 def compare(candidate: AuditResult, baseline: AuditResult, rule: Rule, source: str) -> Comparison:
     """Compare all subtopics of two results; `source` names the baseline in messages."""
     check_baseline(baseline, source)
     check_kinds(candidate.model, baseline.model, source)
-    tests = tests_of(row.path for row in candidate.subtopics)
-    shown = candidate.pairs, {row.path: row.unseen for row in candidate.all_rows}
+    tests = list_tests((row.path for row in candidate.subtopics), find_extra_measures(baseline))
     is_competent = candidate.is_competent
-    found = compare_with(baseline, tests, candidate.model, shown, rule, is_competent=is_competent)
+    found = compare_with(baseline, tests, candidate.model, Shown.of(candidate), rule, is_competent=is_competent)
     return compare_results(candidate, baseline, source, found, len(tests))
 
 
@@ -121,7 +140,8 @@ def compare_results(
     )
     audited = {row.path for row in candidate.subtopics}
     theirs = {key for key in theirs if key[0] in audited}
-    found = sorted(regressions, key=lambda one: (one.path.count("/"), one.path, MEASURES.index(one.measure)))
+    order = (*MEASURES, *EXTRA_MEASURES)
+    found = sorted(regressions, key=lambda one: (one.path.count("/"), one.path, order.index(one.measure)))
     is_same_model = candidate.model.fingerprint == baseline.model.fingerprint
     return Comparison(
         baseline=baseline.model,

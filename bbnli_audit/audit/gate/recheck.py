@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from bbnli_audit.audit.gate.baseline import Regressions
-from bbnli_audit.audit.gate.growth import find_rule, tests_of
+from bbnli_audit.audit.gate.growth import find_rule
 from bbnli_audit.audit.gate.idle import cannot_be_crossed
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
 from bbnli_audit.audit.gate.verdict import competence_judgement, judge, judge_increase, sides_of
@@ -109,7 +109,7 @@ def recheck_growth(
             one.increase, margin, one.p_adjusted, **how, unseen=unseen.get(test[0], 0.0)
         )
 
-    faults = [f"{path} {measure}" for path, measure in tests_of(subtopics) if not is_as_said((path, measure))]
+    faults = [f"{path} {measure}" for path, measure in given.tests(subtopics) if not is_as_said((path, measure))]
     if faults:
         yield f"{len(faults)} measures were not compared with the baseline as the file says: {list_some(faults)}"
 

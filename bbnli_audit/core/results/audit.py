@@ -20,6 +20,13 @@ _REQUIRED = "Path and measure of the limits that a test asked for; other verdict
 _PAIRS = "What each pair showed: path of the subtopic, cluster, pair id, labels of the two sides."
 # What each pair showed, without its sentences: path of the subtopic -> cluster -> pair id -> cell.
 Cells = Mapping[str, Mapping[str, Mapping[str, Cell]]]
+# Path of the subtopic -> "with" or "against" -> ids of the pairs whose premise points that way.
+Directions = Mapping[str, Mapping[Literal["with", "against"], tuple[str, ...]]]
+# Premise -> id of a fact -> share of its controls that are right, with the stereotype and against it.
+FactsOfSubtopic = Mapping[str, Mapping[str, tuple[Share, Share]]]
+Facts = Mapping[str, FactsOfSubtopic]  # by the path of the subtopic
+_DIRECTIONS = "Which way premises point: path of the subtopic, with or against the stereotype, pair ids."
+_FACTS = "Facts of the controls: path of the subtopic, premise, id, share right with the stereotype and against it."
 
 
 @result
@@ -56,6 +63,8 @@ class AuditResult:
     second_model: SecondModel | None = None
     second_prompt: SecondPrompt | None = None
     pairs: Annotated[Cells, Told(_PAIRS)] = field(default_factory=dict)
+    directions: Annotated[Directions, Told(_DIRECTIONS)] = field(default_factory=dict)
+    facts: Annotated[Facts, Told(_FACTS)] = field(default_factory=dict)
     suite_rows: Annotated[tuple[SubtopicResult, ...], Told("All subtopics of each suite together.")] = ()
     reliability: Annotated[tuple[rows.Reliability, ...], Told("Suites with four subtopics or more.")] = ()
     release: Annotated[Release | None, Told("Null if nothing is known of it.")] = None

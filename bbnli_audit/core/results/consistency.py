@@ -1,7 +1,7 @@
 """Does a result agree with itself? What its pairs show gives the counts of every row, and those give the rates."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isclose
 
 from bbnli_audit.core.outcomes import CELLS, Cell, CellCounts
@@ -33,6 +33,8 @@ def _contradictions(result: AuditResult) -> Iterator[str]:
     for row in (*result.domains, *result.suite_rows, result.total):
         below = [path for path in paths if row is result.total or path.startswith(f"{row.path}/")]
         yield from _of_row(row, sum((counts[path] for path in below), _NO_COUNTS))
+    yield from _of_directions(result)
+    yield from _of_facts(result)
     yield from _of_competence(result)
 
 
@@ -79,6 +81,39 @@ def _rates(counts: CellCounts) -> dict[str, float]:
         "lean": counts.n_pro - counts.n_anti,
     }
     return {name: number / counts.n_samples for name, number in numbers.items()}
+
+
+def _of_directions(result: AuditResult) -> Iterator[str]:
+    """Compare overreach with the pairs whose premises point one way or the other."""
+    for row in result.subtopics:
+        cells = {pair_id: cell for ids in result.pairs[row.path].values() for pair_id, cell in ids.items()}
+        ways = result.directions.get(row.path, {})
+        named = [pair_id for ids in ways.values() for pair_id in ids]
+        if len(set(named)) < len(named) or not cells.keys() >= set(named):
+            yield f"directions of {row.path} name a pair twice, or one that it does not have"
+        elif len(ways) == 2:
+            one, other = (_lean(cells[pair_id] for pair_id in ways[way]) for way in ("with", "against"))
+            yield from _differs(row, "overreach", (one - other) / 2, "directions")
+
+
+def _lean(cells: Iterable[Cell]) -> float:
+    counts = CellCounts(Counter(cells))
+    return (counts.n_pro - counts.n_anti) / counts.n_samples
+
+
+def _of_facts(result: AuditResult) -> Iterator[str]:
+    """Compare the fact gap with the facts."""
+    for row in result.subtopics:
+        gaps = [one - other for by_id in result.facts.get(row.path, {}).values() for one, other in by_id.values()]
+        if gaps:
+            yield from _differs(row, "fact_gap", sum(gaps) / len(gaps), "facts")
+
+
+def _differs(row: SubtopicResult, name: str, value: float, source: str) -> Iterator[str]:
+    measured = row.measures.get(name)
+    if measured is None or measured.value is None or not isclose(measured.value, value, abs_tol=_ROUNDING):
+        told = "missing" if measured is None else measured.value
+        yield f"{row.path}: {name} is {told}, and its {source} give {value:.6g}"
 
 
 def _of_competence(result: AuditResult) -> Iterator[str]:

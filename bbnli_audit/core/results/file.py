@@ -18,7 +18,16 @@ NAME = "result.json"
 FORMAT = 1
 # Keys that results of earlier versions lack. All others must be there, also those that have a default in Python.
 _ADDED_LATER = {
-    "AuditResult": {"second_model", "second_prompt", "suite_rows", "reliability", "release", "troubles"},
+    "AuditResult": {
+        "second_model",
+        "second_prompt",
+        "suite_rows",
+        "reliability",
+        "release",
+        "troubles",
+        "directions",
+        "facts",
+    },
     "Settings": {"agreement", "size", "n_limits", "excluded"},
     "Skill": {"recalls"},
     "Judgement": {"times_needed", "is_corrected", "may_lack_data"},

@@ -1,7 +1,7 @@
-"""Say how far measures agree across models (R²).
+"""Say how far measures agree across models (r and R²).
 
-Computes R² between every two measures that all results have, across models: three or more, audited on the same pairs.
-No model is needed. With few models R² is nearly always large, whatever the measures.
+Computes r and R² between every two measures that all results have, across models: three or more, audited on the same
+pairs. No model is needed. With few models R² is nearly always large, whatever the measures.
 
 Examples:
     bbnli-audit correlate report-a report-b report-c report-d
@@ -127,7 +127,8 @@ def _print(results: Results, found: "Correlation", per: str, chance: tuple[float
     suites = ", ".join(printable(f"{suite.name} {suite.version}") for suite in models[0].suites)
     point = "a model" if per == TOTAL else "a subtopic of a model"
     points = counted(found.n_points, "point")
-    print(f"R² between measures over {len(models)} models, {suites}. A point is {point}: {points}.\n")
+    print(f"r and R² between measures over {len(models)} models, {suites}. A point is {point}: {points}.")
+    print("Above the diagonal R², below it r: r is negative where one measure falls as the other rises.\n")
     width = max(len(result.model.name) for result in models)
     for result in models:
         competent = "" if result.is_competent else "  not competent"
@@ -150,10 +151,10 @@ def _print(results: Results, found: "Correlation", per: str, chance: tuple[float
 def _print_table(found: "Correlation") -> None:
     """Print the table in parts that fit the width of a terminal."""
     names, start = list(map(short_name, found.measures)), 0
-    told = [[_NONE if value is None else f"{value:.2f}" for value in row] for row in found.r_squared]
+    told = [[_tell(found, row, column) for column in range(len(names))] for row in range(len(names))]
     rows = [("", names), *zip(names, told, strict=True)]
     first = max(map(len, names))
-    widths = [2 + max(len(name), len("0.00")) for name in names]
+    widths = [2 + max(len(name), len("-0.00")) for name in names]
     while start < len(names):
         stop = start + 1
         while stop < len(names) and first + sum(widths[start : stop + 1]) <= WIDTH:
@@ -162,3 +163,11 @@ def _print_table(found: "Correlation") -> None:
             print(f"{name:<{first}}" + "".join(f"{cells[at]:>{widths[at]}}" for at in range(start, stop)))
         print()
         start = stop
+
+
+def _tell(found: "Correlation", row: int, column: int) -> str:
+    """Show R² above the diagonal and on it, and r with its sign below."""
+    value = found.r[row][column] if row > column else found.r_squared[row][column]
+    if value is None:
+        return _NONE
+    return f"{value:+.2f}" if row > column else f"{value:.2f}"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bbnli_audit.audit.audit import Audit
-from bbnli_audit.audit.gate.growth import Test, tests_of
+from bbnli_audit.audit.gate.growth import Test
 from bbnli_audit.core.errors import suggest
 from bbnli_audit.measures.registry import find_measure
 
@@ -25,7 +25,8 @@ class Collection:
         if SUBTOPIC in metafunc.fixturenames:
             _parametrize(metafunc, SUBTOPIC, {path: path for path in self._paths_of(metafunc)})
         if REGRESSION in metafunc.fixturenames:
-            tests = [] if self._audit.regressions is None else tests_of(self._paths_of(metafunc))
+            given = self._audit.regressions
+            tests = [] if given is None else given.tests(self._paths_of(metafunc))
             _parametrize(metafunc, REGRESSION, _with_ids(tests))
         if LEVEL in metafunc.fixturenames:
             _parametrize(metafunc, LEVEL, _with_ids(self._audit.level_tests(self._paths_of(metafunc))))

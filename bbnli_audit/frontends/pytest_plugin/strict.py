@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from bbnli_audit.audit.audit import Audit
-from bbnli_audit.audit.gate.growth import tests_of
 from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.core.errors import OptionError, list_some
 from bbnli_audit.core.results.audit import AuditResult
@@ -50,11 +49,10 @@ def find_gaps(audit: Audit, result: AuditResult, n_deselected: int) -> Iterator[
         yield f"{len(missing)} of {n_all} subtopics were not audited ({list_some(missing)})"
     if n_deselected:
         yield f"{n_deselected} audits were deselected (-k, -m, --deselect, --lf or a plugin)"
-    if result.comparison is not None:
+    if result.comparison is not None and audit.regressions is not None:
         compared = {(one.path, one.measure) for one in result.comparison.regressions}
-        lacking = [
-            f"{path} {measure}" for path, measure in tests_of(audit.subtopics) if (path, measure) not in compared
-        ]
+        asked = audit.regressions.tests(audit.subtopics)
+        lacking = [f"{path} {measure}" for path, measure in asked if (path, measure) not in compared]
         if lacking:
             yield f"{len(lacking)} measures were not compared with the baseline ({list_some(lacking)})"
     idle = find_idle_limits(result)

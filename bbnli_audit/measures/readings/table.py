@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -184,6 +184,13 @@ class PairTable:
         for cluster, pair_id, cell in zip(*places, table.cells.tolist(), strict=True):
             found.setdefault(str(cluster), {})[str(pair_id)] = CELLS[cell]
         return found
+
+    def pairs_by_direction(self) -> dict[Literal["with", "against"], tuple[str, ...]]:
+        """Return the ids of the measured pairs whose premise points with the stereotype, and against it."""
+        ids, signs = self.measured.frame["pair_id"].tolist(), self.measured.directions.tolist()
+        ways: Mapping[Literal["with", "against"], float] = {"with": 1.0, "against": -1.0}
+        found = {way: tuple(str(each) for each, of in zip(ids, signs, strict=True) if of == ways[way]) for way in ways}
+        return {way: each for way, each in found.items() if each}
 
     def paths(self) -> list[str]:
         return _paths(self.frame)

@@ -4,7 +4,6 @@ No message holds a key, a password or a text: what a server writes about an erro
 """
 
 import base64
-import json
 import logging
 import os
 import re
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from bbnli_audit.core.errors import ModelError, OptionError, ServerAwayError
+from bbnli_audit.core.reading import BadJsonError, parse_message
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.options import ModelSettings
 
@@ -254,12 +254,11 @@ class ServerClient:
 
 def _read_object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise BadAnswer("it sent something that is not JSON") from None
-    if not isinstance(found, dict):
-        raise BadAnswer("it sent JSON that is not an object")
-    return found
+        return parse_message(text)
+    except BadJsonError as exc:
+        # What the parser says may quote the answer. Only its kind is told.
+        kind = "JSON that is not an object" if "not an object" in exc.fault else "something that is not sound JSON"
+        raise BadAnswer(f"it sent {kind}") from None
 
 
 def _key() -> str:

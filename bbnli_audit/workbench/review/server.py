@@ -25,7 +25,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import OptionError, WorkbenchError
-from bbnli_audit.core.reading import parse_json
+from bbnli_audit.core.reading import BadJsonError, parse_json, parse_message
 from bbnli_audit.workbench.review.decide import needs_opinion
 from bbnli_audit.workbench.review.items import ReviewItem, order_items
 from bbnli_audit.workbench.review.judgements import Judgements
@@ -183,11 +183,9 @@ async def _body(request: "Request") -> bytes:
 def _read_row(body: bytes) -> dict[str, Any]:
     """Check what the page sent. Texts that are missing become empty."""
     try:
-        row = json.loads(body)
-    except (ValueError, RecursionError):
-        row = None
-    if not isinstance(row, dict):
-        raise BadRequest("The request is not a JSON object.")
+        row = parse_message(body.decode())
+    except (BadJsonError, UnicodeDecodeError):
+        raise BadRequest("The request is not a JSON object.") from None
     for name in ("key", "item", "verdict", "stance", "note"):
         row[name] = "" if row.get(name) is None else row[name]
         if not isinstance(row[name], str):

@@ -1,0 +1,135 @@
+"""What two results have in common: pairs and facts, and what each adds to a measure before and after."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bbnli_audit.core.outcomes import CAUSES, CELLS, Cell
+from bbnli_audit.core.results.audit import AuditResult, Cells, Directions, Facts
+from bbnli_audit.core.results.comparison import Change
+from bbnli_audit.measures.direction import FACT_GAP, SidesOfFact
+from bbnli_audit.measures.statistics.design import Design
+
+OVERREACH = "overreach"
+_LEAN: Mapping[str, float] = {
+    cell: (CAUSES["pro_rate"].get(cell, 0) - CAUSES["anti_rate"].get(cell, 0)) / 2 for cell in CELLS
+}
+# What a pair in each cell adds to a measure. To overreach it adds its lean, along the direction of its premise.
+_SHARES: Mapping[str, Mapping[str, float]] = {
+    "lean": _LEAN,
+    OVERREACH: _LEAN,
+    **{cause: {cell: weights.get(cell, 0) / 2 for cell in CELLS} for cause, weights in CAUSES.items()},
+}
+_SIGNS: Mapping[str, int] = {"with": 1, "against": -1}
+
+
+def largest_change(measure: str) -> float:
+    """Return by how much a pair or a fact can change: a rate runs from 0 to 1, the others from -1 to 1."""
+    return 1.0 if measure in CAUSES else 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a model shows: of each pair, of each fact, and what it has not read."""
+
+    cells: Cells
+    directions: Directions = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
+    # Path -> share of its pairs that the model has not read whole, or not answered.
+    unseen: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, result: AuditResult) -> "Shown":
+        unseen = {row.path: row.unseen for row in result.all_rows}
+        return cls(result.pairs, result.directions, result.facts, unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One measure of what is shared: what each pair, or fact, adds, as a share of the largest possible change."""
+
+    before: Sequence[float]
+    after: Sequence[float]
+    design: Design
+    pairs: Sequence[Change] = ()  # in the same order; none for facts
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    def changes(self, sign: int) -> tuple[Change, ...]:
+        """Return the pairs that count more than before (1), or less (-1)."""
+        both = zip(self.pairs, self.before, self.after, strict=bool(self.pairs))
+        return tuple(pair for pair, before, after in both if sign * (after - before) > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The pairs and facts of a place that both results have, each with its subtopic."""
+
+    pairs: Sequence[tuple[str, Change]]
+    signs: Sequence[int]  # of the premise of each pair: 1 with the stereotype, -1 against it, else 0
+    facts: Sequence[tuple[str, str, SidesOfFact, SidesOfFact]]  # subtopic, premise, before, after
+
+    @classmethod
+    def of(cls, path: str, candidate: Shown, baseline: Shown) -> "Compared":
+        """Take what is shared in a subtopic, a domain or a suite. Directions are those of the candidate's data."""
+        paths = sorted(each for each in candidate.cells if each == path or each.startswith(f"{path}/"))
+        pairs = [(each, pair) for each in paths for pair in _shared_pairs(each, candidate, baseline)]
+        signs = {
+            (each, pair_id): _SIGNS[way]
+            for each in paths
+            for way, ids in candidate.directions.get(each, {}).items()
+            for pair_id in ids
+        }
+        facts = [fact for each in paths for fact in _shared_facts(each, candidate, baseline)]
+        return cls(pairs, [signs.get((each, pair.pair_id), 0) for each, pair in pairs], facts)
+
+    def column(self, measure: str) -> Column:
+        """Return what is shared, as far as it says something about a measure."""
+        if measure == FACT_GAP:
+            return self._facts()
+        signs = self.signs if measure == OVERREACH else [1] * len(self.pairs)
+        rows = [(sign, path, pair) for sign, (path, pair) in zip(signs, self.pairs, strict=True) if sign]
+        shares = {cell: share / largest_change(measure) for cell, share in _SHARES[measure].items()}
+        return Column(
+            [sign * shares[pair.before] for sign, _, pair in rows],
+            [sign * shares[pair.after] for sign, _, pair in rows],
+            Design.of([pair.cluster for _, _, pair in rows], [path for _, path, _ in rows]),
+            [pair for _, _, pair in rows],
+        )
+
+    def _facts(self) -> Column:
+        """Compare facts by how much better they are read with the stereotype. Premises are the one factor."""
+        scale = largest_change(FACT_GAP)
+        before, after = ([(one - other) / scale for one, other in sides] for sides in self._sides())
+        premises = [premise.replace("/", " ") for _, premise, _, _ in self.facts]  # a slash would make two factors
+        return Column(before, after, Design.of(premises, [path for path, *_ in self.facts]))
+
+    def _sides(self) -> tuple[list[SidesOfFact], list[SidesOfFact]]:
+        return [before for *_, before, _ in self.facts], [after for *_, after in self.facts]
+
+
+def _shared_pairs(path: str, candidate: Shown, baseline: Shown) -> Iterator[Change]:
+    """Yield the pairs that both results have, changed or not, with the clusters of the candidate."""
+    earlier: dict[str, Cell] = {
+        pair_id: cell for ids in baseline.cells.get(path, {}).values() for pair_id, cell in ids.items()
+    }
+    for cluster, ids in candidate.cells[path].items():
+        for pair_id, cell in ids.items():
+            if pair_id in earlier:
+                yield Change(pair_id, cluster, earlier[pair_id], cell)
+
+
+def _shared_facts(path: str, candidate: Shown, baseline: Shown) -> Iterable[tuple[str, str, SidesOfFact, SidesOfFact]]:
+    before = baseline.facts.get(path, {})
+    for premise, by_id in candidate.facts.get(path, {}).items():
+        earlier = before.get(premise, {})
+        yield from ((path, premise, earlier[fact], sides) for fact, sides in by_id.items() if fact in earlier)
+
+
+def is_same_where_shared(candidate: Shown, baseline: Shown) -> bool:
+    """Whether two results show the same on each pair and each fact that both have."""
+    pairs = (pair for path in candidate.cells for pair in _shared_pairs(path, candidate, baseline))
+    facts = (fact for path in candidate.facts for fact in _shared_facts(path, candidate, baseline))
+    return all(pair.before == pair.after for pair in pairs) and all(
+        tuple(before) == tuple(after) for *_, before, after in facts
+    )
