@@ -30,7 +30,8 @@ from bbnli_audit.measures.registry import MeasuredTable, measure_table
 from bbnli_audit.measures.reliability import measure_reliability
 from bbnli_audit.suites.protocol import audits_of
 
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -29,8 +30,11 @@ def shown(cells: list[Cell], facts: FactsOfSubtopic | None = None) -> Shown:
     """Pairs with premises in turn with the stereotype, against it, and without a direction."""
     pairs = {f"c{n}": {f"id{n}": cell} for n, cell in enumerate(cells)}
     ids = [f"id{n}" for n in range(len(cells))]
-    directions = {PATH: {"with": tuple(ids[0::3]), "against": tuple(ids[1::3])}}
-    return Shown({PATH: pairs}, directions, {} if facts is None else {PATH: facts})
+    sides: dict[Literal["with", "against"], tuple[str, ...]] = {
+        "with": tuple(ids[0::3]),
+        "against": tuple(ids[1::3]),
+    }
+    return Shown({PATH: pairs}, {PATH: sides}, {} if facts is None else {PATH: facts})
 
 
 def compare(measure: str, before: Shown, after: Shown) -> Regression:
