@@ -151,7 +151,7 @@ def assemble(
     )
 
 
-def _without_empty(by_path: dict[str, dict[K, V]]) -> dict[str, dict[K, V]]:
+def _without_empty(by_path: Mapping[str, Mapping[K, V]]) -> dict[str, Mapping[K, V]]:
     return {path: found for path, found in by_path.items() if found}
 
 
