@@ -50,10 +50,11 @@ coverage: $(STAMP)  ## simulated coverage of the intervals (docs/decisions/0002-
 error-rates: $(STAMP)  ## simulated wrong verdicts of whole runs, power and time (docs/decisions/0002-intervals.md)
 	$(BIN)/python -m benchmarks.error_rates
 
+# Only what is imported is compiled, when it is imported: torch alone has thousands of modules that nothing here uses.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable . --group dev
 	touch $@
 
 $(BENCH): $(STAMP)
