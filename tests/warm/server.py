@@ -1,6 +1,6 @@
 """Forks processes from one that has imported torch, transformers, pandas and this project already.
 
-Importing them takes eight seconds of processor time, and the tests start two hundred processes. Each is a process of
+Importing them takes eight seconds of processor time, and the tests start a hundred processes. Each is a process of
 its own all the same: it has its own folder, environment, output and end, and can be killed. Tests of what is imported
 when, as a user's process does it, start a process without this server: `run_cold_pytest`, tests/unit/test_imports.py.
 """
