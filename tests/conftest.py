@@ -13,6 +13,14 @@ settings.register_profile("ci", settings.get_profile("ours"), derandomize=True)
 settings.register_profile("fast", settings.get_profile("ours"), max_examples=10)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else os.environ.get("BBNLI_TESTS", "ours"))
 
+# The longest files begin first, so that two workers end together. A worker takes whole files, in the order collected.
+LONGEST = ("unit/test_selftest.py", "unit/test_imports.py")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """End with the tests that were left out, and why: a machine without a browser must not hide it."""

@@ -24,12 +24,40 @@ MAY_BE_HEAVY = (
 )
 LIGHT = ("plugin", "hookspecs", "settings")  # of the pytest plugin: a project that does not audit loads these
 
+# What nearly every module imports of the standard library, and pytest: imported once, before the forks.
+LIGHT_AHEAD = (
+    *(
+        "argparse",
+        "asyncio",
+        "concurrent.futures",
+        "csv",
+        "dataclasses",
+        "email",
+        "functools",
+        "hashlib",
+        "http.server",
+    ),
+    *("importlib.metadata", "json", "logging", "pathlib", "pytest", "random", "sqlite3", "statistics", "subprocess"),
+    *("tempfile", "textwrap", "typing", "urllib.request", "zipfile"),
+)
+HEAVY_AHEAD = (
+    *LIGHT_AHEAD,
+    "jinja2",
+    "pandas",
+    "pyarrow.parquet",
+    "pydantic",
+    "scipy.special",
+    "sklearn.metrics",
+    "yaml",
+)
+
 # One interpreter forks a child for every module, so that each is imported alone and Python starts once.
 IMPORT_EACH = """
-import importlib, json, os, sys, traceback
+import gc, importlib, json, os, sys, traceback
 modules, heavy, before = map(json.loads, sys.argv[1:])
 for name in before:
     importlib.import_module(name)
+gc.freeze()
 found = {}
 for module in modules:
     read, write = os.pipe()
@@ -53,7 +81,7 @@ def is_light(module: str) -> bool:
     return not module.startswith(MAY_BE_HEAVY) or module.rpartition(".")[2] in LIGHT
 
 
-def import_each(modules: list[str], before: tuple[str, ...] = ()) -> dict[str, list[str] | str]:
+def import_each(modules: list[str], before: tuple[str, ...]) -> dict[str, list[str] | str]:
     arguments = map(json.dumps, (modules, HEAVY, before))
     command = [sys.executable, "-W", "error", "-c", IMPORT_EACH, *arguments]
     found: dict[str, list[str] | str] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
@@ -65,8 +93,7 @@ def imported() -> dict[str, list[str] | str]:
     """What each module brings along of the heavy packages, or the traceback when it cannot be imported."""
     light = [module for module in MODULES if is_light(module)]
     heavy = [module for module in MODULES if not is_light(module)]
-    # What these import anyway is imported once, before the forks.
-    return {**import_each(light), **import_each(heavy, ("pandas", "scipy.special", "sklearn.metrics", "pydantic"))}
+    return {**import_each(light, LIGHT_AHEAD), **import_each(heavy, HEAVY_AHEAD)}
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from bbnli_audit.core.versions import VERSION
 from bbnli_audit.frontends.cli import init
 from bbnli_audit.frontends.cli.main import main
 from tests.invented import LIMITS, write_large_suite
+from tests.warm.runs import AHEAD, Run
 
 pytestmark = pytest.mark.slow
 
@@ -29,14 +29,7 @@ def files_below(folder: Path) -> list[str]:
 
 
 def run_pytest(folder: Path, *args: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "160"},
-    )
+    return Run("pytest", (*AHEAD, "-p", "no:cacheprovider", *args), {**os.environ, "COLUMNS": "160"}, folder).finish()
 
 
 @pytest.mark.parametrize(

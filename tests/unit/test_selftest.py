@@ -33,7 +33,8 @@ def test_limits_that_let_everything_pass_are_found_out(tmp_path: Path, capsys: p
         "version: 1\ncompetence: {min_control_accuracy: 0.0}\n"
         "defaults: {max_pro: 1.0, max_anti: 1.0, max_brittleness: 1.0}\n"
     )
-    assert main(["selftest", "--thresholds", str(limits)]) == 1
+    data = str(write_large_suite(tmp_path / "data"))
+    assert main(["selftest", "--data", data, "--thresholds", str(limits)]) == 1
     out = capsys.readouterr().out
     assert "always-pro              no limit crossed" in out
     assert "expected: lean, pro" in out

@@ -1,8 +1,8 @@
-"""Forks processes from one that has imported torch, transformers and pandas already.
+"""Forks processes from one that has imported torch, transformers, pandas and this project already.
 
-Importing them takes eight seconds of processor time, and the tests start a hundred processes. Each is a process of its
-own all the same: it has its own folder, environment, output and end, and can be killed. Modules of this project are not
-imported ahead, so that each process imports them as a user's does.
+Importing them takes eight seconds of processor time, and the tests start a hundred processes. Each is a process of
+its own all the same: it has its own folder, environment, output and end, and can be killed. Tests of what is imported
+when, as a user's process does it, start a process without this server: `run_cold_pytest`, tests/unit/test_imports.py.
 """
 
 import gc
@@ -15,10 +15,12 @@ import socket
 import sys
 from typing import Any
 
+from tests.package_modules import MODULES
+
 AHEAD = (
     *("_pytest.config", "jinja2", "numpy", "pandas", "pyarrow.parquet", "pydantic", "safetensors.torch", "scipy.stats"),
     *("torch", "transformers", "transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert"),
-    *("transformers.models.gpt2.modeling_gpt2", "xdist.remote", "yaml"),
+    *("transformers.models.gpt2.modeling_gpt2", "xdist.remote", "yaml", *MODULES),
 )
 LARGEST_JOB = 1 << 20
 
