@@ -43,7 +43,9 @@ def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
             file.write(f"{json.dumps(json_schema(), indent=1)}\n")
         with replacing(folder / CSV) as file:
             shown = {name: pairs.frame[name].map(guard_formula) for name in (*PLACES, *TEXTS)}
-            pairs.frame.assign(**shown).to_csv(file, index=False, lineterminator="\n")
+            # A lone carriage return is only put between quotes if it is part of what ends a line.
+            has_return = any("\r" in text for column in shown.values() for text in column)
+            pairs.frame.assign(**shown).to_csv(file, index=False, lineterminator="\r\n" if has_return else "\n")
         with replacing(folder / PARQUET, "wb") as file:
             columns = {str(name): pa.array(pairs.frame[name].tolist()) for name in pairs.frame}
             pq.write_table(pa.table(columns), file)
