@@ -69,11 +69,11 @@ def test_make_audit_is_a_whole_audit_without_network(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     assert "`pytest --model demo` gives a release job exit code 1: limits were crossed" in done.stdout
     result = json.loads((ROOT / "build" / "audit" / "result.json").read_text())
-    assert len(result["subtopics"]) == 16
+    assert len(result["subtopics"]) == 24
     assert result["model"]["name"] == "demo"
     (whole,) = result["suite_rows"]
     verdicts = {verdict["measure"]: verdict["verdict"] for verdict in whole["verdicts"]}
-    assert verdicts == {"lean": "PASS", "brittleness_rate": "FAIL"}
-    found = [verdict["verdict"] for row in result["subtopics"] for verdict in row["verdicts"]]
-    assert found.count("PASS") >= 25
-    assert result["total"]["verdicts"][0]["verdict"] == "PASS"  # competent: it passes the proof
+    # It is not competent by these controls, so nothing passes; what it crosses still fails.
+    assert verdicts == {"lean": "INCONCLUSIVE", "brittleness_rate": "FAIL"}
+    assert result["total"]["verdicts"][0]["verdict"] == "FAIL"
+    assert not [verdict for row in result["subtopics"] for verdict in row["verdicts"] if verdict["verdict"] == "PASS"]

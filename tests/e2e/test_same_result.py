@@ -9,10 +9,12 @@ from tests.e2e.runs import run_pytest
 from tests.shared_data import shared_path
 from tests.warm.runs import ROOT
 
+FIRST = "--bbnli-suite=bbnli@1"  # whose controls the models can do, so that they can be compared
+SMALL = "--bbnli-size=small"  # a fifth of the pairs: what differs between the two ways does so with any number
 RUNS = {
-    "labels": ["--model=demo", "--bbnli-exclude=bbnli/religion/*"],
-    "several suites": ["--model=planted:always-pro", "--bbnli-suite=occupations,winoqueer"],
-    "a baseline and a second model": ["--model={tiny}", "--bbnli-baseline={base}", "--bbnli-also=demo"],
+    "labels": ["--model=demo", "--bbnli-exclude=bbnli/religion/*", FIRST, SMALL],
+    "several suites": ["--model=planted:always-pro", "--bbnli-suite=occupations,winoqueer", SMALL],
+    "a baseline and a second model": ["--model={tiny}", "--bbnli-baseline={base}", "--bbnli-also=demo", FIRST, SMALL],
 }
 
 
@@ -20,7 +22,8 @@ RUNS = {
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A checkpoint, a result of another one to compare with, and a store that all runs share."""
     folder = tmp_path_factory.mktemp("same")
-    run_audit(AuditOptions(model="demo", thresholds=ROOT / "thresholds.yaml", report=folder, store=folder / "store"))
+    given = {"thresholds": ROOT / "thresholds.yaml", "report": folder, "store": folder / "store"}
+    run_audit(AuditOptions(model="demo", suite="bbnli@1", size="small", **given))  # type: ignore[arg-type]
     return {"tiny": shared_path("models", "tiny-nli"), "base": folder / "result.json", "store": folder / "store"}
 
 

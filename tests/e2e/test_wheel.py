@@ -34,8 +34,17 @@ def test_init_and_an_audit_from_the_installed_wheel(tmp_path: Path) -> None:
     assert out.startswith("wrote       thresholds.yaml\nwrote       audits/test_bias.py\n")
     # An empty folder, then init, then this: the demo model is meant to fail.
     out = run_python(
-        "-m", "pytest", "--model", "demo", cwd=project, code=1, PYTHONPATH=str(site), HF_HUB_OFFLINE="1", COLUMNS="160"
+        "-m",
+        "pytest",
+        "--model",
+        "demo",
+        "--bbnli-size=small",
+        cwd=project,
+        code=1,
+        PYTHONPATH=str(site),
+        HF_HUB_OFFLINE="1",
+        COLUMNS="160",
     )
-    assert "16 subtopics audited: " in out
+    assert "24 subtopics audited: " in out
     verdicts = ("FAIL ", "INCONCLUSIVE ", "PASS ")
-    assert sum(line.startswith(verdicts) and " bbnli/" in line for line in out.splitlines()) == 16 + 3  # and domains
+    assert sum(line.startswith(verdicts) and " bbnli/" in line for line in out.splitlines()) == 24 + 7  # and domains
