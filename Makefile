@@ -7,7 +7,7 @@ BENCH := $(VENV)/.installed-bench
 # Compiled code is kept between runs, whatever the environment says: tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: audit test test-fast browser check dev schema picture bench coverage error-rates clean
+.PHONY: audit test test-fast browser check dev schema picture bench coverage error-rates validity clean
 
 audit: $(STAMP)  ## audit the bundled demo model and show what the product is for
 	$(BIN)/python tools/audit_demo.py
@@ -49,6 +49,9 @@ coverage: $(STAMP)  ## simulated coverage of the intervals (docs/decisions/0002-
 
 error-rates: $(STAMP)  ## simulated wrong verdicts of whole runs, power and time (docs/decisions/0002-intervals.md)
 	$(BIN)/python -m benchmarks.error_rates
+
+validity: $(STAMP)  ## plant biases in real weights and audit them, into docs/validity.md; FULL=1 for hours; needs ../shared
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.validity $(if $(FULL),--full --second)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
