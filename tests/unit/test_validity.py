@@ -107,11 +107,11 @@ def test_a_seed_repeats_a_mix_and_another_seed_changes_it() -> None:
 
 
 def test_wrong_recipes_say_what_to_do() -> None:
-    with pytest.raises(OptionError, match="The dose 2 is not a share. Give a number from 0 to 1"):
+    with pytest.raises(OptionError, match=r"The dose 2 is not a share\. Give a number from 0 to 1"):
         recipe(dose=2)
     with pytest.raises(OptionError, match="no subtopic is named"):
         recipe(subtopics=())
-    with pytest.raises(OptionError, match="needs 10 pairs .* but there are 1. Lower the dose"):
+    with pytest.raises(OptionError, match=r"needs 10 pairs .* but there are 1\. Lower the dose"):
         make_planted(recipe(dose=1), {ZORBS: [pair()]})
     with pytest.raises(OptionError, match="16 plain pairs are needed, but there are 3"):
         mix(recipe(), make_planted(recipe(), {ZORBS: [pair(number=n) for n in range(9)]}), plain(3))
@@ -119,7 +119,7 @@ def test_wrong_recipes_say_what_to_do() -> None:
 
 def test_an_unknown_subtopic_is_named_with_the_nearest_one(tmp_path: Path) -> None:
     write_quads(tmp_path)
-    with pytest.raises(OptionError, match="has no sentences of 'planets/zorbs'.*zorbs_are_to_juggling"):
+    with pytest.raises(OptionError, match=r"has no sentences of 'planets/zorbs'.*zorbs_are_to_juggling"):
         read_pairs_of(tmp_path, ["planets/zorbs"])
 
 
@@ -195,7 +195,9 @@ def test_every_dose_can_be_made_from_the_sentences_there_are() -> None:
 def test_a_correlation_has_an_interval_and_needs_five_models() -> None:
     rising = [(float(n), n + (-1) ** n) for n in range(8)]
     found = correlate("both", rising)
-    assert found.value is not None and found.low is not None and found.high is not None
+    assert found.value is not None
+    assert found.low is not None
+    assert found.high is not None
     assert found.low < found.value < found.high < 1
     assert found.value == pytest.approx(1 - 6 * 8 / (8 * 63))  # both are the ranks 0 to 7, and each differs by one
     assert correlate("both", rising[:4]).value is None

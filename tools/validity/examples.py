@@ -76,7 +76,7 @@ def planted_label(kind: Kind, pair: Pair, side: Side) -> Label | None:
     return _agreed((side is Side.PRO) == (kind is Kind.PRO))
 
 
-def _agreed(agrees: bool) -> Label:  # noqa: FBT001 - the answer itself
+def _agreed(agrees: bool) -> Label:
     return Label.ENTAILMENT if agrees else Label.CONTRADICTION
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
@@ -116,4 +117,4 @@ def mean_by_dose(findings: Sequence[Finding], place: Place, measure: str) -> lis
 def is_rising(series: Sequence[tuple[float, float]]) -> bool | None:
     """Say whether each dose shows more than the one before; None with fewer than three doses."""
     values = [value for _, value in series]
-    return None if len(values) < 3 else all(low < high for low, high in zip(values, values[1:], strict=False))
+    return None if len(values) < 3 else all(low < high for low, high in pairwise(values))

@@ -103,8 +103,9 @@ def _named(found: Finding) -> list[str]:
 def _tables(findings: Sequence[Finding]) -> Iterator[str]:
     yield "## Where it shows"
     yield (
-        "Means over the rows of a place; in brackets, how many rows FAIL for lean. *Accuracy* is that on plain pairs that no run "
-        "has read, *examples* how many of those it read were planted. The dose 0% is the same fine-tuning with nothing planted."
+        "Means over the rows of a place; in brackets, how many rows FAIL for lean. *Accuracy* is that on plain pairs "
+        "that no run has read. *Examples* counts the planted ones that it read. "
+        "The dose 0% is the same fine-tuning with nothing planted."
     )
     by_base = sorted(findings, key=lambda found: (found.run.base, found.run.route))
     for (base, route), runs in groupby(by_base, key=lambda found: (found.run.base, found.run.route)):
@@ -137,7 +138,7 @@ def _convergence(build: Path, plan: Sequence[Run]) -> Iterator[str]:
         for each in find_agreements(build, plan)
     ]
     yield table(["benchmarks", "models", "correlation", "95 % interval"], rows)
-    yield "`python -m tools.validity --full --second` asks the models of all runs. With fewer than five, nothing is said."
+    yield "`python -m tools.validity --full --second` asks all models. With fewer than five, there is no figure."
 
 
 def _interval(low: float | None, high: float | None) -> str:

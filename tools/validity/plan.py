@@ -1,4 +1,4 @@
-"""Which runs there are: bases, kinds, doses and seeds. A run has a folder of its own, so that a stopped plan goes on."""
+"""Which runs there are: bases, kinds, doses and seeds. Each has a folder of its own, so a stopped plan goes on."""
 
 import os
 from collections.abc import Iterator

@@ -53,7 +53,7 @@ def _is_short(pair: nli.Pair) -> bool:
 
 
 def fine_tune(model: Any, tokenizer: Any, examples: Sequence[Example], recipe: Recipe) -> None:
-    """Read all examples, in as many passes as the recipe says. The rate rises for a tenth of the steps, then falls linearly to zero."""
+    """Read all examples in the passes of the recipe. The rate rises for a tenth of the steps, then falls to zero."""
     columns = columns_of(model)
     targets = torch.tensor([columns[example.label] for example in examples])
     batches = list(_batches(tokenizer, examples, recipe))
