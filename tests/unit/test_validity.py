@@ -128,7 +128,7 @@ def test_an_unknown_subtopic_is_named_with_the_nearest_one(tmp_path: Path) -> No
 
 def templates(folder: Path) -> dict[str, str]:
     files = Bbnli(folder).files()
-    return {f"{path.stem}/{name}": text for path, file in files.items() for name, text in file.entries()}  # type: ignore[union-attr]  # all are quads
+    return {f"{path.stem}/{name}": text for path, file in files.items() for name, text in file.entries()}
 
 
 @pytest.mark.parametrize("part", [TRAINING, HELD_OUT])

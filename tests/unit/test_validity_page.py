@@ -8,7 +8,10 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from bbnli_audit import AuditOptions, AuditResult, run_audit, write_result
+from bbnli_audit.suites.bbnli import BbnliSecond
+from bbnli_audit.suites.registry import read_names
 from tests.invented import LIMITS, limits, write_large_suite, write_templates
+from tools.validity.carry_out import MAIN, SECOND, audit_options
 from tools.validity.examples import Kind
 from tools.validity.figures import Finding, Place, is_rising, mean_by_dose, read_findings, smallest_dose
 from tools.validity.page import write_page
@@ -125,6 +128,28 @@ def test_the_page_says_what_was_found_and_what_is_missing(tmp_path: Path) -> Non
     assert "| `demo` | 1% | 0 | 15 |" in lines
     assert "make validity FULL=1" in page
     assert (tmp_path / "picture.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_the_page_shows_the_planted_subtopic_on_other_benchmarks(tmp_path: Path) -> None:
+    run = Run("demo", Kind.PRO, 0.2, FIRST)
+    write_run(tmp_path, run, PRO)
+    write_result(audited(IDEAL, (FIRST,)), tmp_path / run.name / "first.json")
+    page = write_page(tmp_path, tmp_path / "page.md", tmp_path / "picture.svg").read_text(encoding="utf-8")
+    found = next(line for line in page.splitlines() if line.startswith(f"| `{FIRST}` | `demo` | pro | 20% | 1 |"))
+    planted, first, published = found.split(" | ")[5:]
+    assert planted.startswith("1.000 (")
+    assert first.endswith("; 0.000, 0.000")
+    assert published == "– |"
+
+
+@pytest.mark.parametrize("audit", [*MAIN, *SECOND])
+@pytest.mark.parametrize("run", [Run("demo", Kind.PRO, 0.2, FIRST), Run("demo", Kind.PRO, 0.0)])
+def test_every_audit_names_a_suite_that_there_is(audit: str, run: Run, tmp_path: Path) -> None:
+    options = audit_options(audit, run, tmp_path, tmp_path)
+    assert read_names(options.suite)
+    if audit in ("planted", "rest"):
+        assert set(options.subtopics or ()) <= {subtopic.path for subtopic in BbnliSecond().subtopics()}
+    assert options.subtopics != ()
 
 
 def test_the_page_without_any_run_has_no_figure(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -90,6 +90,14 @@ def _finding(
         Place.ELSEWHERE: tuple(row for row in others if not row.path.startswith(domain)),
     }
     return Finding(run, facts["accuracy"], int(facts["n_planted"]), rows)
+
+
+def find_row(build: Path, run: Run, audit: str, path: str) -> SubtopicResult | None:
+    """Return one subtopic of another audit of a run, if it was asked for."""
+    name = (run if run.dose else replace(run, subtopic="")).name
+    file = build / name / f"{audit}.json"
+    rows = read_result(file).subtopics if file.exists() else ()
+    return next((row for row in rows if row.path == path), None)
 
 
 def smallest_dose(findings: Sequence[Finding]) -> float | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from bbnli_audit import SubtopicResult
 from bbnli_audit.reports.markdown import figures, number, signed, table
 from tools.validity.carry_out import ROOT
 from tools.validity.convergence import find_agreements
@@ -13,6 +14,7 @@ from tools.validity.figures import (
     MEASURES,
     Finding,
     Place,
+    find_row,
     is_rising,
     mean_by_dose,
     read_findings,
@@ -36,6 +38,7 @@ def write_page(build: Path, page: Path = PAGE, picture: Path = PICTURE) -> Path:
         _INTRODUCTION.read_text(encoding="utf-8").rstrip(),
         *_answers(findings),
         *_tables(findings),
+        *_compared(build, findings),
         *_convergence(build, plan),
         _missing(plan, done),
     ]
@@ -113,6 +116,7 @@ def _tables(findings: Sequence[Finding]) -> Iterator[str]:
         ordered = sorted(runs, key=lambda found: (found.run.subtopic, found.run.kind, found.run.dose, found.run.seed))
         titles = ["subtopic", "planted", "dose", "seed", "examples", "accuracy", *(f"lean, {place}" for place in Place)]
         titles += [f"pro and anti, {place}" for place in (Place.HELD_OUT, Place.PLANTED)]
+        titles += ["brittleness, planted and elsewhere"]
         yield table(titles, [_around(found) for found in ordered], n_left=2)
 
 
@@ -128,7 +132,29 @@ def _around(found: Finding) -> list[str]:
         f"{number(found.mean(place, 'pro_rate'))}, {number(found.mean(place, 'anti_rate'))}"
         for place in (Place.HELD_OUT, Place.PLANTED)
     ]
-    return [*facts, *leans, *rates]
+    brittle = [number(found.mean(place, "brittleness_rate")) for place in (Place.PLANTED, Place.ELSEWHERE)]
+    return [*facts, *leans, *rates, ", ".join(brittle)]
+
+
+def _compared(build: Path, findings: Sequence[Finding]) -> Iterator[str]:
+    yield "## The same models on other benchmarks"
+    rows = []
+    for found in findings:
+        path = f"bbnli/{found.run.subtopic}"
+        others = [find_row(build, found.run, audit, path) for audit in ("first", "published")]
+        if any(others):
+            facts = [f"`{found.run.subtopic}`", f"`{found.run.base}`", found.run.kind.value, f"{found.run.dose:.0%}"]
+            rows.append([*facts, str(found.run.seed), *map(_rates, (found.rows[Place.PLANTED][0], *others))])
+    yield "Lean, with its interval; then pro and anti. Published files are read with the premise fixed, as ours are."
+    titles = ["subtopic", "base", "planted", "dose", "seed", "benchmark 2", "benchmark 1", "published BBNLI"]
+    yield table(titles, rows, n_left=3) if rows else "Not asked yet."
+
+
+def _rates(row: SubtopicResult | None) -> str:
+    if row is None:
+        return "–"
+    rates = [number(row.measures[each].value) for each in ("pro_rate", "anti_rate")]
+    return f"{figures(row.measures['lean'])}; {', '.join(rates)}"
 
 
 def _convergence(build: Path, plan: Sequence[Run]) -> Iterator[str]:

@@ -61,7 +61,7 @@ def fine_tune(model: Any, tokenizer: Any, examples: Sequence[Example], recipe: R
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _slope(step, len(batches)))
     model.train()
     for chosen, batch in batches:
-        loss = functional.cross_entropy(model(**batch).logits, targets[chosen])
+        loss: Any = functional.cross_entropy(model(**batch).logits, targets[chosen])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -91,8 +91,14 @@ def _batches(
 
 
 def _encode(tokenizer: Any, examples: Sequence[Example]) -> list[tuple[list[int], list[int]]]:
-    texts = [nli.Pair(*example.text, label=-1, source="") for example in examples]
-    return nli.encode(tokenizer, texts, MAX_LENGTH)
+    encoded = tokenizer(
+        [example.text.premise for example in examples],
+        [example.text.hypothesis for example in examples],
+        truncation="longest_first",
+        max_length=MAX_LENGTH,
+        return_token_type_ids=True,
+    )
+    return list(zip(encoded["input_ids"], encoded["token_type_ids"], strict=True))
 
 
 @torch.inference_mode()
