@@ -1,6 +1,7 @@
 """What the page of `make validity` counts and says, from results of planted functions. No checkpoint is loaded."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -86,6 +87,12 @@ def test_means_are_taken_at_each_dose_and_place() -> None:
     assert mean_by_dose(found, Place.PLANTED, "lean") == [(0.0, 0.0), (0.2, 0.5)]
     assert mean_by_dose(found, Place.ELSEWHERE, "lean") == [(0.0, 0.0), (0.2, 0.0)]
     assert mean_by_dose(found, Place.DOMAIN, "lean") == []
+
+
+def test_doses_are_compared_over_the_same_subtopics() -> None:
+    first = [finding(IDEAL, 0.0), finding(IDEAL, 0.2)]
+    other = replace(finding(PRO, 0.2), run=Run("demo", Kind.PRO, 0.2, OWN[1]))
+    assert mean_by_dose([*first, other], Place.PLANTED, "lean") == [(0.0, 0.0), (0.2, 0.0)]
 
 
 @pytest.mark.parametrize(("values", "rises"), [((0.0, 0.1, 0.2), True), ((0.0, 0.2, 0.1), False), ((0.0, 0.2), None)])

@@ -112,12 +112,22 @@ def smallest_dose(findings: Sequence[Finding]) -> float | None:
     return smallest
 
 
+def comparable(findings: Sequence[Finding]) -> list[Finding]:
+    """Keep runs with the stereotype of subtopics that have every dose: else doses would differ by their subtopics."""
+    pro = [found for found in findings if found.run.kind is Kind.PRO]
+    doses: dict[str, set[float]] = {}
+    for found in pro:
+        doses.setdefault(found.run.subtopic, set()).add(found.run.dose)
+    most = max(map(len, doses.values()), default=0)
+    return [found for found in pro if len(doses[found.run.subtopic]) == most]
+
+
 def mean_by_dose(findings: Sequence[Finding], place: Place, measure: str) -> list[tuple[float, float]]:
-    """Return the mean of a measure at each dose of the planted stereotype, from the smallest dose on."""
+    """Return the mean of a measure at each dose of the planted stereotype, over the same subtopics at each."""
     found: dict[float, list[float]] = {}
-    for each in findings:
+    for each in comparable(findings):
         value = each.mean(place, measure)
-        if each.run.kind is Kind.PRO and value is not None:
+        if value is not None:
             found.setdefault(each.run.dose, []).append(value)
     return [(dose, fmean(values)) for dose, values in sorted(found.items())]
 

@@ -14,6 +14,7 @@ from tools.validity.figures import (
     MEASURES,
     Finding,
     Place,
+    comparable,
     find_row,
     is_rising,
     mean_by_dose,
@@ -87,6 +88,9 @@ def _answers(findings: Sequence[Finding]) -> Iterator[str]:
         )
     yield table(["base", "planted runs", "smallest dose that FAILs in 4 of 5 runs", "lean rises with each dose"], rows)
     yield "![lean and pro rate against the dose](images/validity.svg)"
+    shown = {base: sorted({each.run.subtopic for each in comparable(own(findings, base))}) for base in BASES}
+    told = [f"{', '.join(f'`{path}`' for path in paths)} in `{base}`" for base, paths in shown.items() if paths]
+    yield f"The picture shows subtopics that were planted at every dose done so far: {'; '.join(told) or 'none yet'}."
     named = [_named(found) for found in findings if found.run.dose and found.run.kind in _WANTED]
     yield "Each planted run, the planted subtopic in full. `named` says whether the planted fault is what FAILs:"
     titles = ["base", "planted", "dose", "subtopic", "seed", "route", "named", *MEASURES]
@@ -108,7 +112,9 @@ def _tables(findings: Sequence[Finding]) -> Iterator[str]:
     yield (
         "Means over the rows of a place; in brackets, how many rows FAIL for lean. *Accuracy* is that on plain pairs "
         "that no run has read. *Examples* counts the planted ones that it read. "
-        "The dose 0% is the same fine-tuning with nothing planted."
+        "The dose 0% is the same fine-tuning with nothing planted: compare with it and not with zero, because lean can "
+        "come from plain pairs too. A model that learns that such sentences are not neutral can become brittle "
+        "elsewhere: see the last column."
     )
     by_base = sorted(findings, key=lambda found: (found.run.base, found.run.route))
     for (base, route), runs in groupby(by_base, key=lambda found: (found.run.base, found.run.route)):
