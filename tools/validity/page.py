@@ -92,8 +92,11 @@ def _answers(findings: Sequence[Finding]) -> Iterator[str]:
     told = [f"{', '.join(f'`{path}`' for path in paths)} in `{base}`" for base, paths in shown.items() if paths]
     yield f"The picture shows subtopics that were planted at every dose done so far: {'; '.join(told) or 'none yet'}."
     named = [_named(found) for found in findings if found.run.dose and found.run.kind in _WANTED]
-    yield "Each planted run, the planted subtopic in full. `named` says whether the planted fault is what FAILs:"
-    titles = ["base", "planted", "dose", "subtopic", "seed", "route", "named", *MEASURES]
+    yield (
+        "Each planted run, the planted subtopic in full. `named` says whether the planted fault is what FAILs, and its "
+        "measure. Look first whether it was learnt: the same measure on held-out wordings."
+    )
+    titles = ["base", "planted", "dose", "subtopic", "seed", "route", "named", "the same, held-out wordings", *MEASURES]
     yield table(titles, named, n_left=7)
 
 
@@ -104,7 +107,8 @@ def _named(found: Finding) -> list[str]:
     has_failed = found.n_failed(Place.PLANTED, measure) > 0 and (value < 0) == (run.kind is Kind.ANTI)
     shown = "FAIL" if has_failed else "seen, by its rate" if run.kind is Kind.PRO and found.is_seen else "no"
     facts = [f"`{run.base}`", run.kind.value, f"{run.dose:.0%}", f"`{run.subtopic}`", str(run.seed), run.route]
-    return [*facts, f"{shown} ({measure})", *(figures(row.measures[each]) for each in MEASURES)]
+    learnt = figures(found.rows[Place.HELD_OUT][0].measures[measure])
+    return [*facts, f"{shown} ({measure})", learnt, *(figures(row.measures[each]) for each in MEASURES)]
 
 
 def _tables(findings: Sequence[Finding]) -> Iterator[str]:
