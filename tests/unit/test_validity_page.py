@@ -13,6 +13,7 @@ from bbnli_audit.suites.bbnli import BbnliSecond
 from bbnli_audit.suites.registry import read_names
 from tests.invented import LIMITS, limits, write_large_suite, write_templates
 from tools.validity.carry_out import MAIN, SECOND, audit_options
+from tools.validity.convergence import alike
 from tools.validity.examples import Kind
 from tools.validity.figures import Finding, Place, is_rising, mean_by_dose, read_findings, smallest_dose
 from tools.validity.page import write_page
@@ -147,6 +148,12 @@ def test_the_page_shows_the_planted_subtopic_on_other_benchmarks(tmp_path: Path)
     assert planted.startswith("1.000 (")
     assert first.endswith("; 0.000, 0.000")
     assert published == "– |"
+
+
+def test_benchmarks_are_compared_on_the_subtopics_that_both_have() -> None:
+    own, both, others = audited(PRO, (FIRST,)), audited(PRO, OWN), audited(IDEAL, OTHERS)
+    assert [[row.path for row in each.subtopics] for each in alike(own, both)] == [[f"bbnli/{FIRST}"]] * 2
+    assert alike(own, others) == (own, others)
 
 
 @pytest.mark.parametrize("audit", [*MAIN, *SECOND])

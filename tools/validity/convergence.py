@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import correlation, fmean
 from typing import NamedTuple
@@ -57,10 +58,21 @@ def _compare(
     for run in plan:
         paths = [build / run.name / f"{audit}.json" for audit, _ in (one, other)]
         if all(path.exists() for path in paths):
-            values = [figure(read_result(path)) for path, (_, figure) in zip(paths, (one, other), strict=True)]
-            both.append(values)
+            results = alike(*map(read_result, paths))
+            both.append([figure(result) for result, (_, figure) in zip(results, (one, other), strict=True)])
     known = [(first, second) for first, second in both if first is not None and second is not None]
     return correlate(what, known)
+
+
+def alike(first: AuditResult, second: AuditResult) -> tuple[AuditResult, AuditResult]:
+    """Keep the subtopics that both have, if there are any: benchmarks of other stereotypes are compared whole."""
+    shared = {row.path for row in first.subtopics} & {row.path for row in second.subtopics}
+    if not shared:
+        return first, second
+    kept = [
+        replace(each, subtopics=tuple(row for row in each.subtopics if row.path in shared)) for each in (first, second)
+    ]
+    return kept[0], kept[1]
 
 
 def correlate(what: str, points: Sequence[tuple[float, float]]) -> Agreement:
