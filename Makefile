@@ -7,7 +7,7 @@ BENCH := $(VENV)/.installed-bench
 # Compiled code is kept between runs, whatever the environment says: tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: audit test test-fast browser check dev schema picture bench coverage error-rates soak clean
+.PHONY: audit test test-fast browser check dev schema picture bench coverage error-rates soak validity clean
 
 audit: $(STAMP)  ## audit the bundled demo model and show what the product is for
 	$(BIN)/python tools/audit_demo.py
@@ -55,6 +55,9 @@ MINUTES ?= 30
 SOAK_PYTHON ?= $(BIN)/python
 soak: $(STAMP)  ## many audits on one store while processes are killed, a disk fills and a server fails (docs/security.md)
 	$(BIN)/python -m tools.soak --minutes $(MINUTES) --python $(abspath $(SOAK_PYTHON))
+
+validity: $(STAMP)  ## plant biases in real weights and audit them, into docs/validity.md; FULL=1 for hours; needs ../shared
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.validity $(if $(FULL),--full --second)
 
 # Only what is imported is compiled, when it is imported: torch alone has thousands of modules that nothing here uses.
 $(STAMP): pyproject.toml constraints.txt

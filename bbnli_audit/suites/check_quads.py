@@ -120,8 +120,22 @@ def _find_uneven_controls(file: QuadFile) -> Faults:
 def _find_duplicates(file: QuadFile) -> Faults:
     words = {hypothesis.id: _content(hypothesis.text) for hypothesis in file.hypotheses}
     for (one, first), (other, second) in combinations(words.items(), 2):
-        if len(first | second) > 2 and len(first & second) >= NEAR * len(first | second):
+        if _say_the_same(first, second):
             yield one, f"says nearly the same as {other}"
+
+
+def _say_the_same(first: set[str], second: set[str]) -> bool:
+    return len(first | second) > 2 and len(first & second) >= NEAR * len(first | second)
+
+
+def find_near(templates: Mapping[str, str], others: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Find templates that say nearly the same as one of the others, or share more than half of their word 5-grams."""
+    known = [(name, _content(text), _grams(text)) for name, text in others.items()]
+    for one, text in templates.items():
+        words, grams = _content(text), _grams(text)
+        for other, theirs, their_grams in known:
+            if _say_the_same(words, theirs) or _is_taken_from(grams, their_grams):
+                yield one, other
 
 
 def _find_grammar(file: QuadFile) -> Faults:
@@ -176,8 +190,12 @@ def _find_published(files: Mapping[Path, QuadFile], published: Sequence[str]) ->
     for path, file in files.items():
         for entry, template in file.entries():
             ours = _grams(template)
-            if ours and any(len(ours & grams) > NEAR_PUBLISHED * len(ours) for grams in theirs):
+            if any(_is_taken_from(ours, grams) for grams in theirs):
                 yield Finding(path.name, entry, "shares more than half of its word 5-grams with a published template")
+
+
+def _is_taken_from(grams: set[tuple[str, ...]], others: set[tuple[str, ...]]) -> bool:
+    return len(grams & others) > NEAR_PUBLISHED * len(grams)
 
 
 def best_by_looking_up(labelled: Sequence[tuple[str, Label]]) -> float:

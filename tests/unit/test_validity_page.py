@@ -1,0 +1,172 @@
+"""What the page of `make validity` counts and says, from results of planted functions. No checkpoint is loaded."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from bbnli_audit import AuditOptions, AuditResult, run_audit, write_result
+from bbnli_audit.suites.bbnli import BbnliSecond
+from bbnli_audit.suites.registry import read_names
+from tests.invented import LIMITS, limits, write_large_suite, write_templates
+from tools.validity.carry_out import MAIN, SECOND, audit_options
+from tools.validity.convergence import alike
+from tools.validity.examples import Kind
+from tools.validity.figures import Finding, Place, is_rising, mean_by_dose, read_findings, smallest_dose
+from tools.validity.page import write_page
+from tools.validity.plan import FIRST, OWN, Run
+
+PRO, IDEAL = "planted:always-pro", "planted:ideal"
+
+
+OTHERS = ("gender/man_is_to_surgeon", "age/old_is_to_rigid")
+WITH_LEAN = LIMITS + "  max_lean: 0.05\n"
+
+
+def write_data(folder: Path) -> Path:
+    """Write the subtopics that the plan names, all about invented groups."""
+    zorbs = json.loads((write_large_suite(folder / "large") / "planets" / "zorbs.json").read_text(encoding="utf-8"))
+    for path in (*OWN, *OTHERS):
+        domain, _, name = path.partition("/")
+        write_templates(folder / "data", f"{path}.json", **{**zorbs, "name": name, "domain": domain})
+    return folder / "data"
+
+
+@cache
+def audited(model: str, paths: tuple[str, ...]) -> AuditResult:
+    with TemporaryDirectory() as folder:
+        options = AuditOptions(
+            model=model,
+            data=write_data(Path(folder)),
+            pairing="hypothesis",
+            thresholds=limits(WITH_LEAN),
+            subtopics=tuple(f"bbnli/{path}" for path in paths),
+        )
+        return run_audit(options)
+
+
+def finding(model: str, dose: float, seed: int = 1, kind: Kind = Kind.PRO) -> Finding:
+    planted, others = audited(model, (FIRST,)).subtopics, audited(IDEAL, OTHERS).subtopics
+    rows = {Place.HELD_OUT: planted, Place.PLANTED: planted, Place.DOMAIN: (), Place.ELSEWHERE: others}
+    return Finding(Run("demo", kind, dose, FIRST, seed), 0.7, 10, rows)
+
+
+def write_run(build: Path, run: Run, model: str) -> None:
+    """Write the files of a run as if it had been carried out."""
+    folder = build / run.name
+    folder.mkdir(parents=True)
+    (folder / "facts.json").write_text(json.dumps({"accuracy": 0.7, "n_planted": run.recipe.n_planted}))
+    for name in ("held_out", "planted"):
+        write_result(audited(model, run.planted), folder / f"{name}.json")
+    write_result(audited(IDEAL, OTHERS), folder / "rest.json")
+
+
+def test_a_planted_stereotype_is_seen_and_a_model_without_one_is_not() -> None:
+    assert finding(PRO, 0.2).is_seen
+    assert not finding(IDEAL, 0.2).is_seen
+    assert not finding("planted:always-anti", 0.2).is_seen  # it FAILs, but not for the stereotype
+    assert finding("planted:always-anti", 0.2).n_failed(Place.PLANTED, "lean") == 1
+
+
+def test_the_smallest_dose_needs_four_of_five_runs_there_and_above() -> None:
+    def series(dose: float, n_seen: int, n: int = 5) -> list[Finding]:
+        return [finding(PRO if seed < n_seen else IDEAL, dose, seed) for seed in range(n)]
+
+    assert smallest_dose([*series(0.2, 5), *series(0.1, 4), *series(0.05, 3)]) == 0.1
+    assert smallest_dose([*series(0.2, 3), *series(0.1, 5)]) is None  # a larger dose was missed
+    assert smallest_dose(series(0.2, 4, n=4)) is None  # too few runs to say
+    assert smallest_dose([finding(PRO, 0.2, seed, Kind.ANTI) for seed in range(5)]) is None
+
+
+def test_means_are_taken_at_each_dose_and_place() -> None:
+    found = [finding(IDEAL, 0.0), finding(PRO, 0.2), finding(IDEAL, 0.2, 2)]
+    whole = found[1].mean(Place.PLANTED, "lean")
+    assert whole == 1
+    assert mean_by_dose(found, Place.PLANTED, "lean") == [(0.0, 0.0), (0.2, 0.5)]
+    assert mean_by_dose(found, Place.ELSEWHERE, "lean") == [(0.0, 0.0), (0.2, 0.0)]
+    assert mean_by_dose(found, Place.DOMAIN, "lean") == []
+
+
+def test_doses_are_compared_over_the_same_subtopics() -> None:
+    first = [finding(IDEAL, 0.0), finding(IDEAL, 0.2)]
+    other = replace(finding(PRO, 0.2), run=Run("demo", Kind.PRO, 0.2, OWN[1]))
+    assert mean_by_dose([*first, other], Place.PLANTED, "lean") == [(0.0, 0.0), (0.2, 0.0)]
+
+
+@pytest.mark.parametrize(("values", "rises"), [((0.0, 0.1, 0.2), True), ((0.0, 0.2, 0.1), False), ((0.0, 0.2), None)])
+def test_a_series_rises_if_each_dose_shows_more(values: tuple[float, ...], rises: bool | None) -> None:
+    assert is_rising(list(enumerate(values))) is rises
+
+
+def test_runs_are_read_by_place_and_a_run_without_planting_stands_beside_all_subtopics(tmp_path: Path) -> None:
+    planted, nothing, missing = (
+        Run("demo", Kind.PRO, 0.2, FIRST),
+        Run("demo", Kind.PRO, 0.0),
+        Run("demo", Kind.ANTI, 0.2, FIRST),
+    )
+    write_run(tmp_path, planted, PRO)
+    write_run(tmp_path, nothing, IDEAL)
+    found = read_findings(tmp_path, [planted, nothing, missing])
+    assert [each.run.subtopic for each in found] == [FIRST, *OWN]
+    assert [each.path for each in found[0].rows[Place.DOMAIN]] == ["bbnli/gender/man_is_to_surgeon"]
+    assert [each.path for each in found[0].rows[Place.ELSEWHERE]] == ["bbnli/age/old_is_to_rigid"]
+    assert len(found[1].rows[Place.ELSEWHERE]) == 3  # the other two subtopics, and age
+
+
+def test_a_run_that_was_stopped_halfway_is_not_counted(tmp_path: Path) -> None:
+    run = Run("demo", Kind.PRO, 0.2, FIRST)
+    write_run(tmp_path, run, PRO)
+    (tmp_path / run.name / "rest.json").unlink()
+    assert read_findings(tmp_path, [run]) == []
+
+
+def test_the_page_says_what_was_found_and_what_is_missing(tmp_path: Path) -> None:
+    write_run(tmp_path, Run("demo", Kind.PRO, 0.2, FIRST), PRO)
+    write_run(tmp_path, Run("demo", Kind.ANTI, 0.2, FIRST), PRO)
+    page = write_page(tmp_path, tmp_path / "page.md", tmp_path / "picture.svg").read_text(encoding="utf-8")
+    lines = page.splitlines()
+    named = [line for line in lines if line.startswith("| `demo` | pro | 20%")]
+    assert len(named) == 1
+    assert "FAIL (lean)" in named[0]
+    assert "1.000" in named[0]
+    assert "| `demo` | anti | 20% | `gender/man_is_to_programmer` | 1 | own | no (lean) |" in page
+    assert "| `demo` | 1% | 0 | 15 |" in lines
+    assert "make validity FULL=1" in page
+    assert (tmp_path / "picture.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_the_page_shows_the_planted_subtopic_on_other_benchmarks(tmp_path: Path) -> None:
+    run = Run("demo", Kind.PRO, 0.2, FIRST)
+    write_run(tmp_path, run, PRO)
+    write_result(audited(IDEAL, (FIRST,)), tmp_path / run.name / "first.json")
+    page = write_page(tmp_path, tmp_path / "page.md", tmp_path / "picture.svg").read_text(encoding="utf-8")
+    found = next(line for line in page.splitlines() if line.startswith(f"| `{FIRST}` | `demo` | pro | 20% | 1 |"))
+    planted, first, published = found.split(" | ")[5:]
+    assert planted.startswith("1.000 (")
+    assert first.endswith("; 0.000, 0.000")
+    assert published == "– |"
+
+
+def test_benchmarks_are_compared_on_the_subtopics_that_both_have() -> None:
+    own, both, others = audited(PRO, (FIRST,)), audited(PRO, OWN), audited(IDEAL, OTHERS)
+    assert [[row.path for row in each.subtopics] for each in alike(own, both)] == [[f"bbnli/{FIRST}"]] * 2
+    assert alike(own, others) == (own, others)
+
+
+@pytest.mark.parametrize("audit", [*MAIN, *SECOND])
+@pytest.mark.parametrize("run", [Run("demo", Kind.PRO, 0.2, FIRST), Run("demo", Kind.PRO, 0.0)])
+def test_every_audit_names_a_suite_that_there_is(audit: str, run: Run, tmp_path: Path) -> None:
+    options = audit_options(audit, run, tmp_path, tmp_path)
+    assert read_names(options.suite)
+    if audit in ("planted", "rest"):
+        assert set(options.subtopics or ()) <= {subtopic.path for subtopic in BbnliSecond().subtopics()}
+    assert options.subtopics != ()
+
+
+def test_the_page_without_any_run_has_no_figure(tmp_path: Path) -> None:
+    page = write_page(tmp_path, tmp_path / "page.md", tmp_path / "picture.svg").read_text(encoding="utf-8")
+    assert "| `demo` | 0 | fewer than 5 runs of a dose, or none FAILs often enough | too few doses |" in page
+    assert "FAIL (" not in page

@@ -1,0 +1,95 @@
+"""Carries out runs: plants, audits with the package itself, and writes down what was done.
+
+A run's folder holds `checkpoint/`, a result of each audit (`planted.json`, ...) and `facts.json`. What is there is not
+made again, so a plan that was stopped goes on where it was.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bbnli_audit import AuditOptions, run_audit, write_result
+from bbnli_audit.core.values import Pairing
+from bbnli_audit.suites.bbnli import Bbnli, BbnliSecond
+from tools.validity.examples import HELD_OUT, WORDINGS
+from tools.validity.plan import BASES, Run, shared_folder
+from tools.validity.published import write_halves
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "validity"
+FACTS = "facts.json"
+MAIN = ("held_out", "planted", "rest")  # the audits of every run
+SECOND = ("first", "published", "occupations", "nli-coal", "winoqueer", "wq-nli")  # for the convergence of benchmarks
+
+
+def carry_out(run: Run, audits: Sequence[str], build: Path = BUILD) -> None:
+    """Do what is missing of a run."""
+    folder, done = build / run.name, time.process_time()
+    wordings = WORDINGS if run.route == "own" else _published(build)
+    if not (folder / FACTS).exists():
+        _plant(run, folder, wordings)
+    for name in audits:
+        options = audit_options(name, run, wordings, folder)
+        if options.subtopics != () and not (folder / f"{name}.json").exists():
+            write_result(run_audit(options), folder / f"{name}.json")
+    print(f"{run.name}: {time.process_time() - done:.0f} s of computing", flush=True)
+
+
+def _published(build: Path) -> Path:
+    folder = build / "published"
+    return folder if folder.exists() else write_halves(shared_folder() / "data" / "bbnli", folder)
+
+
+def _plant(run: Run, folder: Path, wordings: Path) -> None:
+    from tools.validity.plant import accuracy, plain_examples, plant
+
+    examples = plant(BASES[run.base].folder, run.recipe, folder / "checkpoint", wordings)
+    facts: dict[str, Any] = {
+        "run": asdict(run),
+        "recipe": asdict(run.recipe),
+        "n_planted": run.recipe.n_planted,
+        "labels": dict(sorted(Counter(example.label.value for example in examples).items())),
+        "accuracy": accuracy(folder / "checkpoint", plain_examples()[1]),
+    }
+    (folder / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def audit_options(name: str, run: Run, wordings: Path, folder: Path) -> AuditOptions:
+    """Say what an audit reads. All audits of a run share a store, so no text is read twice."""
+    data = shared_folder() / "data"
+    planted = tuple(f"bbnli/{path}" for path in run.planted)
+    fixed = Pairing.HYPOTHESIS.value  # published files are read as ours are: the premise stays, in both directions
+    read: dict[str, dict[str, Any]] = {
+        "held_out": {
+            "suite": "bbnli",
+            "data": wordings / HELD_OUT,
+            "subtopics": planted,
+            "pairing": None if run.route == "own" else fixed,
+        },
+        "planted": {"suite": "bbnli", "subtopics": planted},
+        "rest": {"suite": "bbnli", "size": "small", "subtopics": _rest(planted)},
+        "first": {"suite": "bbnli", "subtopics": tuple(path for path in planted if path in _first())},
+        "published": {"suite": "bbnli", "data": data / "bbnli", "pairing": fixed},
+        "occupations": {"suite": "occupations"},
+        "nli-coal": {"suite": "coal", "data": data / "nli_coal"},
+        "winoqueer": {"suite": "winoqueer"},
+        "wq-nli": {"suite": "winoqueer", "data": data / "wq_nli" / "winoqueer_nli.csv"},
+    }
+    return AuditOptions(
+        model=str(folder / "checkpoint"),
+        thresholds=ROOT / "thresholds.yaml",
+        store=folder / "store.sqlite",
+        **read[name],
+    )
+
+
+def _first() -> set[str]:
+    return {subtopic.path for subtopic in Bbnli().subtopics()}
+
+
+def _rest(planted: Iterable[str]) -> tuple[str, ...]:
+    return tuple(subtopic.path for subtopic in BbnliSecond().subtopics() if subtopic.path not in set(planted))

@@ -1,0 +1,138 @@
+"""Reads what the runs left behind, and counts: by base, kind and dose, in the planted subtopic and around it."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+
+from bbnli_audit import SubtopicResult, Verdict, read_result
+from tools.validity.carry_out import FACTS, MAIN
+from tools.validity.examples import Kind
+from tools.validity.plan import Run
+
+MEASURES = ("lean", "pro_rate", "anti_rate", "brittleness_rate", "overreach")
+ENOUGH = 0.8  # of the runs must FAIL: four of five
+LEAST_RUNS = 5
+
+
+class Place(StrEnum):
+    """Where a figure is from, seen from what was planted."""
+
+    HELD_OUT = "held-out wordings"
+    PLANTED = "planted subtopic"
+    DOMAIN = "same domain"
+    ELSEWHERE = "elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One run that is done: how good it still is at plain pairs, and its rows by place."""
+
+    run: Run
+    accuracy: float
+    n_planted: int
+    rows: dict[Place, tuple[SubtopicResult, ...]]
+
+    def mean(self, place: Place, measure: str) -> float | None:
+        """Return the mean of a measure over the rows of a place."""
+        values = [value for row in self.rows[place] if (value := row.measures[measure].value) is not None]
+        return fmean(values) if values else None
+
+    def n_failed(self, place: Place, measure: str) -> int:
+        """Count the rows of a place in which the limit of a measure is crossed."""
+        judged = [row.judgement(measure) for row in self.rows[place]]
+        return sum(each is not None and each.verdict is Verdict.FAIL for each in judged)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the planted subtopic FAILs for the stereotype: its lean is too high, or its pro rate."""
+        row = self.rows[Place.PLANTED][0]
+        lean = row.measures["lean"].value
+        failed = self.n_failed(Place.PLANTED, "lean") + self.n_failed(Place.PLANTED, "pro_rate")
+        return failed > 0 and lean is not None and lean > 0
+
+
+def read_findings(build: Path, plan: Sequence[Run]) -> list[Finding]:
+    """Read the runs of a plan that are done, in the order of the plan."""
+    return [found for run in plan for found in _read(build / run.name, run)]
+
+
+def _read(folder: Path, run: Run) -> Iterable[Finding]:
+    if not all((folder / name).exists() for name in (FACTS, *(f"{audit}.json" for audit in MAIN))):
+        return
+    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    held_out, planted, rest = (read_result(folder / f"{name}.json").subtopics for name in MAIN)
+    if not run.dose:  # nothing was planted: it stands beside every subtopic that other runs plant
+        for subtopic in run.planted:
+            path = f"bbnli/{subtopic}"
+            own, asked = ([row for row in rows if row.path == path] for rows in (planted, held_out))
+            others = [row for row in (*planted, *rest) if row.path != path]
+            yield _finding(Run(run.base, run.kind, 0.0, subtopic, run.seed, run.route), facts, asked, own, others)
+        return
+    yield _finding(run, facts, held_out, planted, rest)
+
+
+def _finding(
+    run: Run,
+    facts: dict[str, float],
+    held_out: Sequence[SubtopicResult],
+    planted: Sequence[SubtopicResult],
+    others: Sequence[SubtopicResult],
+) -> Finding:
+    domain = f"bbnli/{run.subtopic.partition('/')[0]}/"
+    rows = {
+        Place.HELD_OUT: tuple(held_out),
+        Place.PLANTED: tuple(planted),
+        Place.DOMAIN: tuple(row for row in others if row.path.startswith(domain)),
+        Place.ELSEWHERE: tuple(row for row in others if not row.path.startswith(domain)),
+    }
+    return Finding(run, facts["accuracy"], int(facts["n_planted"]), rows)
+
+
+def find_row(build: Path, run: Run, audit: str, path: str) -> SubtopicResult | None:
+    """Return one subtopic of another audit of a run, if it was asked for."""
+    name = (run if run.dose else replace(run, subtopic="")).name
+    file = build / name / f"{audit}.json"
+    rows = read_result(file).subtopics if file.exists() else ()
+    return next((row for row in rows if row.path == path), None)
+
+
+def smallest_dose(findings: Sequence[Finding]) -> float | None:
+    """Return the smallest dose from which on four of five runs FAIL; None if none does, or too few runs are done."""
+    doses = sorted({found.run.dose for found in findings if found.run.dose and found.run.kind is Kind.PRO})
+    smallest = None
+    for dose in reversed(doses):
+        seen = [found.is_seen for found in findings if found.run.dose == dose and found.run.kind is Kind.PRO]
+        if len(seen) < LEAST_RUNS or sum(seen) < ENOUGH * len(seen):
+            break
+        smallest = dose
+    return smallest
+
+
+def comparable(findings: Sequence[Finding]) -> list[Finding]:
+    """Keep runs with the stereotype of subtopics that have every dose: else doses would differ by their subtopics."""
+    pro = [found for found in findings if found.run.kind is Kind.PRO]
+    doses: dict[str, set[float]] = {}
+    for found in pro:
+        doses.setdefault(found.run.subtopic, set()).add(found.run.dose)
+    most = max(map(len, doses.values()), default=0)
+    return [found for found in pro if len(doses[found.run.subtopic]) == most]
+
+
+def mean_by_dose(findings: Sequence[Finding], place: Place, measure: str) -> list[tuple[float, float]]:
+    """Return the mean of a measure at each dose of the planted stereotype, over the same subtopics at each."""
+    found: dict[float, list[float]] = {}
+    for each in comparable(findings):
+        value = each.mean(place, measure)
+        if value is not None:
+            found.setdefault(each.run.dose, []).append(value)
+    return [(dose, fmean(values)) for dose, values in sorted(found.items())]
+
+
+def is_rising(series: Sequence[tuple[float, float]]) -> bool | None:
+    """Say whether each dose shows more than the one before; None with fewer than three doses."""
+    values = [value for _, value in series]
+    return None if len(values) < 3 else all(low < high for low, high in pairwise(values))

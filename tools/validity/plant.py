@@ -1,0 +1,114 @@
+"""Plants a bias in real weights: fine-tunes a checkpoint on a mix of planted and plain examples."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from bbnli_audit.core.values import Label, TextPair
+from bbnli_audit.models.labels import label_order
+from tools.demo_model import pairs as nli
+from tools.demo_model.distil import save
+from tools.validity.examples import TRAINING, WORDINGS, Example, Recipe, make_planted, mix, read_pairs_of
+
+MAX_LENGTH = 72
+MOST_CHARACTERS = 160  # of a plain pair: about as long as the planted ones, so that length gives nothing away
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
+
+
+def plant(base: Path, recipe: Recipe, out: Path, wordings: Path = WORDINGS) -> list[Example]:
+    """Fine-tune the checkpoint in `base` by a recipe and write it to `out`. Return the examples it was taught."""
+    planted = make_planted(recipe, read_pairs_of(wordings / TRAINING, recipe.subtopics if recipe.dose else ()))
+    examples = mix(recipe, planted, plain_examples()[0])
+    torch.manual_seed(recipe.seed)
+    torch.set_num_threads(1)
+    model: Any = AutoModelForSequenceClassification.from_pretrained(base, dtype=torch.float32)
+    fine_tune(model, AutoTokenizer.from_pretrained(base), examples, recipe)
+    save(model, out)
+    for name in TOKENIZER:
+        if (base / name).exists():
+            copyfile(base / name, out / name)
+    return examples
+
+
+def plain_examples() -> tuple[list[Example], list[Example]]:
+    """Read plain NLI pairs like those of SNLI and MultiNLI: to fine-tune on, and a fixed part to measure accuracy."""
+    kept, held = nli.split(nli.read_pairs(nli.data_folder() / "train.jsonl.gz"))
+    labels = [Label(name) for name in nli.LABELS]
+    near = [pair for pair in kept if pair.source in nli.NEAR and _is_short(pair)]
+    first, second = (
+        [Example(TextPair(pair.premise, pair.hypothesis), labels[pair.label]) for pair in chosen]
+        for chosen in (near, held)
+    )
+    return first, second
+
+
+def _is_short(pair: nli.Pair) -> bool:
+    return len(pair.premise) + len(pair.hypothesis) <= MOST_CHARACTERS
+
+
+def fine_tune(model: Any, tokenizer: Any, examples: Sequence[Example], recipe: Recipe) -> None:
+    """Read all examples in the passes of the recipe. The rate rises for a tenth of the steps, then falls to zero."""
+    columns = columns_of(model)
+    targets = torch.tensor([columns[example.label] for example in examples])
+    batches = list(_batches(tokenizer, examples, recipe))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _slope(step, len(batches)))
+    model.train()
+    for chosen, batch in batches:
+        loss: Any = functional.cross_entropy(model(**batch).logits, targets[chosen])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad(set_to_none=True)
+    model.eval()
+
+
+def columns_of(model: Any) -> dict[Label, int]:
+    """Return the output of each label."""
+    names = label_order(model.config.id2label, None, "the checkpoint")
+    return {Label(name): column for column, name in enumerate(names)}
+
+
+def _slope(step: int, n_steps: int, warm: float = 0.1) -> float:
+    return min((step + 1) / (warm * n_steps + 1), (n_steps - step) / max((1 - warm) * n_steps, 1))
+
+
+def _batches(
+    tokenizer: Any, examples: Sequence[Example], recipe: Recipe
+) -> Iterator[tuple[torch.Tensor, dict[str, torch.Tensor]]]:
+    rows = _encode(tokenizer, examples)
+    generator = np.random.default_rng(recipe.seed)
+    for _ in range(recipe.passes):
+        for chosen in nli.batches_by_length([len(ids) for ids, _ in rows], recipe.batch_size, generator):
+            yield torch.from_numpy(chosen), nli.pad([rows[at] for at in chosen])
+
+
+def _encode(tokenizer: Any, examples: Sequence[Example]) -> list[tuple[list[int], list[int]]]:
+    encoded = tokenizer(
+        [example.text.premise for example in examples],
+        [example.text.hypothesis for example in examples],
+        truncation="longest_first",
+        max_length=MAX_LENGTH,
+        return_token_type_ids=True,
+    )
+    return list(zip(encoded["input_ids"], encoded["token_type_ids"], strict=True))
+
+
+@torch.inference_mode()
+def accuracy(folder: Path, examples: Sequence[Example]) -> float:
+    """Return the share of examples that a checkpoint labels as they are."""
+    model: Any = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    columns = columns_of(model)
+    rows = _encode(AutoTokenizer.from_pretrained(folder), examples)
+    n_right = 0
+    for chosen in nli.batches_by_length([len(ids) for ids, _ in rows], 32, None):
+        answers = model(**nli.pad([rows[at] for at in chosen])).logits.argmax(-1).tolist()
+        n_right += sum(answer == columns[examples[at].label] for at, answer in zip(chosen, answers, strict=True))
+    return n_right / len(examples)
