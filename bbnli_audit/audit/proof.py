@@ -52,8 +52,7 @@ def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
     check_predictions(predictions, len(items), predictor.info.name)
     predicted = predictions.probabilities.argmax(axis=1)
     expected = np.array([list(Label).index(item.expected) for item in items])
-    unread = reading_of(predictor.info.kind).unread_column
-    has_answered = np.ones(len(items), dtype=np.bool_) if unread is None else predicted != unread
+    has_answered = ~reading_of(predictor.info.kind).is_unread(predictions.probabilities)
     if is_two_label(order):
         # A model with two labels cannot tell neutral from contradiction: both count as "not entailed".
         predicted, expected = (np.minimum(labels, 1) for labels in (predicted, expected))
