@@ -30,6 +30,10 @@ class Prompt:
     template: str
     form: str = YES_NO  # one of FORMS
 
+    @property
+    def is_three_way(self) -> bool:
+        return self.form != YES_NO
+
     def render(self, text: TextPair) -> str:
         # In one go: a premise that spells out "{hypothesis}" stays as it is.
         return _PLACE.sub(lambda place: text.premise if place[1] == "premise" else text.hypothesis, self.template)

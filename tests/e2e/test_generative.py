@@ -41,14 +41,20 @@ FAMILIES = ("Llama", "GPT2", "Mistral", "GPTNeoX", "Qwen2", "Bloom", "Mamba")
 
 
 def save_causal(
-    folder: Path, family: str = "Llama", *, chat: str | None = None, seed: int = 0, **settings: Any
+    folder: Path,
+    family: str = "Llama",
+    *,
+    chat: str | None = None,
+    seed: int = 0,
+    more: Sequence[str] = (),
+    **settings: Any,
 ) -> Path:
     import torch
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     torch.manual_seed(seed)
-    vocabulary = {word: index for index, word in enumerate(dict.fromkeys([*SPECIAL, *ANSWERS, *WORDS]))}
+    vocabulary = {word: index for index, word in enumerate(dict.fromkeys([*SPECIAL, *ANSWERS, *WORDS, *more]))}
     sizes: dict[str, Any] = {
         "hidden_size": 32,
         "num_hidden_layers": 2,

@@ -1,4 +1,4 @@
-"""Reading one of three answers out of free text: shapes that models write, and what must never be taken for an answer."""
+"""Reading one of three answers out of free text: what models write, and what must never be taken for an answer."""
 
 import pytest
 from hypothesis import example, given
@@ -24,10 +24,12 @@ def test_shapes_that_models_write(name: str, text: str, label: str | None) -> No
 
 
 _words = st.sampled_from(
-    "entailment neutral contradiction true false cannot tell not neither nor and or but if the answer is hypothesis "
-    "entailed contradicts i would say , . ? ! : \n \" ' * - / { } <think> zorbs juggle wait sorry can't unknown it".split(
-        " "
-    )
+    [
+        *("entailment", "neutral", "contradiction", "true", "false", "cannot", "tell", "not", "neither", "nor", "and"),
+        *("or", "but", "if", "the", "answer", "is", "hypothesis", "entailed", "contradicts", "i", "would", "say"),
+        *(",", ".", "?", "!", ":", "\n", '"', "'", "*", "-", "/", "{", "}", "<think>", "zorbs", "juggle", "wait"),
+        *("sorry", "can't", "unknown", "it"),
+    ]
 )
 _prose = st.lists(_words, max_size=20).map(" ".join)
 _names = st.sampled_from(sorted(READERS))

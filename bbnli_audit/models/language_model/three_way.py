@@ -1,4 +1,4 @@
-"""Reads one of three answers out of what a model wrote: entailment, neutral, contradiction, or true, cannot tell, false.
+"""Reads one of three answers out of what a model wrote: the three labels, or true, cannot tell and false.
 
 As with yes and no (answers.py), an answer at the beginning decides, whatever follows, and only without one do we look
 for statements. "Not entailed" may mean either of the two others, so it cannot be read.
