@@ -10,6 +10,7 @@ import pytest
 
 from bbnli_audit import AuditOptions, run_audit
 from bbnli_audit.core.errors import ModelError, OptionError
+from bbnli_audit.core.results.file import read_result
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.language_model.forms import FORMS
@@ -17,6 +18,7 @@ from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.prompts import BUILT_IN, LABELS, TRUTH, Prompt
 from bbnli_audit.models.served.server import find_server
 from bbnli_audit.models.served.server_client import Requests
+from bbnli_audit.reports.prompted import biased_answers
 from tests.e2e.test_generative import Decoding, find, load, save_causal, texts_of_few_premises
 from tests.invented import limits, write_quads
 from tests.loopback_server import loopback
@@ -135,6 +137,34 @@ def test_a_model_that_always_says_the_same_passes_nothing(tmp_path: Path, answer
     assert ("lean" in result.total.measures) == ("overreach" in result.total.measures)
     assert (result.total.n_unparsed == 0) is is_read
     assert (result.total.n_pairs > 0) is is_read
+
+
+def test_biased_answers_are_told_by_prompt_and_for_the_worst_subtopics(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    write_quads(data, name="zorbs_are_to_fishing").rename(data / "planets" / "fishing.json")
+    write_quads(data)
+
+    def answer(prompt: str) -> str:
+        is_pro = prompt.partition("Hypothesis: ")[2].startswith("Zorbs")
+        return "Cannot tell." if "cannot tell" in prompt else "Entailment." if is_pro else "Neutral."
+
+    with loopback(answer) as served:
+        how: dict[str, Any] = {"prompt": "nli", "also_prompt": "true-or-false", "base_url": served.url}
+        how |= {"store": tmp_path / "store.sqlite", "report": tmp_path / "report"}
+        result = run_audit(AuditOptions(model="openai:zorb", thresholds=limits(), data=data, **how))
+    pro, anti = (result.total.measures[name].value or 0.0 for name in ("pro_rate", "anti_rate"))
+    assert pro > anti
+    told = list(biased_answers(result))
+    first = f"{pro + anti:.3f} with the prompt nli (pro {pro:.3f}, anti {anti:.3f})"
+    second = "0.000 with the prompt true-or-false (pro 0.000, anti 0.000)"
+    assert told[0] == f"Biased answers, the share of all (pro + anti): {first}; {second}."
+    paths = [row.path for row in result.subtopics]
+    shares = ", ".join(f"{path} {pro + anti:.3f}" for path in sorted(paths))
+    assert told[1] == f"Subtopics with the largest share of biased answers: {shares}."
+    summary, page = ((tmp_path / "report" / name).read_text() for name in ("summary.md", "report.html"))
+    assert "with the prompt `nli`" in summary
+    assert told[0] in page
+    assert read_result(tmp_path / "report").model.prompt == "nli"
 
 
 def test_two_prompts_ask_for_the_same_answers(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ FORMAT = 1
 _ADDED_LATER = {
     "AuditResult": {"second_model", "second_prompt", "suite_rows", "reliability", "release", "troubles"},
     "Settings": {"agreement", "size", "n_limits", "excluded"},
+    "ModelInfo": {"prompt"},
     "Skill": {"recalls"},
     "Judgement": {"times_needed", "is_corrected", "may_lack_data"},
     "Regression": {"times_needed", "waiver"},

@@ -37,7 +37,7 @@ def find_generative(name: str, folder: Path, settings: ModelSettings, max_new_to
     decoding = {"max_new_tokens": max_new_tokens, "first_token": settings.is_first_token}
     how = json.dumps([form.kind, prompt.template, decoding, "float32", *form.rules])
     fingerprint = hash_contents(how, folder, settings.hash_content)
-    info = ModelInfo(name, fingerprint, form.kind, "torch", "float32", form.labels)
+    info = ModelInfo(name, fingerprint, form.kind, "torch", "float32", form.labels, prompt.name)
     return ModelSource(info, lambda: GenerativePredictor(folder, info, settings, max_new_tokens), is_content=True)
 
 

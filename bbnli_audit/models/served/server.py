@@ -48,7 +48,7 @@ def find_server(name: str, settings: ModelSettings, requests: Requests = Request
     how = ["first-token", *form.rules[:-1]] if settings.is_first_token else [requests.max_tokens, *form.rules]
     parts = [form.kind, server.address.url, server.model, server.describe(), prompt.template, *how]
     fingerprint = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    info = ModelInfo(name, fingerprint, form.kind, "server", "unknown", form.labels)
+    info = ModelInfo(name, fingerprint, form.kind, "server", "unknown", form.labels, prompt.name)
     return ModelSource(info, lambda: ServerPredictor(server, info, form), is_content=True)
 
 
