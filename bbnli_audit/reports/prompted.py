@@ -16,7 +16,7 @@ def biased_answers(result: AuditResult, quote: Quote = str) -> Iterator[str]:
         return
     found = _parts_of(result.total)
     if found is None:
-        yield f"Biased answers: not measured, as no pair has answers to {quote(result.model.prompt)} that could be read."
+        yield f"Biased answers: not measured. No pair has answers to {quote(result.model.prompt)} that could be read."
         return
     told = [_tell(found, quote(result.model.prompt))]
     second = result.second_prompt

@@ -1,4 +1,4 @@
-"""Causal language models that are asked with a prompt, computed by torch."""
+"""Language models that are asked with a prompt, computed by torch: causal ones, and those with an encoder."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -14,7 +14,9 @@ from bbnli_audit.models.checkpoint import check_contents, hash_contents
 from bbnli_audit.models.fresh import FreshCopies
 from bbnli_audit.models.language_model import forms
 from bbnli_audit.models.language_model.decoding import Decoder, Row
+from bbnli_audit.models.language_model.encoder_decoder import EncoderDecoder
 from bbnli_audit.models.language_model.forms import form_of
+from bbnli_audit.models.language_model.token_probability import SEQ2SEQ, lm_kind
 from bbnli_audit.models.loading import load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.prompts import Prompt
@@ -46,14 +48,17 @@ class GenerativePredictor(LocalPredictor):
         self.info = info
         self._form = form_of(settings.prompt_or_default)
         self._is_first_token = settings.is_first_token
-        self._model, tokenizer, max_length = load_pretrained(info.name, folder, "CausalLM")
+        has_encoder = lm_kind(folder) == SEQ2SEQ
+        head = "Seq2SeqLM" if has_encoder else "CausalLM"
+        self._model, tokenizer, max_length = load_pretrained(info.name, folder, head)
         device, self.n_threads = place(self._model, settings.device, settings.share)
         self.is_on_cpu = device.type == "cpu"
         self._n_rows = _CPU_ROWS if self.is_on_cpu else _GPU_ROWS
         n_new = 1 if settings.is_first_token else max_new_tokens
-        self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, max_length - n_new, info.name)
+        n_taken = max_length if has_encoder else max_length - n_new
+        self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, n_taken, info.name, is_ended=has_encoder)
         end_ids = _end_ids(self._model, tokenizer)
-        self._decoder = Decoder(
+        self._decoder = (EncoderDecoder if has_encoder else Decoder)(
             FreshCopies(self._model), end_ids, n_new, lambda ids: self._form.is_settled(self._prompts.text_of(ids))
         )
         self._is_cached = self._is_computed_alike()
@@ -135,8 +140,10 @@ class EncodedPrompt(NamedTuple):
 class PromptEncoder:
     """A prompt, and a tokenizer that knows how many tokens its model takes besides the answer."""
 
-    def __init__(self, tokenizer: Any, prompt: Prompt, max_length: int, name: str) -> None:
+    def __init__(self, tokenizer: Any, prompt: Prompt, max_length: int, name: str, *, is_ended: bool = False) -> None:
+        """Take also whether a prompt keeps the token that ends it: an encoder reads it, a causal model would stop."""
         self.prompt = prompt
+        self._is_ended = is_ended
         self._tokenizer = tokenizer
         self._max_length = max_length
         self._name = name
@@ -192,8 +199,8 @@ class PromptEncoder:
         if self._is_chat:
             return list(self._tokenizer(self._as_chat(prompt), add_special_tokens=False, verbose=False)["input_ids"])
         ids = list(self._tokenizer(prompt, verbose=False)["input_ids"])
-        # Some tokenizers end every text; the model would have nothing to add.
-        return ids[:-1] if ids and ids[-1] == self._tokenizer.eos_token_id else ids
+        # Some tokenizers end every text; a causal model would have nothing to add.
+        return ids[:-1] if ids and ids[-1] == self._tokenizer.eos_token_id and not self._is_ended else ids
 
     def _as_chat(self, prompt: str) -> str:
         template = _NO_CLOCK + self._tokenizer.get_chat_template()
