@@ -39,7 +39,9 @@ def save_seq2seq(folder: Path, family: str) -> Path:
             "init_std": 0.5,
         }
         config = transformers.BartConfig(**sizes, **how, **ids)
-    getattr(transformers, f"{family}ForConditionalGeneration")(config).save_pretrained(folder)
+    model = getattr(transformers, f"{family}ForConditionalGeneration")(config)
+    model.generation_config.forced_bos_token_id = 3 if family == "Bart" else None
+    model.save_pretrained(folder)
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
