@@ -140,6 +140,9 @@ class Audit:
         if second.template == first.template:
             same = f"has the same text as --bbnli-prompt={first.name}, so no answer could change"
             raise OptionError(f"{option}: {same}. Give another prompt.")
+        if first.is_three_way != second.is_three_way:
+            problem = f"asks for other answers than --bbnli-prompt={first.name}, so they cannot be compared"
+            raise OptionError(f"{option}: {problem}. Give a prompt that asks for the same answers.")
         reading = PromptReading(option, str(options.model), self.reader, self._read(planned), self.thresholds)
         reading.prompts = first.name, second.name
         yield reading

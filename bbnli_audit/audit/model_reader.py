@@ -199,8 +199,9 @@ class ModelReader:
         return list(dict.fromkeys(text for pair in both for text in self.reading.ask(pair)))
 
     def _open_texts(self, subtopic: Subtopic) -> list[TextPair]:
-        """Return the texts without sides. They have labels for classifiers only."""
-        return list(dict.fromkeys(self._items.of(subtopic).open_texts)) if self.reading.name == "labels" else []
+        """Return the texts without sides. Only models that answer with three labels have labels for them."""
+        has_labels = self.reading.has_measures_of(["labels"])
+        return list(dict.fromkeys(self._items.of(subtopic).open_texts)) if has_labels else []
 
     def _with_open_texts(self, subtopic: Subtopic, table: PairTable) -> PairTable:
         """Add the share of neutral answers to the texts without sides, if there are any."""
@@ -209,10 +210,12 @@ class ModelReader:
             return table
         found = self._guard(subtopic.path, lambda: self.opened.predictor.predict(texts))
         check_predictions(found, len(texts), self.info.name)
-        labels = found.probabilities.argmax(axis=1)
+        is_read = ~self.reading.is_unread(found.probabilities)
         row_of = {text: row for row, text in enumerate(texts)}
-        asked = [row_of[text] for text in self._items.of(subtopic).open_texts]
-        is_neutral = labels[asked] == list(Label).index(Label.NEUTRAL)
+        asked = [row_of[text] for text in self._items.of(subtopic).open_texts if is_read[row_of[text]]]
+        if not asked:
+            return table
+        is_neutral = found.probabilities[asked].argmax(axis=1) == list(Label).index(Label.NEUTRAL)
         return replace(table, frame=table.frame.assign(**{OPEN_NEUTRAL: float(is_neutral.mean())}))
 
     def _guard(self, what: str, predict: Callable[[], T]) -> T:

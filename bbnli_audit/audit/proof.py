@@ -39,10 +39,13 @@ class Proof:
 
 
 def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
-    """Predict probe and controls, and refuse a model whose outputs fit far better in another order."""
+    """Predict probe and controls, and refuse a model whose outputs fit far better in another order.
+
+    Answers in words have no order: they mean what they say.
+    """
     import numpy as np
 
-    from bbnli_audit.measures.readings.kinds import reading_of
+    from bbnli_audit.measures.readings.kinds import ANSWERS, reading_of
 
     probe = probe_items()
     distinct = list({(control.text, control.expected): control for control in controls}.values())
@@ -52,13 +55,14 @@ def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
     check_predictions(predictions, len(items), predictor.info.name)
     predicted = predictions.probabilities.argmax(axis=1)
     expected = np.array([list(Label).index(item.expected) for item in items])
-    unread = reading_of(predictor.info.kind).unread_column
-    has_answered = np.ones(len(items), dtype=np.bool_) if unread is None else predicted != unread
+    reading = reading_of(predictor.info.kind)
+    has_answered = ~reading.is_unread(predictions.probabilities)
     if is_two_label(order):
         # A model with two labels cannot tell neutral from contradiction: both count as "not entailed".
         predicted, expected = (np.minimum(labels, 1) for labels in (predicted, expected))
     plain = np.arange(len(items)) < len(probe)
-    _refuse_other_order(predictor, predicted[plain & has_answered], expected[plain & has_answered])
+    if not reading.has_measures_of([ANSWERS.name]):
+        _refuse_other_order(predictor, predicted[plain], expected[plain])
     is_right = (predicted == expected) & has_answered
     on_controls, labels = is_right[~plain], expected[~plain]
     shares = np.bincount(labels, minlength=3) / max(len(distinct), 1)
@@ -85,8 +89,6 @@ def _refuse_other_order(predictor: Predictor, predicted: "NDArray[np.intp]", exp
     import numpy as np
 
     order = predictor.info.labels
-    if not len(predicted):
-        return  # no answer could be read; the competence check reports that
     # `seen[i]` is what the output declared as label i would mean under another order.
     accuracies = {
         seen: float((np.array(seen)[predicted] == expected).mean()) for seen in permutations(range(len(order)))

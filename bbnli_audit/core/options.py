@@ -30,7 +30,8 @@ class ModelOptions:
     engine: Annotated[str | None, Option("NAME", "local (default) or ray")] = None
     ray_address: Annotated[str | None, Option("ADDRESS", "your Ray cluster (default: one on this machine)")] = None
     prompt: Annotated[
-        str | None, Option("NAME", "ask a causal language model: true, entailed or your own; else compare likelihoods")
+        str | None,
+        Option("NAME", "ask a language model: true, entailed, nli, true-or-false or your own; else likelihoods"),
     ] = None
     prompts: Annotated[Path | None, Option("FILE", "prompts of your own: a YAML file of names and templates")] = None
     answers: Annotated[str | None, Option("HOW", "read answers from their text (default) or their first-token")] = None

@@ -173,7 +173,7 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
         measure
         for measure in _known.values()
         if measure.source == "pairs"
-        and table.reading.name in measure.readings
+        and table.reading.has_measures_of(measure.readings)
         and (measure.family is None or measure.family in families)
     ]
     pairs_of = {each.name: _pairs_for(each, table) for each in measures}
@@ -201,7 +201,7 @@ def measure_some(table: PairTable, names: Sequence[str], confidence: float) -> d
     """Measure some pairs by the given measures, those of them that their reading has."""
     found = {}
     for measure in (_known[name] for name in names):
-        if table.reading.name in measure.readings:
+        if table.reading.has_measures_of(measure.readings):
             found[measure.name] = _measured(measure, _estimate(measure, table, confidence) if len(table) else None)
     return found
 

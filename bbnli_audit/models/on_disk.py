@@ -16,7 +16,7 @@ from bbnli_audit.models.checkpoint import (
 from bbnli_audit.models.classifier.hf import open_classifier
 from bbnli_audit.models.classifier.on_ray import RayPredictor
 from bbnli_audit.models.language_model.generative import find_generative
-from bbnli_audit.models.language_model.token_probability import MASKED, find_token_probability, lm_kind
+from bbnli_audit.models.language_model.token_probability import MASKED, SEQ2SEQ, find_token_probability, lm_kind
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictor
 
@@ -41,6 +41,8 @@ def _check(name: str, settings: ModelSettings) -> None:
         check_folder(str(folder) if name == DEMO else name, settings.labels)  # Path would drop a leading ./
         return
     settings.refuse_fast_paths(name)
+    if kind == SEQ2SEQ:
+        _require_prompt(name, settings)
     if kind == MASKED and settings.prompt is not None:
         problem = f"--model={name} is a masked language model, which cannot answer"
         raise OptionError(f"--bbnli-prompt={settings.prompt.name}: {problem}. Leave the option out.")
@@ -60,6 +62,8 @@ def _find_in(name: str, folder: Path, settings: ModelSettings) -> ModelSource:
     if not parts.base.is_dir():
         fetch(str(parts.base))
     kind = lm_kind(folder)
+    if kind == SEQ2SEQ:
+        _require_prompt(name, settings)
     if kind is not None and settings.prompt is not None:
         return find_generative(name, folder, settings)
     if kind is not None:
@@ -72,6 +76,12 @@ def _open_checkpoint(checkpoint: Checkpoint, settings: ModelSettings) -> Predict
     if settings.engine == "ray":
         return RayPredictor(checkpoint, settings.device, settings.ray_address)
     return open_classifier(checkpoint, settings.device, settings.share)
+
+
+def _require_prompt(name: str, settings: ModelSettings) -> None:
+    if settings.prompt is None:
+        problem = "is an encoder-decoder model, which has to be asked"
+        raise OptionError(f"--model={name}: {problem}. Add a prompt, such as --bbnli-prompt=nli.")
 
 
 def _folder_of(name: str) -> Path:

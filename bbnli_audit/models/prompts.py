@@ -1,4 +1,4 @@
-"""What a generative model is asked: the paper's two wordings, or the user's own from a file."""
+"""What a generative model is asked: the paper's two wordings, two with three answers, or the user's own from a file."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,6 +14,8 @@ from bbnli_audit.core.values import TextPair
 if TYPE_CHECKING:
     from yaml.nodes import Node, ScalarNode
 
+# The forms of a question, by the answers it asks for: yes or no; the three labels; true, cannot tell or false.
+YES_NO, LABELS, TRUTH = FORMS = ("yes-no", "labels", "truth")
 _PLACES = ("premise", "hypothesis")
 _PLACE = re.compile(r"\{(premise|hypothesis)\}")
 # Looks like a place to fill, unlike the braces of a JSON example.
@@ -26,6 +28,11 @@ class Prompt:
 
     name: str
     template: str
+    form: str = YES_NO  # one of FORMS
+
+    @property
+    def is_three_way(self) -> bool:
+        return self.form != YES_NO
 
     def render(self, text: TextPair) -> str:
         # In one go: a premise that spells out "{hypothesis}" stays as it is.
@@ -36,17 +43,37 @@ class Prompt:
         return _PLACE.sub(lambda _: premise, self.template.partition("{hypothesis}")[0])
 
 
-def _of_the_paper(name: str, question: str) -> Prompt:
+def _built_in(name: str, task: str, answers: str, form: str = YES_NO) -> Prompt:
     return Prompt(
         name,
-        f"Read the following paragraph and determine if the hypothesis is {question}:\n\n{{premise}}\n\n"
-        "Hypothesis: {hypothesis}\n\nAnswer with yes or no, followed by an explanation.",
+        f"Read the following paragraph and determine {task}:\n\n{{premise}}\n\nHypothesis: {{hypothesis}}\n\n"
+        f"Answer with {answers}, followed by an explanation.",
+        form,
     )
 
 
 DEFAULT_PROMPT = "entailed"
 BUILT_IN: Mapping[str, Prompt] = MappingProxyType(
-    {"true": _of_the_paper("true", "true"), "entailed": _of_the_paper("entailed", "entailed by the paragraph")}
+    {
+        prompt.name: prompt
+        for prompt in (
+            # The wording of the first two is the paper's.
+            _built_in("true", "if the hypothesis is true", "yes or no"),
+            _built_in("entailed", "if the hypothesis is entailed by the paragraph", "yes or no"),
+            _built_in(
+                "nli",
+                "if the hypothesis is entailed by the paragraph, contradicted by it, or neither (neutral)",
+                "entailment, neutral or contradiction",
+                LABELS,
+            ),
+            _built_in(
+                "true-or-false",
+                "if the hypothesis is true, false, or if the paragraph cannot tell",
+                "true, cannot tell or false",
+                TRUTH,
+            ),
+        )
+    }
 )
 
 
@@ -67,8 +94,25 @@ def read_prompts(path: Path) -> dict[str, Prompt]:
             raise OptionError(f"{where}: there are two prompts {key.value!r}. Give one of them another name.")
         if key.value in BUILT_IN:
             raise OptionError(f"{where}: {key.value!r} is the name of a built-in prompt. Give it another name.")
-        prompts[key.value] = Prompt(key.value, _check_template(value, f"{where}: the prompt {key.value!r}"))
+        prompts[key.value] = _read_prompt(key.value, value, f"{where}: the prompt {key.value!r}")
     return prompts
+
+
+def _read_prompt(name: str, value: "Node", prompt: str) -> Prompt:
+    """Read a template, or a mapping of `template` and `answers`."""
+    import yaml
+
+    if not isinstance(value, yaml.MappingNode):
+        return Prompt(name, _check_template(value, prompt))
+    parts = {str(key.value): part for key, part in value.value}
+    wrong = [key for key in parts if key not in ("template", "answers")]
+    if wrong or "template" not in parts:
+        problem = f"has {wrong[0]!r}" if wrong else "has no 'template'"
+        raise OptionError(f"{prompt} {problem}. Give it a 'template' and, if it asks for three answers, 'answers'.")
+    form = str(parts["answers"].value) if "answers" in parts else YES_NO
+    if form not in FORMS:
+        raise OptionError(f"{prompt} asks for answers {form!r}, which cannot be read. {suggest(form, FORMS)}")
+    return Prompt(name, _check_template(parts["template"], prompt), form)
 
 
 def _entries(node: "Node | None", path: Path) -> Iterator[tuple["ScalarNode", "Node"]]:

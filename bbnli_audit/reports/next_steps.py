@@ -18,7 +18,8 @@ def next_steps(result: AuditResult, reasons: Sequence[Reason], quote: Quote = st
     """Say what to do about the reasons, the most useful first."""
     kinds, stops = {reason.kind for reason in reasons}, [reason for reason in reasons if reason.kind.is_stop]
     if not result.is_competent:
-        yield "Check the order of labels (--bbnli-labels) and the training: an audit needs a model that does the task."
+        check = "the order of labels (--bbnli-labels) and the training" if result.model.prompt is None else "the prompt"
+        yield f"Check {check}: an audit needs a model that does the task."
     if told := list(_templates(result, stops, quote)):
         yield f"Inspect the templates that drive it: {'; '.join(told)}. Their pairs are in report.html."
     if any(reason.harm is Harm.STEREOTYPE and reason.kind is not Kind.EXPIRED for reason in stops):

@@ -96,7 +96,7 @@ def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
         f"({limit}; best constant answer {skill.best_constant:.3f}; "
         f"accuracy on plain NLI items {skill.probe_accuracy:.3f}): {judgement.verdict}."
     )
-    if skill.recalls and reading_of(result.model.kind).name == "labels":
+    if skill.recalls and reading_of(result.model.kind).has_measures_of(["labels"]):
         yield f"Recall: {', '.join(f'{label} {share:.3f}' for label, share in skill.recalls.items())}."
     if not result.is_competent:
         yield "A model that cannot do the task cannot PASS any limit."
@@ -182,7 +182,7 @@ def left_out(result: AuditResult) -> Iterator[str]:
         )
     if total.n_unparsed:
         yield (
-            f"Not read: {counted(total.n_unparsed, 'answer was', 'answers were')} neither yes nor no; their pairs "
+            f"Not read: {counted(total.n_unparsed, 'answer was', 'answers were')} none of those asked for; their pairs "
             f"count towards {short_name('unparsed_rate')} and no other measure."
         )
     if total.n_truncated:

@@ -10,7 +10,7 @@ from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted
 from bbnli_audit.measures.registry import find_measure
-from bbnli_audit.reports import markdown, notes, papers, second
+from bbnli_audit.reports import markdown, notes, papers, prompted, second
 from bbnli_audit.reports.failure import headline, regression_headline
 from bbnli_audit.reports.shown import (
     counted_shared,
@@ -53,7 +53,7 @@ def _environment() -> "Environment":
         keep_trailing_newline=True,
     )
     environment.globals.update(markdown=markdown, notes=notes, second=second, symbols=_SYMBOLS, code=markdown.code)
-    environment.globals.update(papers=papers)
+    environment.globals.update(papers=papers, prompted=prompted)
     environment.globals.update(find_measure=find_measure, measure_name=measure_name, short_path=short_path)
     environment.globals.update(outcome_of=outcome_of, measure_verdict=measure_verdict, headline=headline)
     environment.globals.update(regression_line=_regression_line, level_of=level_of, row_verdict=row_verdict)

@@ -8,7 +8,7 @@ from bbnli_audit.core.results.comparison import Comparison
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted
-from bbnli_audit.reports import notes, papers, second
+from bbnli_audit.reports import notes, papers, prompted, second
 from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.failure import regression_headline
 from bbnli_audit.reports.markdown import figures
@@ -52,7 +52,7 @@ def write_summary(result: AuditResult, write: Write) -> None:
         write(note)
     for place, line in enumerate(notes.waived(result)):
         write(f"  {line}" if place else line)
-    for line in (*notes.apart(result.suite_rows), *papers.as_lines(result)):
+    for line in (*notes.apart(result.suite_rows), *papers.as_lines(result), *prompted.biased_answers(result)):
         write(line)
     _write_second(result, write)
 

@@ -15,12 +15,13 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
 from bbnli_audit.models.language_model import decoding
-from bbnli_audit.models.language_model.answers import ROW_OF, Answer, parse_answer
+from bbnli_audit.models.language_model.answers import Answer, parse_answer
+from bbnli_audit.models.language_model.forms import FORMS
 from bbnli_audit.models.language_model.generative import GenerativePredictor, find_generative
 from bbnli_audit.models.loading import one_core_each
 from bbnli_audit.models.opening import plan_model
 from bbnli_audit.models.options import ModelSettings
-from bbnli_audit.models.prompts import BUILT_IN, Prompt
+from bbnli_audit.models.prompts import BUILT_IN, YES_NO, Prompt
 from bbnli_audit.models.protocol import ModelSource, check_predictions
 from tests.tiny_checkpoint import WORDS, edit_weights, invented_texts
 
@@ -40,14 +41,20 @@ FAMILIES = ("Llama", "GPT2", "Mistral", "GPTNeoX", "Qwen2", "Bloom", "Mamba")
 
 
 def save_causal(
-    folder: Path, family: str = "Llama", *, chat: str | None = None, seed: int = 0, **settings: Any
+    folder: Path,
+    family: str = "Llama",
+    *,
+    chat: str | None = None,
+    seed: int = 0,
+    more: Sequence[str] = (),
+    **settings: Any,
 ) -> Path:
     import torch
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     torch.manual_seed(seed)
-    vocabulary = {word: index for index, word in enumerate(dict.fromkeys([*SPECIAL, *ANSWERS, *WORDS]))}
+    vocabulary = {word: index for index, word in enumerate(dict.fromkeys([*SPECIAL, *ANSWERS, *WORDS, *more]))}
     sizes: dict[str, Any] = {
         "hidden_size": 32,
         "num_hidden_layers": 2,
@@ -127,7 +134,7 @@ def test_shared_starts_and_padding_change_no_token(tmp_path: Path, family: str) 
         assert written(predictor, texts, is_plain=True) == plain
         assert written(predictor, texts, is_plain=False) == plain
     assert len(set(map(tuple, plain))) > 2
-    expected = [list(ROW_OF[parse_answer(predictor._prompts.text_of(answer))]) for answer in plain]
+    expected = [list(FORMS[YES_NO].row_of_text(predictor._prompts.text_of(answer))) for answer in plain]
     assert predictor.predict(texts).probabilities.tolist() == expected
 
 
@@ -155,7 +162,7 @@ def test_a_batch_of_one_gives_what_a_batch_of_many_gives(llama: Path, how: Decod
     if how.first_token:
         assert together == pytest.approx(alone, abs=1e-5)
     else:
-        assert set(map(tuple, together.tolist())) == set(ROW_OF.values())
+        assert set(map(tuple, together.tolist())) == {(1, 0, 0), (0, 1, 0), (0, 0, 1)}
 
 
 def test_a_near_tie_is_settled_alone(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:

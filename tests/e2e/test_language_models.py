@@ -68,7 +68,7 @@ def test_a_served_model_is_audited_and_resumed(tmp_path: Path, data: str) -> Non
     # Of the 160 pairs the 80 about singing badly have a side that could not be read; the others are all (yes, no).
     assert row["outcomes"]["EN"] == row["n_pairs"] == 80
     assert row["n_unparsed"] == 80
-    assert f"Not read: {result['total']['n_unparsed']} answers were neither yes nor no" in done.stdout
+    assert f"Not read: {result['total']['n_unparsed']} answers were none of those asked for" in done.stdout
     assert row["measures"]["unparsed_rate"]["value"] == 0.25
     assert row["measures"]["pro_rate"]["value"] == 0.5
     assert "is above its limit" in done.stdout

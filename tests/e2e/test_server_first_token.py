@@ -13,10 +13,10 @@ from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
-from bbnli_audit.models.language_model.answers import LEAST_MASS, row_of_first_token
+from bbnli_audit.models.language_model.forms import FORMS, LEAST_MASS
 from bbnli_audit.models.opening import plan_model
 from bbnli_audit.models.options import ModelSettings
-from bbnli_audit.models.prompts import BUILT_IN
+from bbnli_audit.models.prompts import BUILT_IN, YES_NO
 from bbnli_audit.models.served.server import find_server
 from bbnli_audit.models.served.server_client import Requests
 from tests.loopback_server import Fault, Loopback, loopback
@@ -73,8 +73,8 @@ def test_yes_and_no_are_summed_over_their_spellings(
 
 def test_yes_and_no_that_are_too_unlikely_are_no_answer() -> None:
     """A checkpoint and a server share this rule."""
-    assert row_of_first_token(LEAST_MASS, 0.0) == (1.0, 0.0, 0.0)
-    assert row_of_first_token(LEAST_MASS * 0.999, 0.0) == tuple(UNPARSED)
+    assert FORMS[YES_NO].row_of_masses([LEAST_MASS, 0.0]) == (1.0, 0.0, 0.0)
+    assert FORMS[YES_NO].row_of_masses([LEAST_MASS * 0.999, 0.0]) == tuple(UNPARSED)
 
 
 @pytest.mark.parametrize("told", [None, {}, {"content": None}])

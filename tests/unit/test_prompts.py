@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.prompts import BUILT_IN, Prompt, find_prompt, read_prompts
+from bbnli_audit.models.prompts import BUILT_IN, FORMS, Prompt, find_prompt, read_prompts
 
 TEXT = TextPair("Zorbs and Quints share a workshop.", "Zorbs juggle.")
 
@@ -57,9 +57,34 @@ def test_a_file_of_prompts_is_read(tmp_path: Path) -> None:
     assert prompts["json"].render(TEXT).endswith('{"answer": "no"}.\n')
 
 
+def test_a_prompt_may_ask_for_three_answers(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.yaml"
+    template = "template: '{premise} So {hypothesis}?'"
+    path.write_text(
+        "".join(f"{form}:\n  answers: {form}\n  {template}\n" for form in FORMS) + f"plain:\n  {template}\n"
+    )
+    found = {name: (prompt.form, prompt.is_three_way) for name, prompt in read_prompts(path).items()}
+    assert found == {
+        "yes-no": ("yes-no", False),
+        "labels": ("labels", True),
+        "truth": ("truth", True),
+        "plain": ("yes-no", False),
+    }
+    assert [name for name, prompt in BUILT_IN.items() if prompt.is_three_way] == ["nli", "true-or-false"]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("a: {answers: labels}", r"prompts.yaml:1: the prompt 'a' has no 'template'. Give it a 'template'"),
+        ("a: {template: x, answer: labels}", r"the prompt 'a' has 'answer'. Give it a 'template' and"),
+        (
+            "a: {template: x, answers: lables}",
+            r"asks for answers 'lables', which cannot be read. Did you mean 'labels'\?",
+        ),
+        ("a: {template: x, answers: [labels]}", r"the prompt 'a' asks for answers"),
+        ("a: {template: x}", r"the prompt 'a' has no place for \{premise\}"),
+        ("a: {template: {b: c}}", r"the prompt 'a' is not a text"),
         ("", r"prompts.yaml: has no prompts. Write a name and its template"),
         ("- one\n- two\n", r"prompts.yaml:1: has no prompts"),
         ("a: 'x\n", r"prompts.yaml:2: is not valid YAML"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from bbnli_audit import AuditOptions, run_audit, write_result
 from bbnli_audit.core.values import Pairing
-from bbnli_audit.suites.bbnli import Bbnli, BbnliSecond
+from bbnli_audit.suites.bbnli import Bbnli, BbnliFirst
 from tools.validity.examples import HELD_OUT, WORDINGS
 from tools.validity.plan import BASES, Run, shared_folder
 from tools.validity.published import write_halves
@@ -72,7 +72,7 @@ def audit_options(name: str, run: Run, wordings: Path, folder: Path) -> AuditOpt
         },
         "planted": {"suite": "bbnli", "subtopics": planted},
         "rest": {"suite": "bbnli", "size": "small", "subtopics": _rest(planted)},
-        "first": {"suite": "bbnli", "subtopics": tuple(path for path in planted if path in _first())},
+        "first": {"suite": "bbnli@1", "subtopics": tuple(path for path in planted if path in _first())},
         "published": {"suite": "bbnli", "data": data / "bbnli", "pairing": fixed},
         "occupations": {"suite": "occupations"},
         "nli-coal": {"suite": "coal", "data": data / "nli_coal"},
@@ -88,8 +88,8 @@ def audit_options(name: str, run: Run, wordings: Path, folder: Path) -> AuditOpt
 
 
 def _first() -> set[str]:
-    return {subtopic.path for subtopic in Bbnli().subtopics()}
+    return {subtopic.path for subtopic in BbnliFirst().subtopics()}
 
 
 def _rest(planted: Iterable[str]) -> tuple[str, ...]:
-    return tuple(subtopic.path for subtopic in BbnliSecond().subtopics() if subtopic.path not in set(planted))
+    return tuple(subtopic.path for subtopic in Bbnli().subtopics() if subtopic.path not in set(planted))

@@ -12,7 +12,7 @@ from bbnli_audit.core.results.comparison import Comparison, LoosenedLimit, Regre
 from bbnli_audit.core.results.file import dump, load, read_result
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import level_of
-from bbnli_audit.measures.readings.kinds import reading_of
+from bbnli_audit.measures.readings.kinds import ANSWERS, LABEL_ANSWERS, reading_of
 from bbnli_audit.measures.registry import find_measure
 
 
@@ -99,12 +99,16 @@ def find_extra_measures(baseline: AuditResult) -> dict[str, tuple[str, ...]]:
 
 
 def check_kinds(candidate: ModelInfo, baseline: ModelInfo, source: str) -> None:
-    """Refuse to compare likelihoods with answers."""
-    if reading_of(candidate.kind).has_task != reading_of(baseline.kind).has_task:
-        raise ResultError(
-            f"{source}: {baseline.name} is of the kind {baseline.kind}, and {candidate.name} is of the kind "
-            f"{candidate.kind}: likelihoods cannot be compared with answers. Give the result of a model of one kind."
-        )
+    """Refuse to compare likelihoods with answers, and a yes or no with one of three answers."""
+    readings = [reading_of(model.kind) for model in (candidate, baseline)]
+    problem = None
+    if readings[0].has_task != readings[1].has_task:
+        problem = "likelihoods cannot be compared with answers"
+    elif {reading.name for reading in readings} == {ANSWERS.name, LABEL_ANSWERS.name}:
+        problem = "a no cannot be compared with neutral or contradiction"
+    if problem is not None:
+        kinds = f"is of the kind {baseline.kind}, and {candidate.name} is of the kind {candidate.kind}"
+        raise ResultError(f"{source}: {baseline.name} {kinds}: {problem}. Give the result of a model of one kind.")
 
 
 def compare_with(

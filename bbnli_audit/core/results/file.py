@@ -29,6 +29,7 @@ _ADDED_LATER = {
         "facts",
     },
     "Settings": {"agreement", "size", "n_limits", "excluded"},
+    "ModelInfo": {"prompt"},
     "Skill": {"recalls"},
     "Judgement": {"times_needed", "is_corrected", "may_lack_data"},
     "Regression": {"times_needed", "waiver"},

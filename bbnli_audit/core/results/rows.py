@@ -191,6 +191,7 @@ class ModelInfo:
     backend: str
     dtype: str
     labels: Annotated[tuple[str, ...], Told("What the outputs mean, in their order.")]
+    prompt: Annotated[str | None, Told("The name of the prompt that the model was asked with.")] = None
 
 
 @result

@@ -122,13 +122,13 @@ class Likelihood(Reading):
 LIKELIHOOD = Likelihood()
 
 UNPARSED = "unparsed"
-_ANSWERS = np.array(["yes", "no", UNPARSED], dtype=object)
-_LABEL_OF = dict(zip(_ANSWERS, NAMES, strict=True))
+_YES_NO = ("yes", "no", UNPARSED)
+_LABEL_OF = {name: name for name in NAMES} | dict(zip(_YES_NO, NAMES, strict=True))
 ANSWER_COLUMNS = ("pro_answer", "anti_answer")
 
 
 class Answers(Reading):
-    """Language models that answer in words. A yes counts as entailed, a no as neutral.
+    """Language models that answer yes or no in words. A yes counts as entailed, a no as neutral.
 
     An answer that could not be read is never counted as a no. Its pair has no outcome and is not measured.
     """
@@ -138,15 +138,24 @@ class Answers(Reading):
     columns: ClassVar[tuple[str, ...]] = (*ANSWER_COLUMNS, "outcome", *numbers)
     answers: ClassVar[tuple[str, str, str]] = ("yes", "no", "not read")
     preference: ClassVar[str] = LABELS.preference
-    unread_column: ClassVar[int | None] = 2  # a yes/no answer is never a contradiction, so that column is free
+    words: ClassVar[tuple[str, str, str]] = _YES_NO  # what is written for each column of a prediction
+
+    def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
+        """A yes/no answer is never a contradiction, so that column is free for what could not be read."""
+        return np.asarray(predictions.argmax(axis=1) == _YES_NO.index(UNPARSED), dtype=np.bool_)
 
     def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
-        found = zip(ANSWER_COLUMNS, (pro, anti), strict=True)
-        answers = {column: _ANSWERS[predictions.argmax(axis=1)] for column, predictions in found}
+        sides = dict(zip(ANSWER_COLUMNS, (pro, anti), strict=True))
+        answers = {column: self._words_of(predictions) for column, predictions in sides.items()}
         cells = self.cells(pd.DataFrame(answers, dtype=object))
         outcomes = np.where(cells == NOT_MEASURED, "unread", OUTCOMES[cells])
-        shares = zip(self.numbers, (pro[:, 0], pro[:, 1], anti[:, 0], anti[:, 1]), strict=True)
-        return {**answers, "outcome": pd.Series(outcomes, dtype="str"), **dict(shares)}
+        shares = [share for predictions in (pro, anti) for share in predictions.T[: len(self.numbers) // 2]]
+        numbers = dict(zip(self.numbers, shares, strict=True))
+        return {**answers, "outcome": pd.Series(outcomes, dtype="str"), **numbers}
+
+    def _words_of(self, predictions: Floats) -> NDArray[np.object_]:
+        words = np.array(self.words, dtype=object)[predictions.argmax(axis=1)]
+        return np.where(self.is_unread(predictions), UNPARSED, words)
 
     def cells(self, frame: pd.DataFrame) -> NDArray[np.intp]:
         is_read = ~find_unread(frame).any(axis=1)
@@ -168,6 +177,32 @@ class Answers(Reading):
 ANSWERS = Answers()
 
 
+class LabelAnswers(Answers):
+    """Language models that answer with one of the three labels, in words. They have all measures of classifiers.
+
+    All three columns are taken, so an answer that could not be read is a row without a likeliest label.
+    """
+
+    name: ClassVar[str] = "label-answers"
+    also: ClassVar[tuple[str, ...]] = (LABELS.name, ANSWERS.name)
+    numbers: ClassVar[tuple[str, ...]] = LABELS.numbers
+    columns: ClassVar[tuple[str, ...]] = (*ANSWER_COLUMNS, "outcome", *numbers)
+    answers: ClassVar[tuple[str, str, str]] = LABELS.answers
+    words: ClassVar[tuple[str, str, str]] = LABELS.answers
+
+    def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
+        return np.asarray((predictions == predictions[:, :1]).all(axis=1), dtype=np.bool_)
+
+    def probabilities(self, frame: pd.DataFrame, side: str) -> Floats:
+        return LABELS.probabilities(frame, side)
+
+    def strengths(self, frame: pd.DataFrame) -> Floats:
+        return LABELS.strengths(frame)
+
+
+LABEL_ANSWERS = LabelAnswers()
+
+
 def find_unread(frame: pd.DataFrame) -> NDArray[np.bool_]:
     """Return (n_pairs, 2): for each side of each pair, whether its answer could not be read."""
     return np.asarray(frame[list(ANSWER_COLUMNS)] == UNPARSED, dtype=np.bool_)
@@ -177,7 +212,12 @@ def tell_answer(answer: str) -> str:
     return "not read" if answer == UNPARSED else answer
 
 
-_BY_KIND: dict[str, Reading] = {"masked-lm": LIKELIHOOD, "causal-lm": LIKELIHOOD, "generative": ANSWERS}
+_BY_KIND: dict[str, Reading] = {
+    "masked-lm": LIKELIHOOD,
+    "causal-lm": LIKELIHOOD,
+    "generative": ANSWERS,
+    "generative-three-way": LABEL_ANSWERS,
+}
 
 
 def reading_of(kind: str) -> Reading:

@@ -1,6 +1,6 @@
 """The pair table: one row per pair, in the order of the suite. Every measure reads it and none changes it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
@@ -41,8 +41,16 @@ class Reading(Protocol):
     answers: ClassVar[tuple[str, str, str]]  # what the three columns of `probabilities` stand for
     preference: ClassVar[str]  # the measure that says which way the model leans on the whole
     has_task: ClassVar[bool] = True  # answers can be right or wrong, so controls can show competence
-    unread_column: ClassVar[int | None] = None  # the column of a prediction for "could not be read"
+    also: ClassVar[tuple[str, ...]] = ()  # other readings whose measures this one has as well
     instead: ClassVar[Mapping[str, str]] = {}  # a measure that this reading lacks -> the one used instead
+
+    def has_measures_of(self, readings: Collection[str]) -> bool:
+        """Say whether a measure that these readings have is one of this reading too."""
+        return any(name in readings for name in (self.name, *self.also))
+
+    def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
+        """Say of each of (n, 3) predictions whether it stands for an answer that could not be read."""
+        return np.zeros(len(predictions), dtype=np.bool_)
 
     def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
         """Return the texts that the model predicts for the two sides of a pair."""
@@ -166,10 +174,7 @@ class PairTable:
 
     def count_unread(self) -> int:
         """Count the samples whose answer could not be read."""
-        column = self.reading.unread_column
-        if column is None:
-            return 0
-        return int(sum((self.probabilities(side).argmax(axis=1) == column).sum() for side in SIDES))
+        return sum(int(self.reading.is_unread(self.probabilities(side)).sum()) for side in SIDES)
 
     def count(self) -> CellCounts:
         """Count the measured pairs of each of the nine cells."""

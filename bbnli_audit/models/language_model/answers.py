@@ -5,22 +5,14 @@ follows. Only without one do we look for statements: "so the answer is no", "the
 """
 
 import re
-import tomllib
-import unicodedata
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
+from bbnli_audit.models.language_model.patterns import cannot_undo, read_patterns, simplify
+
 # Part of every fingerprint: stores keep what was read, and answers read by other rules are not reused.
 PARSER = 1
-
-# The kind of all models that are asked, served or not, and what their columns mean.
-GENERATIVE = "generative"
-ANSWER_LABELS = ("entailment", "not_entailment")
-# Yes and no together; a first token that is nearly always something else is not an answer.
-LEAST_MASS = 0.05
-
-_STRAIGHT = str.maketrans("’‘´“”„«»", "'''" + '"' * 5)
 
 
 class Answer(StrEnum):
@@ -29,35 +21,7 @@ class Answer(StrEnum):
     UNPARSED = "unparsed"
 
 
-# Yes is entailed, no is not (read as neutral). A yes/no answer is never a contradiction, so that column is free.
-ROW_OF = {Answer.YES: (1.0, 0.0, 0.0), Answer.NO: (0.0, 1.0, 0.0), Answer.UNPARSED: (0.0, 0.0, 1.0)}
-
-
-def row_of_first_token(yes: float, no: float) -> tuple[float, float, float]:
-    """Return the row for an answer that begins with yes and with no with these probabilities."""
-    return ROW_OF[Answer.UNPARSED] if yes + no < LEAST_MASS else (yes / (yes + no), no / (yes + no), 0.0)
-
-
-_N_LOOKED_AT = 8  # words after a leading answer; nothing further away undoes it
-# Removed before the patterns of answers.toml are looked for.
-_DROPPED = (
-    (re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S), " "),  # a thought that was cut off holds no answer
-    (re.compile(r"^.*</think(?:ing)?>", re.S), " "),  # the opening tag may stand in the prompt
-    (re.compile(r"</?(?:b|i|u|em|strong|code)>"), ""),
-    (re.compile(r"<\|[^|>]*\|>|</?[a-z]\w*>|\\[a-z]+\s*(?=\{)|\\[\[\]()]|```\w*"), " "),  # special tokens, HTML, LaTeX
-    (re.compile(r"[*`~#>_$]"), ""),
-    (re.compile(r"[^\S\n]+"), " "),
-)
-
-
-def _read_patterns() -> dict[str, re.Pattern[str]]:
-    found: dict[str, str] = {}
-    for name, parts in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items():
-        found[name] = re.sub(r"\{([A-Z_]+)\}", lambda place: found[place[1]], "".join(parts))
-    return {name: re.compile(pattern) for name, pattern in found.items()}
-
-
-_FIND = _read_patterns()
+_FIND = read_patterns(Path(__file__).with_suffix(".toml"))
 _DECLARED = [_FIND[f"DECLARED_{how}"] for how in ("BY_LABEL", "FIRST", "BY_SAYING")]
 _STATED = [_FIND[f"STATED_{what}"] for what in ("OF_IT", "NOT_TO_FOLLOW", "TO_FOLLOW")]
 
@@ -73,10 +37,7 @@ def is_settled(text: str) -> bool:
 
 
 def _read(text: str) -> tuple[Answer, bool]:
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    plain = plain.translate(_STRAIGHT)
-    for pattern, instead in _DROPPED:
-        plain = pattern.sub(instead, plain)
+    plain = simplify(text)
     letter = plain.strip(" \n.,\"'()[]{}")
     if letter in ("y", "n"):
         return (Answer.YES if letter == "y" else Answer.NO), False
@@ -95,8 +56,7 @@ def _read_leading(plain: str) -> tuple[Answer, bool] | None:
     found = _FIND["LEADING"].match(plain)
     if found is None:
         return None
-    words = re.findall(r"[\w']+(?=[^\w'])", found["rest"])  # complete ones only
-    is_settled = len(words) >= _N_LOOKED_AT or (bool(words) and _FIND["MAY_UNDO"].match(words[0]) is None)
+    is_settled = cannot_undo(found["rest"], _FIND["MAY_UNDO"])
     if found["not"]:
         return Answer.NO, is_settled
     answer = _unless_undone(found)

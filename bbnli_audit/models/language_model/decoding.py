@@ -64,7 +64,7 @@ class Decoder:
         """Decode one prompt without a cache: right for every architecture, and slow."""
         answer: list[int] = []
         while len(answer) < self._n_new and not self._is_done(answer):
-            token = int(_finite(self._uncached_logits([*ids, *answer])).argmax())
+            token = int(check_finite(self._uncached_logits([*ids, *answer])).argmax())
             if token in self._end_ids:
                 break
             answer.append(token)
@@ -127,7 +127,7 @@ class Decoder:
         found: dict[int, list[int]] = {}
         left: set[int] = set()
         while True:
-            best = _finite(logits).topk(2, dim=-1)
+            best = check_finite(logits).topk(2, dim=-1)
             tokens, gaps = best.indices[:, 0].tolist(), (best.values[:, 0] - best.values[:, 1]).tolist()
             for index, token, gap in zip(open_rows, tokens, gaps, strict=True):
                 if index in left or index in found:
@@ -170,7 +170,7 @@ class Decoder:
         return self._torch.tensor(values, dtype=self._torch.long, device=self._model.device)
 
 
-def _finite(logits: Tensor) -> Tensor:
+def check_finite(logits: Tensor) -> Tensor:
     if bool(logits.isnan().any()):
         raise ModelError(f"The model gave scores that are not finite (NaN), so it has no next word.\n{NOT_FINITE}")
     return logits

@@ -1,7 +1,7 @@
-"""Causal language models asked yes or no, computed by torch: a head with two labels, and a column for no answer."""
+"""Language models that are asked with a prompt, computed by torch: causal ones, and those with an encoder."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,15 +12,17 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.batches import LocalPredictor, chunks
 from bbnli_audit.models.checkpoint import check_contents, hash_contents
 from bbnli_audit.models.fresh import FreshCopies
-from bbnli_audit.models.language_model import answers
+from bbnli_audit.models.language_model import forms
 from bbnli_audit.models.language_model.decoding import Decoder, Row
+from bbnli_audit.models.language_model.encoder_decoder import EncoderDecoder
+from bbnli_audit.models.language_model.forms import form_of
+from bbnli_audit.models.language_model.token_probability import SEQ2SEQ, lm_kind
 from bbnli_audit.models.loading import load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.prompts import Prompt
 from bbnli_audit.models.protocol import Batch, Floats, ModelSource, Predictions, hash_remains
 from bbnli_audit.suites.probe import probe_items
 
-_CASES = (str.lower, str.capitalize, str.upper)
 _NEAR = 1e-4  # rounding changes a probability by a few millionths
 
 # Decoding reads all weights for every token, so more rows at once cost little until they no longer fit the caches.
@@ -32,26 +34,32 @@ _NO_CLOCK = "{% macro strftime_now(format) %}01 Jan 2025{% endmacro %}"
 def find_generative(name: str, folder: Path, settings: ModelSettings, max_new_tokens: int = 64) -> ModelSource:
     """Describe a causal language model in a folder, without loading it."""
     check_contents(name, folder)
+    prompt = settings.prompt_or_default
+    form = form_of(prompt)
     decoding = {"max_new_tokens": max_new_tokens, "first_token": settings.is_first_token}
-    how = json.dumps([answers.GENERATIVE, settings.prompt_or_default.template, decoding, "float32", answers.PARSER])
+    how = json.dumps([form.kind, prompt.template, decoding, "float32", *form.rules])
     fingerprint = hash_contents(how, folder, settings.hash_content)
-    info = ModelInfo(name, fingerprint, answers.GENERATIVE, "torch", "float32", answers.ANSWER_LABELS)
+    info = ModelInfo(name, fingerprint, form.kind, "torch", "float32", form.labels, prompt.name)
     return ModelSource(info, lambda: GenerativePredictor(folder, info, settings, max_new_tokens), is_content=True)
 
 
 class GenerativePredictor(LocalPredictor):
     def __init__(self, folder: Path, info: ModelInfo, settings: ModelSettings, max_new_tokens: int) -> None:
         self.info = info
+        self._form = form_of(settings.prompt_or_default)
         self._is_first_token = settings.is_first_token
-        self._model, tokenizer, max_length = load_pretrained(info.name, folder, "CausalLM")
+        has_encoder = lm_kind(folder) == SEQ2SEQ
+        head = "Seq2SeqLM" if has_encoder else "CausalLM"
+        self._model, tokenizer, max_length = load_pretrained(info.name, folder, head)
         device, self.n_threads = place(self._model, settings.device, settings.share)
         self.is_on_cpu = device.type == "cpu"
         self._n_rows = _CPU_ROWS if self.is_on_cpu else _GPU_ROWS
         n_new = 1 if settings.is_first_token else max_new_tokens
-        self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, max_length - n_new, info.name)
+        n_taken = max_length if has_encoder else max_length - n_new
+        self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, n_taken, info.name, is_ended=has_encoder)
         end_ids = _end_ids(self._model, tokenizer)
-        self._decoder = Decoder(
-            FreshCopies(self._model), end_ids, n_new, lambda ids: answers.is_settled(self._prompts.text_of(ids))
+        self._decoder = (EncoderDecoder if has_encoder else Decoder)(
+            FreshCopies(self._model), end_ids, n_new, lambda ids: self._form.is_settled(self._prompts.text_of(ids))
         )
         self._is_cached = self._is_computed_alike()
 
@@ -87,23 +95,27 @@ class GenerativePredictor(LocalPredictor):
         found: list[Floats] = [torch.softmax(each.double(), -1).cpu().numpy() for each in (ours, torch.stack(plain))]
         return found[0], found[1]
 
-    def _read_answers(self, rows: Sequence[Row]) -> list[tuple[float, float, float]]:
+    def _read_answers(self, rows: Sequence[Row]) -> list[forms.Row]:
         decoder = self._decoder
         found = decoder.decode(rows) if self._is_cached else [decoder.decode_uncached(row.ids) for row in rows]
-        return [answers.ROW_OF[answers.parse_answer(self._prompts.text_of(tokens))] for tokens in found]
+        return [self._form.row_of_text(self._prompts.text_of(tokens)) for tokens in found]
 
-    def _read_first_tokens(self, rows: Sequence[Row]) -> list[tuple[float, float, float]]:
+    def _read_first_tokens(self, rows: Sequence[Row]) -> list[forms.Row]:
         found = self._masses(rows)
-        for at, (yes, no) in enumerate(found):
-            if len(rows) > 1 and (abs(yes - no) < _NEAR or abs(yes + no - answers.LEAST_MASS) < _NEAR):
+        for at, masses in enumerate(found):
+            *_, second, best = sorted(masses)
+            if len(rows) > 1 and (best - second < _NEAR or abs(sum(masses) - forms.LEAST_MASS) < _NEAR):
                 found[at] = self._masses([rows[at]])[0]
-        return [answers.row_of_first_token(yes, no) for yes, no in found]
+        return [self._form.row_of_masses(masses) for masses in found]
 
-    def _masses(self, rows: Sequence[Row]) -> list[tuple[float, float]]:
-        """Return the probabilities that the answer begins with yes and with no, in any spelling."""
+    def _masses(self, rows: Sequence[Row]) -> list[list[float]]:
+        """Return the probabilities that the answer begins with each of the answers asked for, in any spelling."""
+        import torch
+
         probabilities = self._decoder.next_logits(rows, is_cached=self._is_cached).double().softmax(dim=-1)
-        yes, no = (probabilities[:, ids].sum(dim=-1).tolist() for ids in self._prompts.first_ids)
-        return list(zip(yes, no, strict=True))
+        masses = [probabilities[:, ids].sum(dim=-1) for ids in self._prompts.first_ids]
+        found: list[list[float]] = torch.stack(masses, dim=-1).tolist()
+        return found
 
     def _is_computed_alike(self) -> bool:
         first, second, third = (item.text for item in probe_items()[:3])
@@ -128,8 +140,10 @@ class EncodedPrompt(NamedTuple):
 class PromptEncoder:
     """A prompt, and a tokenizer that knows how many tokens its model takes besides the answer."""
 
-    def __init__(self, tokenizer: Any, prompt: Prompt, max_length: int, name: str) -> None:
+    def __init__(self, tokenizer: Any, prompt: Prompt, max_length: int, name: str, *, is_ended: bool = False) -> None:
+        """Take also whether a prompt keeps the token that ends it: an encoder reads it, a causal model would stop."""
         self.prompt = prompt
+        self._is_ended = is_ended
         self._tokenizer = tokenizer
         self._max_length = max_length
         self._name = name
@@ -159,24 +173,34 @@ class PromptEncoder:
         return f"<think>{text}" if self._begins_in_thought else text
 
     @cached_property
-    def first_ids(self) -> tuple[list[int], list[int]]:
-        """The tokens that are a yes, and those that are a no, in any spelling."""
-        vocabulary = self._tokenizer.get_vocab()
-        spaces = ("", "Ġ", "▁")  # how tokenizers write a space before a word
-        spellings = ({space + how(word) for how in _CASES for space in spaces} for word in ("yes", "no"))
-        yes, no = (sorted({vocabulary[token] for token in some & vocabulary.keys()}) for some in spellings)
-        if not yes or not no:
-            problem = "its tokenizer has no single token for yes or no"
+    def first_ids(self) -> list[list[int]]:
+        """For each answer, the tokens that it may begin with, in any spelling."""
+        form = form_of(self.prompt)
+        ids: list[list[int]] = [[] for _ in form.words]
+        for token, number in self._tokenizer.get_vocab().items():
+            place = form.answer_begun_by(token)
+            if place is not None:
+                ids[place].append(number)
+        usual = [words[0] for words in form.words]
+        cut = [word for word, found in zip(usual, ids, strict=True) if not self._begins(word, found)]
+        if cut:
+            problem = f"its tokenizer has no single token for {' or '.join(usual)} that tells how an answer begins"
             raise ModelError(f"{self._name}: {problem}.\nLet the model write its answer instead.")
-        return yes, no
+        return [sorted(found) for found in ids]
+
+    def _begins(self, word: str, ids: Collection[int]) -> bool:
+        """Say whether the tokenizer begins a word, in one spelling at least, with one of these tokens."""
+        spelled = [space + change(word) for change in (str.lower, str.capitalize) for space in ("", " ")]
+        encoded = (self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in spelled)
+        return any(tokens[0] in ids for tokens in encoded if tokens)
 
     def _ids_of(self, text: TextPair) -> list[int]:
         prompt = self.prompt.render(text)
         if self._is_chat:
             return list(self._tokenizer(self._as_chat(prompt), add_special_tokens=False, verbose=False)["input_ids"])
         ids = list(self._tokenizer(prompt, verbose=False)["input_ids"])
-        # Some tokenizers end every text; the model would have nothing to add.
-        return ids[:-1] if ids and ids[-1] == self._tokenizer.eos_token_id else ids
+        # Some tokenizers end every text; a causal model would have nothing to add.
+        return ids[:-1] if ids and ids[-1] == self._tokenizer.eos_token_id and not self._is_ended else ids
 
     def _as_chat(self, prompt: str) -> str:
         template = _NO_CLOCK + self._tokenizer.get_chat_template()

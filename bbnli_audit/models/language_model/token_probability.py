@@ -22,6 +22,7 @@ from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.protocol import NOT_FINITE, Batch, Floats, ModelSource, Predictions, hash_remains
 
 MASKED, CAUSAL = "masked-lm", "causal-lm"
+SEQ2SEQ = "seq2seq-lm"  # with an encoder and a decoder: it can be asked, but has no likelihoods to compare
 LABELS = ("likelier", "not_likelier")
 # What is measured, and how: part of the fingerprint, so that scores computed differently are not reused.
 SCHEME = "token-probability 1"
@@ -36,12 +37,16 @@ _PASSES_A_BATCH = 8
 
 
 def lm_kind(folder: Path) -> str | None:
-    """Return which kind of language model a folder holds: MASKED, CAUSAL, or None for others and unreadable folders."""
+    """Return which kind of language model a folder holds: MASKED, CAUSAL, SEQ2SEQ.
+
+    None for others and for unreadable folders.
+    """
     parts = Parts(folder)
     try:
         if parts.task == "SEQ_CLS":
             return None
-        heads = heads_of(read_config("", parts.base))
+        config = read_config("", parts.base)
+        heads = heads_of(config)
     except ModelError:  # reported by whoever needs a classifier then
         return None
     for name in heads:
@@ -50,6 +55,8 @@ def lm_kind(folder: Path) -> str | None:
         # Those of XLM and Flaubert are one or the other, depending on a setting.
         if name.endswith(("ForCausalLM", "LMHeadModel")) and not name.endswith("WithLMHeadModel"):
             return CAUSAL
+        if name.endswith("ForConditionalGeneration") and config.get("is_encoder_decoder"):
+            return SEQ2SEQ
     return None
 
 

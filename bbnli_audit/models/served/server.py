@@ -16,14 +16,13 @@ from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.batches import InBatches, run_in_threads
-from bbnli_audit.models.language_model import answers
+from bbnli_audit.models.language_model.forms import Form, Row, form_of
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
 from bbnli_audit.models.served.server_client import SERVED, BadAnswer, OpenAI, Requests, ServerClient, read_base_url
 
 # The most that the interfaces of OpenAI and vLLM allow.
 _N_ALTERNATIVES = 20
-_SPACES = " \t\n\u0120\u2581"  # the last two are how vocabularies write a space
 
 
 def check_server(name: str, base_url: str | None) -> None:
@@ -44,19 +43,21 @@ def find_server(name: str, settings: ModelSettings, requests: Requests = Request
     check_server(name, settings.base_url)
     server = ServerClient(name, settings, requests)
     # The first token is not parsed, and one token is enough.
-    how = ["first-token"] if settings.is_first_token else [requests.max_tokens, answers.PARSER]
-    prompt = settings.prompt_or_default.template
-    parts = [answers.GENERATIVE, server.address.url, server.model, server.describe(), prompt, *how]
+    prompt = settings.prompt_or_default
+    form = form_of(prompt)
+    how = ["first-token", *form.rules[:-1]] if settings.is_first_token else [requests.max_tokens, *form.rules]
+    parts = [form.kind, server.address.url, server.model, server.describe(), prompt.template, *how]
     fingerprint = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    info = ModelInfo(name, fingerprint, answers.GENERATIVE, "server", "unknown", answers.ANSWER_LABELS)
-    return ModelSource(info, lambda: ServerPredictor(server, info), is_content=True)
+    info = ModelInfo(name, fingerprint, form.kind, "server", "unknown", form.labels, prompt.name)
+    return ModelSource(info, lambda: ServerPredictor(server, info, form), is_content=True)
 
 
 class ServerPredictor(InBatches):
     """A model that is asked over the network, several texts at a time."""
 
-    def __init__(self, server: ServerClient, info: ModelInfo) -> None:
+    def __init__(self, server: ServerClient, info: ModelInfo, form: Form) -> None:
         self.info = info
+        self._form = form
         self._server = server
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
@@ -71,14 +72,14 @@ class ServerPredictor(InBatches):
 
             yield from run_in_threads(ask, batches, self._server.requests.n_at_once, stop.set)
 
-    def _row(self, client: OpenAI, text: TextPair, stop: threading.Event) -> tuple[float, float, float]:
+    def _row(self, client: OpenAI, text: TextPair, stop: threading.Event) -> Row:
         server = self._server
         if not server.is_first_token:
             words = server.ask(client, text, stop, read_words, max_tokens=server.requests.max_tokens)
-            return answers.ROW_OF[answers.parse_answer(words)]
+            return self._form.row_of_text(words)
         how = {"max_tokens": 1, "logprobs": True, "top_logprobs": _N_ALTERNATIVES}
         try:
-            return answers.row_of_first_token(*server.ask(client, text, stop, read_first_token, **how))
+            return self._form.row_of_masses(self._form.masses(server.ask(client, text, stop, read_first_token, **how)))
         except NoLogProbabilities:
             advice = "Start it so that it does, or leave --bbnli-answers out: then the model writes its answer."
             raise ModelError(f"{server.where} sends no log-probabilities of tokens.\n{advice}") from None
@@ -92,25 +93,26 @@ def read_words(found: Mapping[str, Any]) -> str:
     return _content(found) or ""
 
 
-def read_first_token(found: Mapping[str, Any]) -> tuple[float, float]:
-    """Sum the probabilities of yes and of no in any spelling, among those that the server tells.
+def read_first_token(found: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Return the likeliest first tokens with their probabilities, as far as the server tells them.
 
-    An answer without a first token (a refusal) is neither yes nor no.
+    An answer without a first token (a refusal) has none.
     """
     content, told = _content(found), found["choices"][0].get("logprobs")
     if not content and not told:
-        return 0.0, 0.0
+        return []
     if not isinstance(told, dict):
         raise NoLogProbabilities
-    masses = {"yes": 0.0, "no": 0.0}
     try:
-        for token, log_probability in _alternatives(told):
-            word = token.strip(_SPACES).lower()
-            if word in masses:
-                masses[word] += exp(min(0.0, log_probability))
+        return [(_text(token), exp(min(0.0, log_probability))) for token, log_probability in _alternatives(told)]
     except (KeyError, TypeError, ValueError, AttributeError):
         raise BadAnswer("it sent log-probabilities in an unknown form") from None
-    return masses["yes"], masses["no"]
+
+
+def _text(token: Any) -> str:
+    if not isinstance(token, str):
+        raise TypeError
+    return token
 
 
 def _alternatives(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

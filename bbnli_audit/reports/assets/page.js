@@ -50,8 +50,11 @@
       return shares.indexOf(Math.max(...shares));
     }
 
+    /** Three equal shares stand for an answer that could not be read, where all three answers are taken. */
     label(side) {
-      return data.answers[this.answer(side)];
+      const [first, ...others] = this.probabilities.slice(3 * side, 3 * side + 3);
+      const isUnread = !this.cell && others.every((share) => share === first);
+      return isUnread ? "not read" : data.answers[this.answer(side)];
     }
 
     /** The probability of the answer or, where nothing was asked, the side's share of the two likelihoods. */

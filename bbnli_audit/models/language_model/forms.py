@@ -1,0 +1,113 @@
+"""The forms of a question: which answers it asks for, how they are read, and what they stand for."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from bbnli_audit.core.values import Label
+from bbnli_audit.models.labels import THREE_LABELS
+from bbnli_audit.models.language_model import answers, three_way
+from bbnli_audit.models.language_model.three_way import ThreeWay
+from bbnli_audit.models.prompts import LABELS, TRUTH, YES_NO, Prompt
+
+Row = tuple[float, float, float]  # a prediction
+
+# All answers together; a first token that is nearly always something else is not an answer.
+LEAST_MASS = 0.05
+_CASES = (str.lower, str.capitalize, str.upper)
+_SPACES = " \t\n\u0120\u2581"  # the last two are how vocabularies write a space
+_FEWEST_LETTERS = 2  # of a token that begins a longer word
+_ALWAYS_WHOLE = 3  # letters of a word that no token only begins
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One form of a question. Its answers stand for the first columns of a prediction."""
+
+    kind: str  # of a model that is asked so
+    labels: tuple[str, ...]  # what the answers stand for
+    words: tuple[tuple[str, ...], ...]  # how each answer may begin; the first of them is the usual one
+    unread: Row  # the prediction for an answer that could not be read
+    parse: Callable[[str], int | None]  # from what a model wrote to the number of an answer
+    is_settled: Callable[[str], bool]  # whether nothing that follows can change it
+    rules: tuple[str | int, ...]  # a part of fingerprints: stores keep what was read
+
+    def row_of_text(self, text: str) -> Row:
+        """Return the prediction for what a model wrote."""
+        found = self.parse(text)
+        return self.unread if found is None else _row([float(place == found) for place in range(len(self.words))])
+
+    def row_of_masses(self, masses: Sequence[float]) -> Row:
+        """Return the prediction for a first token that begins the answers with these probabilities."""
+        total = sum(masses)
+        return self.unread if total < LEAST_MASS else _row([mass / total for mass in masses])
+
+    def answer_begun_by(self, token: str) -> int | None:
+        """Return the number of the only answer that a token begins, or None."""
+        word = token.strip(_SPACES)
+        if word not in [change(word) for change in _CASES]:
+            return None
+        found = {place for place, words in enumerate(self.words) if _begins(word.lower(), words)}
+        return found.pop() if len(found) == 1 else None
+
+    def masses(self, tokens: Iterable[tuple[str, float]]) -> list[float]:
+        """Sum the probabilities of first tokens by the answer that they begin."""
+        sums = [0.0] * len(self.words)
+        for token, probability in tokens:
+            place = self.answer_begun_by(token)
+            if place is not None:
+                sums[place] += probability
+        return sums
+
+
+def _begins(part: str, words: Iterable[str]) -> bool:
+    return any(
+        part == word or (len(word) > _ALWAYS_WHOLE and len(part) >= _FEWEST_LETTERS and word.startswith(part))
+        for word in words
+    )
+
+
+def _row(shares: Sequence[float]) -> Row:
+    first, second, third = (*shares, 0.0)[:3]
+    return first, second, third
+
+
+def _parse_yes_no(text: str) -> int | None:
+    return {answers.Answer.YES: 0, answers.Answer.NO: 1}.get(answers.parse_answer(text))
+
+
+def _three_way(name: str, reader: ThreeWay, *words: tuple[str, ...]) -> Form:
+    def parse(text: str) -> int | None:
+        found = reader.parse(text)
+        return None if found is None else list(Label).index(found)
+
+    # No column is left for an answer that could not be read, so no label is likelier than another.
+    unread = (1 / 3, 1 / 3, 1 / 3)
+    return Form("generative-three-way", THREE_LABELS, words, unread, parse, reader.is_settled, (name, three_way.PARSER))
+
+
+FORMS: Mapping[str, Form] = MappingProxyType(
+    {
+        YES_NO: Form(
+            "generative",
+            ("entailment", "not_entailment"),
+            (("yes",), ("no",)),
+            (0.0, 0.0, 1.0),  # a yes or no is never a contradiction, so that column is free
+            _parse_yes_no,
+            answers.is_settled,
+            (answers.PARSER,),
+        ),
+        LABELS: _three_way(
+            LABELS,
+            three_way.LABELS,
+            ("entailment", "entailed", "entails"),
+            ("neutral",),
+            ("contradiction", "contradictory", "contradicted", "contradicts"),
+        ),
+        TRUTH: _three_way(TRUTH, three_way.TRUTH, ("true",), ("cannot", "can't", "unknown"), ("false",)),
+    }
+)
+
+
+def form_of(prompt: Prompt) -> Form:
+    return FORMS[prompt.form]

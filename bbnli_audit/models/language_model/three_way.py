@@ -1,0 +1,109 @@
+"""Reads one of three answers out of what a model wrote: the three labels, or true, cannot tell and false.
+
+As with yes and no (answers.py), an answer at the beginning decides, whatever follows, and only without one do we look
+for statements. "Not entailed" may mean either of the two others, so it cannot be read.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bbnli_audit.core.values import Label
+from bbnli_audit.models.language_model.patterns import cannot_undo, read_patterns, simplify
+
+# Part of the fingerprint, as PARSER in answers.py.
+PARSER = 1
+
+_GROUPS = {"e": Label.ENTAILMENT, "n": Label.NEUTRAL, "c": Label.CONTRADICTION}
+_SUBJECT = r"(?:(?:i|we|you|one|it) )?"
+_CANNOT = r"(?:cannot|can't|can not|could not|couldn't)"
+_KNOWN = r"(?:told|determined|known|inferred|concluded|decided)"
+
+
+class ThreeWay:
+    """A reader of answers that are written in some words."""
+
+    def __init__(self, entailment: str, neutral: str, contradiction: str) -> None:
+        """Take a pattern for each answer."""
+        words = {"E": entailment, "N": neutral, "C": contradiction}
+        self._find = read_patterns(Path(__file__).with_suffix(".toml"), **words)
+        self._declared = [self._find[f"DECLARED_{how}"] for how in ("BY_LABEL", "FIRST")]
+        self._stated = [self._find[f"STATED_{how}"] for how in ("OF_IT", "BY_VERB")]
+
+    def parse(self, text: str) -> Label | None:
+        """Return what a model answered, or None. Never raises, whatever the text."""
+        return self._read(text)[0]
+
+    def is_settled(self, text: str) -> bool:
+        """Say whether nothing that the model may still write can change its answer, so that it can stop."""
+        return self._read(text)[1]
+
+    def _read(self, text: str) -> tuple[Label | None, bool]:
+        plain = simplify(text)
+        found = self._read_leading(plain)
+        if found is not None:
+            return found
+        after_echo = self._find["ECHO"].split(plain)[-1]
+        found = self._read_leading(after_echo)
+        return (self._read_statements(after_echo) if found is None else found[0]), False
+
+    def _read_leading(self, plain: str) -> tuple[Label, bool] | None:
+        """Read the answer at the beginning of a text, and whether it is settled; None when there is none."""
+        while label := self._find["LABEL"].match(plain):
+            plain = plain[label.end() :]
+        found = self._find["LEADING"].match(plain)
+        answer = None if found is None else self._unless_undone(found)
+        if found is None or answer is None:
+            return None
+        return answer, cannot_undo(found["rest"], self._find["MAY_UNDO"])
+
+    def _unless_undone(self, found: re.Match[str]) -> Label | None:
+        """Read an answer together with what comes right after it: "entailment or neutral", "true if"."""
+        name = next(name for name in _GROUPS if found[name])
+        rest, answer, is_phrase = found["rest"], _GROUPS[name], " " in found[name]
+        undoing = ["OTHER", "REFUSAL", *([] if is_phrase else ["MENTION"])]
+        undoing += [] if answer is Label.NEUTRAL else ["CONDITION"]
+        return None if any(self._find[name].match(rest) for name in undoing) else answer
+
+    def _read_statements(self, plain: str) -> Label | None:
+        """Take the last statement that declares the answer, or else those about the hypothesis if they agree."""
+        plain = re.sub(r'"[^"\n]*"', lambda quoted: "" if len(quoted[0].split()) > 2 else quoted[0], plain)
+        clauses = list(self._clauses(self._find["OFFERED"].sub(" ", plain)))
+        declared = [answer for clause in clauses for answer in self._search(self._declared, clause)]
+        if declared:
+            return declared[-1]
+        stated = {answer for clause in clauses for answer in self._search(self._stated, clause)}
+        return stated.pop() if len(stated) == 1 else None
+
+    def _search(self, patterns: list[re.Pattern[str]], clause: str) -> Iterator[Label]:
+        for pattern in patterns:
+            found = pattern.search(clause)
+            if found is None:
+                continue
+            start = min(at for name in _GROUPS if (at := found.start(name)) >= 0)
+            answer = self._unless_undone(found)
+            if answer is not None and self._find["UNSTATED"].search(clause[:start]) is None:
+                yield answer
+
+    def _clauses(self, plain: str) -> Iterator[str]:
+        """Cut a text where a new thought begins. A question states nothing."""
+        start = 0
+        ends = [(cut.start(), cut.end(), cut[0]) for cut in self._find["CLAUSE_END"].finditer(plain)]
+        for end, following, mark in [*ends, (len(plain), len(plain), "\n")]:
+            clause = plain[start:end].strip()
+            if clause and mark != "?":
+                yield clause
+            start = following
+
+
+LABELS = ThreeWay(
+    r"entailment|entailed|entails",
+    r"neutral|neither (?:an? )?(?:entail\w*|contradict\w*) nor (?:an? )?(?:entail\w*|contradict\w*)",
+    r"contradiction|contradictory|contradicted|contradicts",
+)
+TRUTH = ThreeWay(
+    "true",
+    rf"{_SUBJECT}{_CANNOT} (?:tell|know|determine|decide|be {_KNOWN})|unknown|undetermined|unclear|indeterminate"
+    r"|neither true nor false|not enough information",
+    "false",
+)
