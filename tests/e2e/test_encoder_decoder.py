@@ -27,8 +27,16 @@ def save_seq2seq(folder: Path, family: str) -> Path:
     vocabulary = {word: index for index, word in enumerate(dict.fromkeys([*special, *ANSWERS, *WORDS]))}
     ids: dict[str, Any] = {"pad_token_id": 0, "eos_token_id": 1, "vocab_size": len(vocabulary)}
     if family == "T5":
-        sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2, "initializer_factor": 20.0}
-        config: Any = transformers.T5Config(**sizes, decoder_start_token_id=0, **ids)
+        sizes: dict[str, Any] = {
+            "d_model": 16,
+            "d_kv": 8,
+            "d_ff": 32,
+            "num_layers": 2,
+            "num_heads": 2,
+            "initializer_factor": 20.0,
+        }
+        config: Any = transformers.T5Config(**sizes, **ids)
+        config.decoder_start_token_id = 0
     else:
         layers = {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
         sizes = {"d_model": 16, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_position_embeddings": 256, **layers}

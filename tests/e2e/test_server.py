@@ -14,7 +14,6 @@ from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
-from bbnli_audit.models.language_model.answers import ROW_OF, Answer
 from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.prompts import BUILT_IN, Prompt
 from bbnli_audit.models.served.server import check_server, find_server
@@ -25,7 +24,7 @@ KEY = "sk-very-secret-0123456789"
 PROMPT = BUILT_IN["entailed"]
 QUICK = Requests(first_wait=0.01, timeout=5.0)
 TEXTS = [TextPair(f"Workshop {n} is open to Zorbs and Quints.", f"Zorbs juggle in {n}.") for n in range(24)]
-YES, NO, UNPARSED = ([list(ROW_OF[answer])] for answer in Answer)
+YES, NO, UNPARSED = ([[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]])
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,6 @@ from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
-from bbnli_audit.models.language_model.answers import ROW_OF, Answer
 from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.prompts import BUILT_IN
 from bbnli_audit.models.served.server import find_server
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.skipif(not ADDRESS, reason="BBNLI_REAL_SERVER names no 
 
 PROMPT = BUILT_IN["true"]
 TEXTS = [TextPair(f"Workshop {n} is open to Zorbs and Quints.", f"Zorbs juggle in workshop {n}.") for n in range(12)]
-ROWS = [list(ROW_OF[answer]) for answer in Answer]
+ROWS = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]  # yes, no, and what could not be read
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +82,7 @@ def test_the_first_token_agrees_with_the_word_that_is_written_first(model: str) 
     assert shares.sum(axis=1).tolist() == pytest.approx([1.0] * len(TEXTS))
     rows = written.open().predict(TEXTS).probabilities
     for share, row in zip(shares.tolist(), rows.tolist(), strict=True):
-        if list(ROW_OF[Answer.UNPARSED]) not in (share, row):
+        if ROWS[2] not in (share, row):
             # The likeliest token is a spelling of this word, and the other word has six.
             assert share[row.index(1.0)] >= 1 / 7
 

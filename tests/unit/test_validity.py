@@ -10,7 +10,7 @@ import pytest
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.values import Direction, Label, Pair, Side, TextPair
-from bbnli_audit.suites.bbnli import OWN_DATA, SECOND_DATA, Bbnli
+from bbnli_audit.suites.bbnli import FIRST_DATA, OWN_DATA, Bbnli
 from bbnli_audit.suites.check_quads import find_near
 from tests.invented import write_quads
 from tests.tiny_checkpoint import save_checkpoint
@@ -133,8 +133,8 @@ def templates(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("part", [TRAINING, HELD_OUT])
 def test_no_planted_sentence_is_near_to_one_of_the_suites(part: str) -> None:
-    ours, theirs = templates(WORDINGS / part), templates(SECOND_DATA)
-    first = Bbnli(OWN_DATA).templates()
+    ours, theirs = templates(WORDINGS / part), templates(OWN_DATA)
+    first = Bbnli(FIRST_DATA).templates()
     theirs |= {f"1/{file.name}/{n}": text for file in first for n, text in enumerate(_texts(file))}
     assert list(find_near(ours, theirs)) == []
 
@@ -148,7 +148,7 @@ def test_held_out_wordings_are_not_near_to_those_that_are_learnt() -> None:
 
 
 def test_every_planted_subtopic_is_one_of_the_suite_and_has_enough_wordings() -> None:
-    of_suite = {subtopic.local_path for subtopic in Bbnli(SECOND_DATA).subtopics()}
+    of_suite = {subtopic.local_path for subtopic in Bbnli(OWN_DATA).subtopics()}
     training, held_out = (Bbnli(WORDINGS / part) for part in (TRAINING, HELD_OUT))
     assert {each.local_path for each in training.subtopics()} == {each.local_path for each in held_out.subtopics()}
     assert set(OWN) == {each.local_path for each in training.subtopics()} <= of_suite

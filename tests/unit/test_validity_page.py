@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from bbnli_audit import AuditOptions, AuditResult, run_audit, write_result
-from bbnli_audit.suites.bbnli import BbnliSecond
+from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.registry import read_names
 from tests.invented import LIMITS, limits, write_large_suite, write_templates
 from tools.validity.carry_out import MAIN, SECOND, audit_options
@@ -162,7 +162,7 @@ def test_every_audit_names_a_suite_that_there_is(audit: str, run: Run, tmp_path:
     options = audit_options(audit, run, tmp_path, tmp_path)
     assert read_names(options.suite)
     if audit in ("planted", "rest"):
-        assert set(options.subtopics or ()) <= {subtopic.path for subtopic in BbnliSecond().subtopics()}
+        assert set(options.subtopics or ()) <= {subtopic.path for subtopic in Bbnli().subtopics()}
     assert options.subtopics != ()
 
 
