@@ -153,7 +153,7 @@ def middle_for(rate: float, deviation: float) -> float:
 @cache
 def full_crossing() -> Layout:
     """Benchmark 1: 10 premises by 15 hypotheses, every one with every one, 240 to 310 pairs a subtopic."""
-    return Layout.of_suite("bbnli")
+    return Layout.of_suite("bbnli@1")
 
 
 @cache

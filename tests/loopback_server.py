@@ -26,7 +26,7 @@ class Fault:
 class Loopback:
     """A running server. `faults` are used up one a request; without any, `answer` is asked."""
 
-    answer: Callable[[str], str]
+    answer: Callable[[str], str | Fault]
     faults: list[Fault | None]  # None: an answer
     models: list[dict[str, Any]] | None
     models_status: int = 200
@@ -52,7 +52,7 @@ class Loopback:
 
 @contextmanager
 def loopback(
-    answer: Callable[[str], str] = lambda _: "Yes.",
+    answer: Callable[[str], str | Fault] = lambda _: "Yes.",
     faults: Sequence[Fault] = (),
     models: list[dict[str, Any]] | None = None,
     **settings: Any,
@@ -97,7 +97,10 @@ def loopback(
                     state.n_at_once -= 1
 
         def _answer(self, prompt: str) -> Fault:
-            message = {"role": "assistant", "content": state.answer(prompt)}
+            found = state.answer(prompt)
+            if isinstance(found, Fault):
+                return found
+            message = {"role": "assistant", "content": found}
             choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "stop"}
             if state.logprobs is not None:
                 choice["logprobs"] = state.logprobs(prompt)

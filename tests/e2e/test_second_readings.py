@@ -13,7 +13,7 @@ from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.probe import probe_items
 from tests.e2e.runs import read_usage, run_pytest
 from tests.invented import write_large_suite, write_templates
-from tests.loopback_server import loopback
+from tests.loopback_server import Fault, loopback
 from tests.tiny_checkpoint import WORDS, save_checkpoint
 from tests.tiny_language_model import load_lm, save_lm
 
@@ -133,17 +133,18 @@ def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
 def test_a_second_prompt_that_breaks_costs_only_its_own_tests(tmp_path: Path) -> None:
     data = f"--bbnli-data={write_large_suite(tmp_path / 'data', n_premises=4)}"
 
-    def confused(prompt: str) -> str:
-        """Answer the second prompt the wrong way round."""
+    def refuse_the_second(prompt: str) -> str | Fault:
+        if "entailed by" not in prompt:
+            return Fault(400, b'{"error": {"message": "this prompt is not for me"}}')
         is_entailed = "A workshop is open." in prompt or any(
             item.text.premise in prompt and item.text.hypothesis in prompt and item.expected is Label.ENTAILMENT
             for item in probe_items()
         )
-        return "Yes." if is_entailed == ("entailed by" in prompt) else "No."
+        return "Yes." if is_entailed else "No."
 
-    with loopback(confused) as server:
+    with loopback(refuse_the_second) as server:
         given = ["--model=openai:served-model", f"--bbnli-base-url={server.url}", data, "--bbnli-also-prompt=true"]
         done = run_pytest(*given, "-k", "singing and (pro or sensitivity)")
-    assert "ERROR: --bbnli-also-prompt=true: says its outputs are entailment,not_entailment, but read as" in done.stdout
-    assert "Not measured: --bbnli-also-prompt=true: says its outputs" in done.stdout
+    assert "Not measured: --bbnli-also-prompt=true: the server at" in done.stdout
+    assert "refuses the request (status 400)" in done.stdout
     assert "1 failed" in done.stdout, done.stdout

@@ -49,7 +49,8 @@ def test_the_keys_of_the_result(project: Project) -> None:
     result, _ = audit(project, "--bbnli-release=r1", "--bbnli-commit=abc", "--bbnli-date=2026-11-18")
     assert list(result) == [
         "format", "model", "suites", "settings", "subtopics", "domains", "total", "required", "comparison",
-        "second_model", "second_prompt", "pairs", "suite_rows", "reliability", "release", "troubles",
+        "second_model", "second_prompt", "pairs", "directions", "facts", "suite_rows", "reliability", "release",
+        "troubles",
     ]  # fmt: skip
     assert len(result["required"]) == 3 * len(result["subtopics"])
     assert result["comparison"] is None
@@ -59,7 +60,7 @@ def test_the_keys_of_the_result(project: Project) -> None:
         assert {cell: cells.count(cell) for cell in CELLS} == row["outcomes"]
         assert len(result["pairs"][row["path"]]) == row["n_clusters"]
     assert result["format"] == 1
-    assert set(result["model"]) == {"name", "fingerprint", "kind", "backend", "dtype", "labels"}
+    assert set(result["model"]) == {"name", "fingerprint", "kind", "backend", "dtype", "labels", "prompt"}
     assert set(result["suites"][0]) == {"name", "version", "sha256", "pairing", "audits"}
     for row in (*result["subtopics"], *result["domains"], *result["suite_rows"], result["total"]):
         assert set(row) >= {"path", "n_pairs", "n_samples", "n_clusters", "outcomes", "counts", "measures",
