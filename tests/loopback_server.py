@@ -74,7 +74,11 @@ def loopback(
                 self._send(Fault(404, b'{"error": {"message": "no such page"}}'))
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            sent = self.rfile.read(int(self.headers["Content-Length"]))
+            if not sent:  # the client was killed before it had sent anything
+                self.close_connection = True
+                return
+            body = json.loads(sent)
             prompt = body["messages"][0]["content"]
             with state.lock:
                 state.n_at_once += 1
