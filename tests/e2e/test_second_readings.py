@@ -147,4 +147,5 @@ def test_a_second_prompt_that_breaks_costs_only_its_own_tests(tmp_path: Path) ->
         done = run_pytest(*given, "-k", "singing and (pro or sensitivity)")
     assert "Not measured: --bbnli-also-prompt=true: the server at" in done.stdout
     assert "refuses the request (status 400)" in done.stdout
+    assert "Predictions for --bbnli-also-prompt=true: 0 texts, 0 stored, 0 predicted." in done.stdout
     assert "1 failed" in done.stdout, done.stdout

@@ -6,7 +6,7 @@ work, nothing is predicted twice, and what a killed process had claimed is taken
 
 import json
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +31,7 @@ _SHORTEST_WAIT, _LONGEST_WAIT = 0.01, 0.5  # seconds between two looks for what 
 
 @dataclass(slots=True)
 class Tally:
-    """How many distinct texts were asked for, and how many of them this process predicted."""
+    """How many distinct texts have an answer, and how many of them this process predicted."""
 
     n_texts: int = 0
     n_predicted: int = 0
@@ -79,7 +79,6 @@ class StoredPredictor:
 
     def _make_known(self, texts: dict[bytes, TextPair]) -> None:
         missing = {key: text for key, text in texts.items() if key not in self._known}
-        self.tally.n_texts += len(missing)
         self._look_up(missing)
         if not missing:
             return
@@ -106,9 +105,13 @@ class StoredPredictor:
 
     def _look_up(self, missing: dict[bytes, TextPair]) -> None:
         found = self._store.get(self._key, missing)
-        self._known.update(found)
+        self._learn(found)
         for key in found:
             del missing[key]
+
+    def _learn(self, rows: Mapping[bytes, Row]) -> None:
+        self._known.update(rows)
+        self.tally.n_texts = len(self._known)
 
     def _predict(self, batches: Sequence[Batch], missing: dict[bytes, TextPair]) -> int:
         """Predict what nobody else has claimed, and return how many texts that was."""
@@ -130,7 +133,7 @@ class StoredPredictor:
                     self._source.check()  # also covers the time in which it was loaded
                     rows = dict(zip((keys[row] for row in batch.rows), _rows(predictions), strict=True))
                     self._store.put(self._key, rows)
-                    self._known.update(rows)
+                    self._learn(rows)
                     for key in rows:
                         claimed.discard(key)
                         missing.pop(key, None)
