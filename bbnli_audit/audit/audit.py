@@ -40,7 +40,7 @@ from bbnli_audit.measures.registry import (
 )
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.opening import OpenedModel, PlannedModel, Process, plan_model
-from bbnli_audit.reports.decision import Word, decide
+from bbnli_audit.reports.decision import held_back
 from bbnli_audit.suites.protocol import audits_of
 from bbnli_audit.suites.registry import BUILT_IN
 from bbnli_audit.suites.sizes import read_size
@@ -388,13 +388,6 @@ class Audit:
         if self.troubles or self.outputs.troubles:
             raise ModelError("\n".join((*self.troubles, *self.outputs.troubles)))
         return result
-
-
-def held_back(result: AuditResult, reason: str | None) -> AuditResult:
-    """Let the reports say what keeps a run from passing, where they would say Release."""
-    if reason is None or decide(result).word is not Word.RELEASE:
-        return result
-    return replace(result, troubles=(*result.troubles, reason.partition(". ")[0].rstrip(".")))
 
 
 def run_audit(options: AuditOptions) -> AuditResult:

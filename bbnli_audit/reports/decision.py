@@ -6,7 +6,7 @@ says that a model has no bias.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from bbnli_audit.core.outcomes import CAUSES
@@ -150,3 +150,10 @@ def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
     if after >= before or leans_more or (found["pro_rate"].increase.value or 0.0) > 0:
         return None
     return f"in the suite {quote(suite)}, {after:.3f} of the samples are wrong (before: {before:.3f})"
+
+
+def held_back(result: AuditResult, reason: str | None) -> AuditResult:
+    """Let the reports say what keeps a run from passing, where they would say Release."""
+    if reason is None or decide(result).word is not Word.RELEASE:
+        return result
+    return replace(result, troubles=(*result.troubles, reason.partition(". ")[0].rstrip(".")))

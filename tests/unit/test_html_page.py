@@ -2,12 +2,8 @@
 
 import json
 import re
-import socket
-from collections.abc import Iterator
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -17,15 +13,12 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import dump, load
 from bbnli_audit.core.results.rows import NO_DATA, FastPathCheck, Reliability, SubtopicResult, Verdict, Waiver
 from bbnli_audit.measures.readings.table import TEXTS, PairTable
-from bbnli_audit.reports.charts import NARROW, WIDE, Interval, Row, draw_causes, draw_increases
 from bbnli_audit.reports.html_page import render_comparison, render_page
 from bbnli_audit.reports.page_data import to_inert_json, wordings
 from tests.browser.pages import (
     FINS,
     HOSTILE,
     ZORBS,
-    LikelihoodPredictor,
-    YesNoPredictor,
     audit,
     made_hostile,
     many_pairs,
@@ -33,39 +26,10 @@ from tests.browser.pages import (
     with_columns,
     with_comparison,
 )
+from tests.page_reader import Reader
 from tests.reported import reported
 
 Audited = tuple[AuditResult, PairTable]
-
-
-class Reader(HTMLParser):
-    """Keeps what a browser would see: elements with their attributes, and the text between them."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: list[str] = []
-        self.text = ""
-        self._inside = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._inside = tag if tag in ("script", "style") else ""
-        if tag == "script":
-            self.scripts.append("")
-
-    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - the parser's signature
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside == "script":
-            self.scripts[-1] += data
-        elif not self._inside:
-            self.text += data
-
-    def all(self, tag: str) -> Iterator[dict[str, str | None]]:
-        return (attributes for name, attributes in self.elements if name == tag)
 
 
 @pytest.fixture(scope="module")
@@ -144,31 +108,6 @@ def test_json_cannot_end_its_element() -> None:
     written = to_inert_json(data)
     assert json.loads(written) == data
     assert not re.search("[<>&\u2028\u2029\ud800]", written)
-
-
-def test_names_in_charts_are_escaped() -> None:
-    measures = {"pro": Interval(0.1, 0.0, 0.2, 0.1)}
-    rows = [Row(name, "FAIL", {"pro": 0.1}, measures) for name in (*HOSTILE, "\x00\x1a\ud800\ufffe")]
-    for drawn in (draw_causes(rows, WIDE), draw_causes(rows, NARROW), draw_increases(rows, ["pro"], WIDE)):
-        names = {tag for tag, _ in Reader(drawn).elements}
-        assert names <= {"svg", "g", "path", "line", "text", "tspan"}
-        assert "http" not in drawn
-
-
-def test_every_name_stands_once_whichever_measures_a_subtopic_has() -> None:
-    grown = Interval(0.1, -0.1, 0.2, 0.02)
-    rows = [Row("zorbs", "FAIL", measures={"brittleness": grown}), Row("fins", "PASS", measures={"pro": grown})]
-    for layout in (WIDE, NARROW):
-        drawn = draw_increases(rows, ["pro", "brittleness"], layout)
-        assert [drawn.count(name) for name in (">zorbs<", ">fins<", ">pro<", ">brittleness<")] == [1, 1, 1, 1]
-
-
-def test_charts_are_drawn_without_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> NoReturn:
-        raise AssertionError("the network was used")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    assert draw_causes([Row("zorbs", "PASS")], WIDE).startswith("<svg")
 
 
 def test_nothing_comes_from_outside(page: str, audited: Audited) -> None:
@@ -407,53 +346,6 @@ def test_the_page_says_whether_other_wordings_would_say_the_same(audited: Audite
     text = " ".join(Reader(made).text.split())
     assert f"Split-half reliability over the templates of bbnli, 24 subtopics: lean 0.67, {HOSTILE[0]} -0.67." in text
     assert "Near 1, another set of templates would tell the same subtopics apart" in text
-
-
-def test_the_page_of_an_answering_model_speaks_of_answers(tmp_path: Path) -> None:
-    result, pairs = audit(tmp_path, model=YesNoPredictor)
-    reader = Reader(render_page(result, pairs))
-    text, data = " ".join(reader.text.split()), json.loads(reader.scripts[0])
-    for word in ("entailment", "neutral", "contradiction"):
-        assert word not in text
-        assert word not in reader.scripts[0]
-        assert word not in str(reader.elements)
-    assert "The right answer to every sample is no." in text
-    made = Reader(render_page(replace(result, required=()), pairs))
-    assert "log p(yes) of the pro side" in " ".join(made.text.split())
-    assert data["answers"] == ["yes", "no", "not read"]
-    assert data["filters"] == ["pro", "anti", "brittle", "correct", "not read"]
-    # A pair that could not be read is in the tables without a cell, and in no figure.
-    unread = pairs.frame["outcome"] == "unread"
-    assert [cell == -1 for cell in data["pairs"]["cell"]] == unread.tolist()
-    assert 0 < unread.sum() == len(pairs) - result.total.n_pairs
-    fins = result.subtopics[0]
-    assert f"Not read: {fins.n_unparsed} answers; their pairs are not measured." in text
-    cells = {each["data-cell"] for each in reader.all("button") if "data-cell" in each}
-    assert cells == {"EE", "EN", "NE", "NN"}
-
-
-def test_the_page_of_a_likelihood_speaks_of_what_is_likelier(tmp_path: Path) -> None:
-    result, pairs = audit(tmp_path, model=LikelihoodPredictor)
-    reader = Reader(render_page(result, pairs))
-    text, data = " ".join(reader.text.split()), json.loads(reader.scripts[0])
-    # "corrected for all limits" is no word about answers.
-    for word in ("entail", "neutral", "contradiction", "mispredicted", "right answer", "brittle", r"correct\b"):
-        assert not re.search(word, text.lower())
-        assert not [each for _, each in reader.elements if re.search(word, (each.get("aria-label") or "").lower())]
-    assert "a likelihood is neither right nor wrong." in text
-    assert "Preference, by subtopic" in text
-    fins, outcomes = result.subtopics[0], result.subtopics[0].outcomes
-    assert f"{fins.measures['token_preference'].value:.3f}" in text
-    said = (
-        f"The pro side is likelier in {outcomes['EN']}",
-        f"anti side in {outcomes['NE']}, neither in {outcomes['NN']}.",
-    )
-    assert all(each in text for each in said)
-    assert data["filters"] == ["pro", "anti", "neither"]
-    row = 3
-    share = pairs.frame["anti_likelihood_share"].iloc[row]
-    assert data["pairs"]["probabilities"][6 * row + 3] == round(share * 10_000)
-    assert not data["hasTask"]
 
 
 def test_columns_say_what_their_measure_is(page: str) -> None:

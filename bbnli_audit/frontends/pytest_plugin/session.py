@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.audit.audit import Audit, Surroundings, held_back
+from bbnli_audit.audit.audit import Audit, Surroundings
 from bbnli_audit.audit.findings import Finding
 from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.audit.gate.verdict import find_unmet, why_not_green
@@ -27,6 +27,7 @@ from bbnli_audit.frontends.pytest_plugin.collection import REGRESSION, Collectio
 from bbnli_audit.frontends.pytest_plugin.ledger import Ledger, handles_of, has_news, pack_requests
 from bbnli_audit.frontends.pytest_plugin.processes import Processes
 from bbnli_audit.frontends.pytest_plugin.settings import is_audit, is_strict, read_options
+from bbnli_audit.reports.decision import held_back
 from bbnli_audit.reports.terminal import write_summary
 
 
