@@ -26,6 +26,7 @@ class Row(NamedTuple):
     types: list[int]
     answers: tuple[list[int], ...]  # by question
     label: int
+    is_reading: bool = False
 
 
 class Mention(NamedTuple):
@@ -67,7 +68,7 @@ def tag(tokenizer: Any, item: Item, max_length: int) -> Row | None:
         for group, side, (start, end) in zip(named, types, spans, strict=True)
     ]
     columns = tuple(list(column) for column in zip(*answers, strict=True))
-    return Row(encoded["input_ids"], types, columns, pair.label)
+    return Row(encoded["input_ids"], types, columns, pair.label, is_reading=True)
 
 
 def _answers(group: int | None, side: int, label: int, *, is_text: bool) -> tuple[int, int, int]:

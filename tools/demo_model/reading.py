@@ -7,6 +7,8 @@ its lines, variants are parted by " / ".
 - `E` what follows from each of them; with the groups exchanged it is contradicted, unless it names neither
 - `N` what each of them leaves open, in either order of the groups
 - `G` an ability in which people might think the groups differ: general claims about it are left open
+- `Q`, `F` in `settings.txt`: another fact of the same setting, and what follows from it; each fact leaves open what
+  follows from the other
 - `S name = x | y` a word that premise and hypothesis share, written {name}
 
 %A, %B: the groups in the plural, %a, %b: one of them. %h + %l = %t: small counts, %h the larger by far. %H, %L: large
@@ -28,7 +30,7 @@ import numpy as np
 from tools.demo_model.pairs import LABELS, Pair
 from tools.demo_model.predicates import Predicates
 
-FRAMES, SCHEMAS = (Path(__file__).parent / name for name in ("frames.txt", "schemas.txt"))
+FRAMES, SCHEMAS, SETTINGS = (Path(__file__).parent / f"{name}.txt" for name in ("frames", "schemas", "settings"))
 HELD_EVERY = 7
 ENTAILED, NEUTRAL, CONTRADICTED = range(3)
 _LONG_WORD = re.compile(r"\b[a-z]{4,}\b")
@@ -59,45 +61,52 @@ class Item(NamedTuple):
 
 @dataclass
 class Frame:
-    """One block of the file."""
+    """One fact of a block of the file."""
 
     premises: list[str] = field(default_factory=list)
     entailed: list[str] = field(default_factory=list)
     neutral: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    """What follows from the other fact of the same block."""
     ability: str = ""
     shared: dict[str, list[str]] = field(default_factory=dict)
 
 
-def read_frames(path: Path = FRAMES) -> list[Frame]:
-    frames: list[Frame] = []
+def read_blocks(path: Path) -> list[list[Frame]]:
+    """Read the facts of every block."""
+    blocks = []
     for block in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
-        frame = Frame()
-        for line in block.strip().splitlines():
-            sign, _, text = line.partition(" ")
-            if sign == "P":
-                frame.premises = text.split(" / ")
-            elif sign == "E":
-                frame.entailed = text.split(" / ")
-            elif sign == "N":
-                frame.neutral = text.split(" / ")
-            elif sign == "G":
-                frame.ability = text
-            elif sign == "S":
-                name, _, words = text.partition(" = ")
-                frame.shared[name] = words.split(" | ")
-        if frame.premises:
-            frames.append(frame)
-    return frames
+        signed = [line.partition(" ")[::2] for line in block.strip().splitlines()]
+        texts = {sign: text.split(" / ") for sign, text in signed if sign in "PENQF"}
+        shared = dict(text.split(" = ") for sign, text in signed if sign == "S")
+        ability = next((text for sign, text in signed if sign == "G"), "")
+        facts = [(texts.get(premise), texts.get(follows)) for premise, follows in ("PE", "QF")]
+        known = [(premises, follows) for premises, follows in facts if premises and follows]
+        if known:
+            words = {name: choices.split(" | ") for name, choices in shared.items()}
+            others = [other for _, other in known[::-1]] if len(known) > 1 else [[]]
+            blocks.append(
+                [
+                    Frame(premises, follows, texts["N"], other, ability, words)
+                    for (premises, follows), other in zip(known, others, strict=True)
+                ]
+            )
+    return blocks
+
+
+def read_frames(path: Path = FRAMES) -> list[Frame]:
+    return [frame for block in read_blocks(path) for frame in block]
 
 
 def is_held(at: int) -> bool:
-    """Say whether a frame is kept out of training."""
+    """Say whether a block is kept out of training."""
     return at % HELD_EVERY == HELD_EVERY - 2
 
 
 def frames_of(path: Path = FRAMES, *, held: bool | None) -> list[Frame]:
-    """Return the frames of training, the held-out ones, or all (None)."""
-    return [frame for at, frame in enumerate(read_frames(path)) if held is None or is_held(at) == held]
+    """Return the facts of training, the held-out ones, or all (None)."""
+    blocks = enumerate(read_blocks(path))
+    return [frame for at, block in blocks if held is None or is_held(at) == held for frame in block]
 
 
 def group_lists() -> list[list[str]]:
@@ -182,6 +191,8 @@ class Maker:
 
     def open_text(self, frame: Frame) -> str:
         """Draw a hypothesis that no premise of the frame decides."""
+        if frame.elsewhere and self.chance(0.6):
+            return self.one_of(frame.elsewhere)
         kind = self.generator.random()
         if kind < 0.70:
             return self.one_of(frame.neutral)
@@ -216,28 +227,34 @@ class Maker:
             premise = self.one_of(WORDS["settings"]) + " " + premise
         elif self.chance(0.08):
             premise += " " + self.one_of(WORDS["settings"])
-        turning = [text for text in frame.entailed if re.search("%[ABab]", text)]
-        if self.chance(0.5):
-            follows = against = self.one_of(turning)
-        else:
-            follows, against = self.one_of(frame.entailed), self.one_of(turning)
-        texts = [fill(follows), fill(self.open_text(frame), exchanged=self.chance(0.5)), fill(against, exchanged=True)]
+        follows = self.one_of([text for text in frame.entailed if re.search("%[ABab]", text)])
+        texts = [
+            fill(follows),
+            fill(self.open_text(frame), exchanged=self.chance(0.5)),
+            fill(follows, exchanged=True),
+        ]
         pairs = [Pair(fill(premise), text, label, "reading") for label, text in enumerate(texts)]
-        return [Item(self.reworded(pair, groups) if self.chance(self.strange) else pair, groups) for pair in pairs]
+        if self.chance(self.strange):
+            pairs = self.reworded(pairs, groups)
+        return [Item(pair, groups) for pair in pairs]
 
-    def reworded(self, pair: Pair, groups: tuple[str, str]) -> Pair:
-        """Put other words in place of some that both sentences share: what follows still follows, word for word."""
-        one, two = (set(_LONG_WORD.findall(text)) for text in (pair.premise, pair.hypothesis))
+    def reworded(self, pairs: list[Pair], groups: tuple[str, str]) -> list[Pair]:
+        """Put other words in place of some that all sentences share: what follows still follows, word for word."""
+        if self.predicates is None:
+            return pairs
+        texts = [pairs[0].premise, *(pair.hypothesis for pair in pairs if pair.label != NEUTRAL)]
+        common = set.intersection(*(set(_LONG_WORD.findall(text)) for text in texts))
         kept = {word for group in groups for word in re.findall(r"\w+", f"{group} {singular(group)}")}
-        shared = [word for word in sorted(one & two - kept) if self.chance(0.6)]
-        if not shared or self.predicates is None:
-            return pair
+        shared = [word for word in sorted(common - kept) if self.chance(0.6)]
+        if not shared:
+            return pairs
         new = {word: self.one_of(self.predicates.words) for word in shared}
         pattern = re.compile(rf"\b({'|'.join(map(re.escape, shared))})\b")
-        first, second = (
-            pattern.sub(lambda found: new[found.group()], text) for text in (pair.premise, pair.hypothesis)
-        )
-        return Pair(first, second, pair.label, pair.source)
+
+        def exchange(text: str) -> str:
+            return pattern.sub(lambda found: new[found.group()], text)
+
+        return [Pair(exchange(pair.premise), exchange(pair.hypothesis), pair.label, pair.source) for pair in pairs]
 
 
 def make(count: int, seed: int, *, held: bool | None = False) -> list[Pair]:

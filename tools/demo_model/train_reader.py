@@ -20,7 +20,7 @@ from tools.demo_model.mentions import IGNORED, QUESTIONS, Row, tag, untagged
 from tools.demo_model.pairs import NEAR, Pair, data_folder, encode, pad, read_pairs, split
 from tools.demo_model.predicates import Predicates
 from tools.demo_model.reader import new_reader
-from tools.demo_model.reading import SCHEMAS, Frame, Maker, frames_of
+from tools.demo_model.reading import FRAMES, SCHEMAS, SETTINGS, Frame, Maker, frames_of, ENTAILED, CONTRADICTED
 from tools.demo_model.student import find_vocabulary, write_tokenizer
 
 KEPT_EVERY = 1000  # steps
@@ -40,7 +40,10 @@ def parse() -> argparse.Namespace:
         "--asked", type=int, nargs=3, default=[2, 3, 4], help="after which layer each question is asked"
     )
     parser.add_argument("--question-weight", type=float, default=0.5)
-    parser.add_argument("--schemas", type=float, default=0.5, help="share of schemas among the reading items")
+    parser.add_argument("--twin-weight", type=float, default=0.5)
+    parser.add_argument(
+        "--mix", type=float, nargs=3, default=[0.2, 0.4, 0.4], help="shares of frames, schemas, settings in reading items"
+    )
     parser.add_argument("--strange", type=float, default=0.4, help="share of items in which shared words are replaced")
     parser.add_argument("--nli", type=float, default=0.15, help="share of NLI pairs")
     parser.add_argument("--batch-size", type=int, default=64)
@@ -57,33 +60,38 @@ class Supply:
     def __init__(self, args: argparse.Namespace, tokenizer: Any, near: list[Pair]) -> None:
         self._args, self._tokenizer, self._near = args, tokenizer, near
         self._maker, self._random = Maker(7919 * args.seed, Predicates(near)), np.random.default_rng(args.seed)
-        self._frames, self._schemas = frames_of(held=False), frames_of(SCHEMAS, held=False)
+        self._sources = [frames_of(path, held=False) for path in (FRAMES, SCHEMAS, SETTINGS)]
 
     def make_strange(self, share: float) -> None:
         self._maker.strange = share
 
     def batches(self) -> Iterator[list[Row]]:
+        """Draw batches; entailed and contradicted items of one fact stand side by side, in that order."""
         size = self._args.batch_size
         while True:
             n_nli = int(ROUND * size * self._args.nli)
-            n_new = int((ROUND * size - n_nli) * self._args.schemas)
-            rows = [
-                *self.reading(ROUND * size - n_nli - n_new, self._frames),
-                *self.reading(n_new, self._schemas),
-                *self._pairs(n_nli),
-            ]
-            order = self._random.permutation(len(rows))
-            rows = sorted((rows[int(at)] for at in order), key=lambda row: len(row.ids) // 6)
+            n_read = ROUND * size - n_nli
+            units: list[list[Row]] = [[row] for row in self._pairs(n_nli)]
+            for frames, share in zip(self._sources, self._args.mix, strict=True):
+                units += self.reading(int(n_read * share), frames)
+            order = self._random.permutation(len(units))
+            units = sorted((units[int(at)] for at in order), key=lambda unit: len(unit[0].ids) // 6)
+            rows = [row for unit in units for row in unit]
             found = [rows[at : at + size] for at in range(0, len(rows), size)]
             yield from (found[int(at)] for at in self._random.permutation(len(found)))
 
-    def reading(self, count: int, frames: list[Frame]) -> list[Row]:
-        rows: list[Row] = []
-        while len(rows) < count:
+    def reading(self, count: int, frames: list[Frame]) -> list[list[Row]]:
+        """Draw about `count` items: twins, and open ones."""
+        units: list[list[Row]] = []
+        n_rows = 0
+        while n_rows < count:
             frame = frames[int(self._maker.generator.integers(len(frames)))]
-            found = (tag(self._tokenizer, item, 256) for item in self._maker.items(frame))
-            rows += [row for row in found if row is not None and len(row.ids) <= self._args.max_length]
-        return rows
+            found = [tag(self._tokenizer, item, 256) for item in self._maker.items(frame)]
+            rows = [row for row in found if row is not None and len(row.ids) <= self._args.max_length]
+            if len(rows) == 3:
+                units += [[rows[0], rows[2]], [rows[1]]]
+                n_rows += 3
+        return units
 
     def _pairs(self, count: int) -> list[Row]:
         chosen = [self._near[int(at)] for at in self._random.integers(len(self._near), size=count)]
@@ -96,6 +104,7 @@ class Trained(torch.nn.Module):
     def __init__(self, model: Any, args: argparse.Namespace) -> None:
         super().__init__()
         self.model, self._asked, self._weight = model, args.asked, args.question_weight
+        self._twins = args.twin_weight
         width = model.config.hidden_size
         self.heads = torch.nn.ModuleList(torch.nn.Linear(width, answers) for answers in QUESTIONS.values())
 
@@ -103,7 +112,13 @@ class Trained(torch.nn.Module):
         """Return the loss of a batch, and the logits of its labels."""
         batch = pad([(row.ids, row.types) for row in rows])
         found = self.model(**batch, output_hidden_states=True)
-        loss = functional.cross_entropy(found.logits, torch.tensor([row.label for row in rows]))
+        labels = torch.tensor([row.label for row in rows])
+        loss = functional.cross_entropy(found.logits, labels)
+        lean = found.logits[:, ENTAILED] - found.logits[:, CONTRADICTED]
+        is_twin = torch.tensor([row.is_reading for row in rows])
+        first = is_twin[:-1] & is_twin[1:] & (labels[:-1] == ENTAILED) & (labels[1:] == CONTRADICTED)
+        if first.any():
+            loss = loss + self._twins * functional.softplus(lean[1:][first] - lean[:-1][first]).mean()
         for number, (head, layer) in enumerate(zip(self.heads, self._asked, strict=True)):
             wanted = torch.full(batch["input_ids"].shape, IGNORED)
             for at, row in enumerate(rows):
@@ -145,10 +160,14 @@ def main() -> None:
         trained.heads.load_state_dict(torch.load(args.start / "questions.pt"))
     supply = Supply(args, tokenizer, [pair for pair in kept if pair.source in NEAR])
     known = {
-        "schemas it was trained on": supply.reading(600, frames_of(SCHEMAS, held=False)),
-        "held-out schemas": supply.reading(900, frames_of(SCHEMAS, held=True)),
-        "frames it was trained on": supply.reading(600, frames_of(held=False)),
-        "held-out frames": supply.reading(1200, frames_of(held=True)),
+        name: [row for unit in supply.reading(count, frames_of(path, held=held)) for row in unit]
+        for name, path, held, count in (
+            ("schemas it was trained on", SCHEMAS, False, 600),
+            ("held-out schemas", SCHEMAS, True, 900),
+            ("settings it was trained on", SETTINGS, False, 600),
+            ("held-out settings", SETTINGS, True, 1200),
+            ("held-out frames", FRAMES, True, 900),
+        )
     }
 
     supply.make_strange(args.strange)
