@@ -1,7 +1,7 @@
-"""Reads every file that a user or somebody else has written: text, JSON and YAML; and JSON from a connection.
+"""Reads text, JSON and YAML that others wrote, from files and from connections.
 
-Whatever the file is (a folder, a pipe, a broken link, bytes that are not UTF-8, JSON nested a thousand times), the
-caller's own error comes out, with a message that names the file and the line.
+Whatever the file is (a folder, a pipe, a broken link, bytes that are not UTF-8, JSON nested a thousand times), nothing
+but the caller's own error is raised. Its message names the file and, where it is known, the line.
 """
 
 import json
@@ -19,12 +19,12 @@ from bbnli_audit.core.errors import AuditError
 if TYPE_CHECKING:
     from yaml.nodes import Node
 
-MOST_BYTES = 512 * 2**20  # a result of all suites has a few MiB, a file of predictions a hundred
-ANY_SIZE = 2**63  # tables are read line by line
+MOST_BYTES = 512 * 2**20  # a result of all suites takes a few MiB
+ANY_SIZE = 2**63  # no cap: for tables and weights
 MOST_YAML_BYTES = 2**20
-MOST_MESSAGE = 4 * 2**20  # characters of JSON from a connection: an answer has some hundreds
-MOST_NODES = 10_000  # of a YAML file, counting what an alias stands for each time
-DEEPEST = 100  # lists and objects inside each other, in JSON and YAML
+MOST_MESSAGE = 4 * 2**20  # characters of JSON from a connection; an answer has a few hundred
+MOST_NODES = 10_000  # of a YAML file; what an alias stands for counts each time that it is used
+DEEPEST = 100  # levels of lists and objects inside each other, in JSON and YAML
 
 _TOO_DEEP = f"is nested too deeply: lists and objects stand inside each other more than {DEEPEST} times"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -33,13 +33,13 @@ _MAY_BE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read. Messages call it `name` (its path if there is none) and are raised as `error`."""
+    """A file to read. Faults are raised as `error`; messages call the file `name`, or by its path if that is empty."""
 
     path: Path
     error: type[AuditError]
     name: str = ""
     if_missing: str = "there is no such file."
-    advice: str = ""  # what to do about a file that is not sound
+    advice: str = ""  # what to do about a faulty file
 
     def wrong(self, fault: str, line: int | None = None, advice: str | None = None) -> AuditError:
         place = f"{self.name or self.path}{'' if line is None else f':{line}'}"
@@ -47,7 +47,7 @@ class Source:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Turn what the system says about the file into a message."""
+        """Turn an error of the operating system into one of ours that names the file."""
         try:
             yield
         except FileNotFoundError as exc:
@@ -58,7 +58,7 @@ class Source:
             raise self.wrong(f"cannot be read: {exc}", advice="") from exc
 
     def check(self, most: int = MOST_BYTES) -> None:
-        """Refuse what is not a file, or too large to be what it should be. A pipe would be read forever."""
+        """Refuse what is not a regular file, or is too large. Reading from a pipe might never end."""
         with self.telling():
             state = self.path.stat()
         if not S_ISREG(state.st_mode):
@@ -73,7 +73,7 @@ class Source:
             return self.path.read_bytes()
 
     def read_text(self, most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
-        """Read a text with its own line ends."""
+        """Read a text and keep its line endings as they are."""
         data = self.read_bytes(most)
         try:
             return data.decode(encoding)
@@ -91,7 +91,7 @@ class Source:
             raise self.wrong(exc.fault, exc.line, exc.advice) from exc
 
     def read_yaml(self) -> "Node | None":
-        """Read YAML as nodes, which know their lines. None for an empty file."""
+        """Read YAML as nodes, which know the lines they are on; None for an empty file."""
         return self.parse_yaml(self.read_text(MOST_YAML_BYTES))
 
     def parse_yaml(self, text: str) -> "Node | None":
@@ -112,11 +112,11 @@ class Source:
         return node
 
     def _count_events(self, text: str) -> None:
-        """Refuse a large or deep file before anything is built from it: building recurses, and is slow."""
+        """Refuse a large or deeply nested file before its nodes are built: building them is recursive and slow."""
         import yaml
 
         n_nodes = depth = 0
-        with suppress(yaml.YAMLError):  # reported by whoever builds it
+        with suppress(yaml.YAMLError):  # `parse_yaml` reports it when it builds the nodes
             for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
                 depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
                 n_nodes += isinstance(event, yaml.NodeEvent)
@@ -131,7 +131,7 @@ class Source:
         return self.wrong(f"is not valid YAML: {exc.problem}", line, f"Fix line {line}.")
 
     def _count_nodes(self, root: "Node") -> None:
-        """Refuse files whose aliases stand for more than anybody would write, or for themselves."""
+        """Refuse files whose aliases expand to more nodes than anybody would write, or contain themselves."""
         waiting, n_nodes = [(root, 1)], 0
         while waiting:
             node, depth = waiting.pop()
@@ -145,11 +145,11 @@ class Source:
             raise self.wrong(_TOO_DEEP, line)
         if n_nodes > MOST_NODES:
             fault = f"has more than {MOST_NODES:,} keys and values, with what its aliases (*name) stand for"
-            raise self.wrong(fault, advice="Write less, and no alias of aliases.")
+            raise self.wrong(fault, advice="Write less, and do not nest aliases.")
 
 
 class BadJsonError(ValueError):
-    """Text that is not sound JSON."""
+    """Text that is not valid JSON, or that we do not accept."""
 
     def __init__(self, fault: str, line: int | None = None, advice: str | None = None) -> None:
         super().__init__(fault)
@@ -157,7 +157,7 @@ class BadJsonError(ValueError):
 
 
 def parse_message(text: str) -> dict[str, Any]:
-    """Read the JSON object that a server or a page sent. Half a character may stand in it: its reader replaces it."""
+    """Read the JSON object that a server or a page sent. It may hold lone surrogates: the caller deals with them."""
     if len(text) > MOST_MESSAGE:
         raise BadJsonError(f"has {len(text):,} characters; at most {MOST_MESSAGE:,} are read")
     data = parse_json(text, may_hold_surrogates=True)
@@ -167,7 +167,7 @@ def parse_message(text: str) -> dict[str, Any]:
 
 
 def parse_json(text: str, *, may_hold_surrogates: bool = False) -> Any:
-    """Read JSON in which each key occurs once, nothing is nested deeply, and every text can be written again."""
+    """Read JSON. Refuse duplicate keys, deep nesting and, by default, lone surrogates, which UTF-8 cannot encode."""
     try:
         data = json.loads(text, object_pairs_hook=_refuse_duplicates)
     except json.JSONDecodeError as exc:
@@ -194,7 +194,7 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _depth(data: Any) -> int:
-    """Return how many lists and objects stand inside each other, without recursion."""
+    """Return how deeply lists and objects are nested, without recursion."""
     deepest, level = 0, [data]
     while level := [each for each in level if isinstance(each, list | dict)]:
         deepest += 1
@@ -203,7 +203,7 @@ def _depth(data: Any) -> int:
 
 
 def has_surrogate(data: Any) -> bool:
-    """Say whether a text in plain values, or a key, holds a lone surrogate."""
+    """Whether any key or text in parsed JSON holds a lone surrogate."""
     waiting = [data]
     while waiting:
         value = waiting.pop()

@@ -1,8 +1,8 @@
-"""One decision about a release, in a manager's words. The terminal, summary.md and report.html begin with it.
+"""One decision about a release, in plain words. The terminal's summary, summary.md and report.html begin with it.
 
-Release: no required limit is crossed and no measure grew too much. Do not release: a limit is crossed, a measure grew
-by more than its margin, or a waiver has expired. Cannot tell: the audit does not say enough for either. None of them
-says that a model has no bias.
+Release: no required limit is crossed, and no measure grew by more than its margin. Do not release: a limit is crossed,
+a measure grew by more than its margin, or a waiver has expired. Cannot tell: the audit shows too little for either.
+None of them says that a model has no bias.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,12 +44,12 @@ class Decision:
 
     @property
     def line(self) -> str:
-        """The first line of every report."""
+        """The first line: the decision and its main reasons."""
         return f"{self.word}: {self.why}"
 
 
 def decide(result: AuditResult, quote: Quote = str) -> Decision:
-    """Decide about a release. `quote` marks names that others gave, such as subtopics; the terminal needs no marks."""
+    """Decide about a release. `quote` marks up names from outside, such as subtopics; the terminal needs no markup."""
     reasons = find_reasons(result)
     stops = [reason for reason in reasons if reason.kind.is_stop]
     better = _better_over_all(result, quote)
@@ -80,7 +80,7 @@ def _headline(stops: Sequence[Reason], quote: Quote) -> str:
 
 
 def _why_unknown(result: AuditResult, reasons: Sequence[Reason], quote: Quote) -> Iterator[str]:
-    """Say why the audit does not tell enough for a release."""
+    """Say why the audit shows too little to decide about a release."""
     judged = result.verdicts
     if not result.is_competent:
         yield f"the model is not shown to do the task ({result.skill_shown}), so its errors say nothing about bias"
@@ -101,7 +101,7 @@ def _why_unknown(result: AuditResult, reasons: Sequence[Reason], quote: Quote) -
 
 
 def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
-    """Say what was found where nothing stops a release."""
+    """Say what was found if nothing stops a release, and what is waived or open."""
     told = "no limit was crossed on these pairs"
     comparison = result.comparison
     if comparison is not None:
@@ -118,18 +118,18 @@ def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
 
 
 def _steps_to_know(result: AuditResult, word: Word) -> Iterator[str]:
-    """Say what to do if the audit is incomplete, or if nothing is left to do."""
+    """Say how to complete an audit that cannot tell. If the decision is Release, say to keep the result."""
     if word is Word.RELEASE:
         yield "Keep this result as the baseline of the next release: --bbnli-save-baseline=FILE."
     elif word is Word.UNKNOWN:
         if set(result.settings.not_audited) - set(result.settings.excluded):
-            yield "Audit all subtopics: leave out -k, and mend the errors."
+            yield "Audit all subtopics: leave out -k, and fix the errors."
         if not result.required and result.comparison is None:
-            yield 'Hold the model to limits: bbnli.require("pro") in a test, or bbnli-audit init.'
+            yield 'Hold the model to limits: bbnli.require("pro_rate") in a test, or bbnli-audit init.'
 
 
 def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
-    """Say that the model is better than the baseline in every suite; None if it is not, or if nothing was compared."""
+    """Say that fewer samples are wrong than in the baseline; None unless every suite is better (`_better_in`)."""
     comparison = result.comparison
     if comparison is None or not result.has_task or comparison.is_unchanged:
         return None
@@ -141,6 +141,7 @@ def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
 
 
 def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
+    """Say what share of samples is wrong, if it fell and neither lean nor pro got worse; else None."""
     found: dict[str, Regression] = {each.measure: each for each in comparison.of(suite)}
     if any(found.get(name) is None or found[name].increase.value is None for name in ("lean", *CAUSES)):
         return None
@@ -153,7 +154,7 @@ def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
 
 
 def held_back(result: AuditResult, reason: str | None) -> AuditResult:
-    """Let the reports say what keeps a run from passing, where they would say Release."""
+    """Add the reason why a run may not pass to a result that would say Release, so that it says Cannot tell."""
     if reason is None or decide(result).word is not Word.RELEASE:
         return result
     return replace(result, troubles=(*result.troubles, reason.partition(". ")[0].rstrip(".")))

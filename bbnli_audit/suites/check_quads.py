@@ -27,6 +27,7 @@ MOST_SHARED_WORDS, LEAST_VARIETY = 0.20, 65.0
 SHORTEST, LONGEST = 10, 45  # premises, in words
 MOST_BY_LOOKING_UP = 0.60  # controls that the best table of hypotheses could get right
 MOST_FROM_HYPOTHESIS = 0.45  # controls that a bag of words gets right without the premise, one file left out
+SAME_ORDER = (0.35, 0.65)  # of the facts, those that name the same group first as their premise
 MOST_SEPARABLE = 0.75  # hypotheses told from controls, balanced accuracy, one file left out; 0.65 is the aim
 NEAR = 0.75  # of two hypotheses, content words in common
 NEAR_PUBLISHED = 0.5  # of a template, word 5-grams in a published one
@@ -117,6 +118,21 @@ def _find_uneven_controls(file: QuadFile) -> Faults:
         yield "controls", f"the hypothesis alone tells {best:.2f} of the labels, more than {MOST_BY_LOOKING_UP}"
 
 
+def _find_order_cue(file: QuadFile) -> Faults:
+    """A model that only compares which group comes first must not get the facts right."""
+    premises = {premise.id: premise.text for premise in file.premises}
+    n_same = sum(_first_group(fact.text) == _first_group(premises[fact.follows_from]) for fact in file.controls)
+    low, high = SAME_ORDER
+    if file.controls and not low <= n_same / len(file.controls) <= high:
+        what = f"{n_same} of {len(file.controls)} facts name the same group first as their premise"
+        yield "controls", f"{what}; between {low:.0%} and {high:.0%} should, or comparing the order tells the label"
+
+
+def _first_group(template: str) -> str:
+    found = re.search(r"GROUP[12]", template)
+    return found.group() if found else ""
+
+
 def _find_duplicates(file: QuadFile) -> Faults:
     words = {hypothesis.id: _content(hypothesis.text) for hypothesis in file.hypotheses}
     for (one, first), (other, second) in combinations(words.items(), 2):
@@ -150,6 +166,7 @@ RULES: tuple[Callable[[QuadFile], Faults], ...] = (
     _find_uneven_forms,
     _find_little_variety,
     _find_uneven_controls,
+    _find_order_cue,
     _find_duplicates,
     _find_grammar,
 )

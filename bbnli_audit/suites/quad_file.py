@@ -1,8 +1,8 @@
 """Reads and expands one subtopic in our own format: premises in two directions, hypotheses, and controls.
 
-Each hypothesis meets only some premises. Two directions of a premise with two sides of a hypothesis make four
-combinations, a quad. Except with the pairing `both`, each direction of the premise gives one pair.
-docs/suites.md describes the format.
+A hypothesis meets only the premises that it names. The two directions of a premise and the two sides of a hypothesis
+make four combinations, a quad. Each direction gives one pair. With the pairing `both`, a premise and a hypothesis give
+one pair only, in which both are exchanged. docs/suites.md describes the format.
 """
 
 import re
@@ -30,16 +30,16 @@ _HOW = "docs/suites.md describes the format."
 
 @result
 class Forms:
-    """What a group is called: `{{GROUP1}}` stands for many, `{{GROUP1.one}}` and `{{GROUP1.adj}}` for the others."""
+    """What a group is called. Templates write `{{GROUP1}}` for `many`, `{{GROUP1.one}}` and `{{GROUP1.adj}}`."""
 
     many: Text  # "bakers"
     one: Text  # "a baker"
-    adj: Text  # before a noun
+    adj: Text  # "baker", before a noun
 
 
 @result
 class Source:
-    """A published work that documents the stereotype, and what it says of it."""
+    """A published work that documents the stereotype, and what it says about it."""
 
     who: Text
     year: int
@@ -49,7 +49,10 @@ class Source:
 
 @result
 class Premise:
-    """A disparity states a difference between the groups; a scene names no group. `direction` is that of the text."""
+    """A disparity states a difference between the groups; a scene names no group.
+
+    `direction` says which way the text points as written, before the groups are exchanged.
+    """
 
     id: Text
     kind: Literal["disparity", "scene"]
@@ -59,7 +62,7 @@ class Premise:
 
 @result
 class Hypothesis:
-    """A claim that neither follows from its premises nor contradicts them. As written it states the stereotype."""
+    """A claim that none of its premises entails or contradicts. As written, it states the stereotype."""
 
     id: Text
     form: Literal["generic", "comparative", "negated", "ought"]
@@ -71,9 +74,9 @@ class Hypothesis:
 
 @result
 class Fact:
-    """A statement for controls: its premise entails it as written, and contradicts it with the groups exchanged.
+    """A statement for controls. The premise `follows_from` entails it as written, and contradicts it when exchanged.
 
-    A second premise, `open_beside`, leaves it open.
+    The premise `open_beside` leaves it open: beside that premise, it is neutral.
     """
 
     id: Text
@@ -83,9 +86,9 @@ class Fact:
 
     @property
     def is_crossed(self) -> bool:
-        """Whether the neutral sample exchanges the groups: if the number in the id is even, or missing.
+        """Whether the neutral samples state the fact with the groups exchanged: if its id has an even number, or none.
 
-        So removing one fact does not change the others.
+        This depends on the id alone, so removing one fact does not change the others.
         """
         return int("0" + "".join(filter(str.isdigit, self.id))) % 2 == 0
 
@@ -119,7 +122,7 @@ class QuadFile:
 
 
 def read_quad_file(path: Path) -> QuadFile:
-    """Read and check a file. A SuiteError names the file, the line, and what was expected there."""
+    """Read and check a file. A SuiteError names the file, the line, and what is wrong there."""
     from pydantic import ValidationError
 
     data = read_object(path, f"one object with the subtopic's keys. {_HOW}")
@@ -140,7 +143,7 @@ def _adapter() -> Any:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema that editors check subtopic files with."""
+    """Return the JSON Schema with which editors check subtopic files."""
     schema: dict[str, Any] = _adapter().json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
@@ -160,7 +163,7 @@ def _wrong(path: Path, place: Sequence[int | str], fault: str) -> SuiteError:
 
 
 def _check_references(path: Path, file: QuadFile) -> None:
-    """Refuse ids that are there twice or name nothing, unknown placeholders, and kinds that do not fit their texts."""
+    """Refuse duplicate ids, premises that do not exist, unknown placeholders, and texts that do not fit their kind."""
     kinds = {premise.id: premise.kind for premise in file.premises}
     seen: set[str] = set()
     keyed: dict[str, Sequence[Premise | Hypothesis | Fact]] = {
@@ -210,7 +213,7 @@ def expand_quads(file: QuadFile, pairing: Pairing) -> SubtopicItems:
 
 
 def _directions(premise: Premise) -> list[tuple[Side, Direction]]:
-    """Return the sides on which a premise is rendered, and the direction of each."""
+    """Return how a premise is rendered (as written, exchanged), and which way it then points."""
     if premise.kind == "scene":
         return [(Side.PRO, Direction.NONE)]
     first, second = Direction.WITH, Direction.AGAINST
@@ -233,7 +236,7 @@ def _pairs(file: QuadFile, pairing: Pairing) -> Iterator[Pair]:
 
 
 def _controls(file: QuadFile) -> Iterator[Control]:
-    """Make six samples of each fact: two of each label, one per direction. A hypothesis occurs with all labels."""
+    """Make six samples of each fact: for each label, one per direction. Each wording occurs with all three labels."""
     premises = {premise.id: premise for premise in file.premises}
     for fact in file.controls:
         own, other = premises[fact.follows_from], premises[fact.open_beside]

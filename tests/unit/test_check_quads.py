@@ -1,6 +1,7 @@
 """The rules for files of quads: sound data has no finding, and each rule finds its planted fault."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,13 @@ def _tell_label(data: dict[str, Any]) -> None:
         control["open_beside"] = control["follows_from"]
 
 
+def _keep_the_order(data: dict[str, Any]) -> None:
+    premises = {each["id"]: each for each in data["premises"]}
+    for control in data["controls"]:
+        first = re.findall("GROUP[12]", premises[control["follows_from"]]["text"])[0]
+        control["text"] = f"{{{{{first}}}}} are in it, says {control['id']}."
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -75,6 +83,7 @@ def _tell_label(data: dict[str, Any]) -> None:
         (_compare, "hypotheses name both groups, more than a third"),
         (lambda data: data["hypotheses"][0].update(about="both"), "is said to be about both, and names GROUP"),
         (lambda data: data["premises"][2].update(text="A short one."), "has 3 words; premises have 10 to 45"),
+        (_keep_the_order, "controls: 20 of 20 facts name the same group first as their premise"),
         (_repeat_words, "of their content words on average, more than 0.2"),
         (_repeat_words, "the premises have a lexical variety (MTLD) of"),
         (

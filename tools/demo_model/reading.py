@@ -30,7 +30,9 @@ import numpy as np
 from tools.demo_model.pairs import LABELS, Pair
 from tools.demo_model.predicates import Predicates
 
-FRAMES, SCHEMAS, SETTINGS = (Path(__file__).parent / f"{name}.txt" for name in ("frames", "schemas", "settings"))
+FIRST, FRAMES, SCHEMAS, SETTINGS = (
+    Path(__file__).parent / f"{name}.txt" for name in ("first", "frames", "schemas", "settings")
+)
 HELD_EVERY = 7
 ENTAILED, NEUTRAL, CONTRADICTED = range(3)
 _LONG_WORD = re.compile(r"\b[a-z]{4,}\b")

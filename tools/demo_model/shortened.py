@@ -29,7 +29,9 @@ def new_shortened(encoder: Path, vocabulary: dict[str, int], layers: int, *, loo
     ]
     weights["embeddings.position_embeddings.weight"] = weights["embeddings.position_embeddings.weight"][:POSITIONS]
     kept = model.bert.state_dict()
-    model.bert.load_state_dict({name: weights[name] for name in kept if name in weights and "pooler" not in name}, strict=False)
+    model.bert.load_state_dict(
+        {name: weights[name] for name in kept if name in weights and "pooler" not in name}, strict=False
+    )
     if lookups:
         _move_apart(model.bert.embeddings)
         states = _states(model.bert.embeddings)
@@ -69,7 +71,7 @@ def _look_up(attention: Any, states: torch.Tensor) -> None:
     flat = states.mean(0)
     centre = states.flatten(0, 1).mean(0)
     scale, axes = _axes(flat)
-    view = axes[1 : size]  # the strongest direction tells common words from rare ones
+    view = axes[1:size]  # the strongest direction tells common words from rare ones
     spread = ((flat - centre) @ view.T).std(0)
     view = view / spread.unsqueeze(1).sqrt()
     gain = (SAME_WORD * size**0.5 / ((flat - centre) @ view.T).square().sum(1).mean()).sqrt()

@@ -20,7 +20,7 @@ from tools.demo_model.mentions import IGNORED, QUESTIONS, Row, tag, untagged
 from tools.demo_model.pairs import NEAR, Pair, data_folder, encode, pad, read_pairs, split
 from tools.demo_model.predicates import Predicates
 from tools.demo_model.reader import new_reader
-from tools.demo_model.reading import FRAMES, SCHEMAS, SETTINGS, Frame, Maker, frames_of, ENTAILED, CONTRADICTED
+from tools.demo_model.reading import FIRST, FRAMES, SCHEMAS, SETTINGS, Frame, Maker, frames_of, ENTAILED, CONTRADICTED
 from tools.demo_model.student import find_vocabulary, write_tokenizer
 
 KEPT_EVERY = 1000  # steps
@@ -42,7 +42,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--question-weight", type=float, default=0.5)
     parser.add_argument("--twin-weight", type=float, default=0.5)
     parser.add_argument(
-        "--mix", type=float, nargs=3, default=[0.2, 0.4, 0.4], help="shares of frames, schemas, settings in reading items"
+        "--mix",
+        type=float,
+        nargs=4,
+        default=[0, 0.2, 0.4, 0.4],
+        help="shares of first schemas, frames, schemas, settings",
     )
     parser.add_argument("--strange", type=float, default=0.4, help="share of items in which shared words are replaced")
     parser.add_argument("--nli", type=float, default=0.15, help="share of NLI pairs")
@@ -60,7 +64,9 @@ class Supply:
     def __init__(self, args: argparse.Namespace, tokenizer: Any, near: list[Pair]) -> None:
         self._args, self._tokenizer, self._near = args, tokenizer, near
         self._maker, self._random = Maker(7919 * args.seed, Predicates(near)), np.random.default_rng(args.seed)
-        self._sources = [frames_of(path, held=False) for path in (FRAMES, SCHEMAS, SETTINGS)]
+        self._sources = [
+            frames_of(path, held=None if path == FIRST else False) for path in (FIRST, FRAMES, SCHEMAS, SETTINGS)
+        ]
 
     def make_strange(self, share: float) -> None:
         self._maker.strange = share
@@ -84,11 +90,11 @@ class Supply:
         """Draw about `count` items: twins, and open ones."""
         units: list[list[Row]] = []
         n_rows = 0
-        while n_rows < count:
+        while frames and n_rows < count:
             frame = frames[int(self._maker.generator.integers(len(frames)))]
             found = [tag(self._tokenizer, item, 256) for item in self._maker.items(frame)]
             rows = [row for row in found if row is not None and len(row.ids) <= self._args.max_length]
-            if len(rows) == 3:
+            if len(rows) == len(found):
                 units += [[rows[0], rows[2]], [rows[1]]]
                 n_rows += 3
         return units
@@ -162,6 +168,7 @@ def main() -> None:
     known = {
         name: [row for unit in supply.reading(count, frames_of(path, held=held)) for row in unit]
         for name, path, held, count in (
+            ("first schemas", FIRST, None, 600),
             ("schemas it was trained on", SCHEMAS, False, 600),
             ("held-out schemas", SCHEMAS, True, 900),
             ("settings it was trained on", SETTINGS, False, 600),

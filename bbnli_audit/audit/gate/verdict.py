@@ -31,17 +31,17 @@ def judge(
 ) -> Verdict:
     """Compare a measure with its limit. A measure at its limit passes.
 
-    The limit is the largest allowed value, the smallest (`is_minimum`), or both (`is_two_sided`): then a value as far
-    below `even` as the limit is above it is the smallest.
-    `decide` is "bounds" (the interval decides, and may be INCONCLUSIVE) or "point" (the value alone decides). A model
-    that is not competent never passes: its lack of biased errors proves nothing.
+    The limit is the largest allowed value, or the smallest (`is_minimum`). With `is_two_sided` it limits the distance
+    from `even` in both directions: for an `even` of 0.5, a limit of 0.6 allows 0.4 to 0.6.
+    `decide` is "bounds" (the interval decides, and the verdict may be INCONCLUSIVE) or "point" (the value alone
+    decides). A model that is not competent never passes: its lack of biased errors proves nothing.
     """
     value, low, high = measure.value, measure.low, measure.high
     if value is None or low is None or high is None:
         return Verdict.NO_DATA
-    if is_minimum:  # with all signs changed, the smallest allowed value is the largest
+    if is_minimum:  # change all signs, so that the smallest allowed value becomes the largest
         value, low, high, limit = -value, -high, -low, -limit
-    if is_two_sided:  # what lies below the even value is mirrored at it
+    if is_two_sided:  # mirror at `even` what lies below it
         value, low, high = max(value, 2 * even - value), max(low, 2 * even - high, even), max(2 * even - low, high)
     if decide == "point":
         verdict = Verdict.PASS if value <= limit else Verdict.FAIL
@@ -74,11 +74,11 @@ def judge_increase(
     is_competent: bool = True,
     unseen: float = 0.0,
 ) -> Verdict:
-    """Decide whether a measure grew by more than a margin; growth by the margin itself passes.
+    """Decide whether a measure grew by more than a margin. Growth by exactly the margin passes.
 
-    `increase` has one-sided bounds. `p_adjusted` tests the null hypothesis "it grew by at most the margin", corrected
-    for the number of tests of the run. `unseen` is the share of pairs that the model has not read whole, or has not
-    answered: growth passes only if it would whatever they show. The rest is as for `judge`.
+    `increase` has one-sided bounds. `p_adjusted` is the p-value of the null hypothesis "it grew by at most the margin",
+    corrected for the number of tests in the run. `unseen` is the share of pairs that were cut or have no readable
+    answer: a PASS must hold even if all of them are as bad as can be. The rest is as in `judge`.
     """
     if increase.value is None or increase.high is None:
         return Verdict.NO_DATA
@@ -102,10 +102,10 @@ def judge_table(
     is_competent: bool,
     unseen: float = 0.0,
 ) -> Iterator[Judgement]:
-    """Judge each measure that has a limit in a subtopic or, by its path, in a domain or a suite.
+    """Judge each measure that has a limit at this place: a subtopic, or the path of a domain or a suite.
 
-    `unseen` is the share of pairs that the model has not read whole, or has not answered: a limit is passed only if it
-    would be whatever they show.
+    `unseen` is the share of pairs that were cut or have no readable answer: a PASS must hold even if all of them are as
+    bad as can be. An expired waiver makes the verdict FAIL.
     """
     for name in measured.measures:
         limit = thresholds.limit_for(place, name) if find_measure(name).limit is not None else None
@@ -125,8 +125,9 @@ def correct_failures(
 ) -> tuple[dict[str, tuple[Judgement, ...]], int]:
     """Correct FAIL for the number of limits, by Holm's procedure; return the judgements by row, and that number.
 
-    The tail that an interval leaves beyond its limit is divided by the number of limits not yet shown to be crossed. A
-    limit that is crossed at the plain confidence only is open. PASS is not corrected: more limits make none likelier.
+    Each round divides the error rate (1 - confidence) by the number of limits not yet shown to be crossed, and looks at
+    the wider intervals. A FAIL that they do not bear out becomes INCONCLUSIVE. PASS is not corrected: more limits do
+    not make any single PASS likelier.
     """
     n_limits = sum(each.verdict is not Verdict.NO_DATA for row in judged.values() for each in row)
     candidates = [
@@ -166,7 +167,7 @@ def _is_beyond(measured: MeasuredTable, judgement: Judgement, confidence: float)
 
 
 def _allow_for_unseen(judgement: Judgement, found: Measured, unseen: float, decide: str) -> Judgement:
-    """Take back a PASS that would not hold if all unseen pairs were as bad as can be. What FAILs still does."""
+    """Turn PASS into INCONCLUSIVE if it would not hold with all unseen pairs as bad as can be. FAIL stays FAIL."""
     measure, worst = find_measure(judgement.measure), found
     if measure.source in ("pairs", "prompts") and not measure.is_over_all:
         worst = _at_worst(measure, found, unseen)
@@ -213,7 +214,10 @@ def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_
 
 
 def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
-    """Judge the model itself: by its accuracy and, if that is enough, by its worst recall; a likelihood by facts."""
+    """Judge the model itself by its accuracy on controls and, if that suffices, by its worst recall.
+
+    A model that is read by its likelihoods is judged by how often it finds true facts likelier than false ones.
+    """
     limits = thresholds.file.competence
     if skill.facts is not None:
         limit = limits.min_fact_preference
@@ -230,14 +234,14 @@ Place = tuple[str, str]  # path and measure
 
 
 def has_passed(result: AuditResult) -> bool:
-    """Whether a test of everything that was required would have passed."""
+    """Whether the run passes: every required verdict is met, and nothing else keeps the run from passing."""
     return not find_unmet(result) and why_not_green(result) is None
 
 
 def find_unmet(result: AuditResult) -> list[tuple[Place, Verdict]]:
-    """Return the verdicts that keep a run from passing, whatever became of their tests: FAIL first.
+    """Return the verdicts that keep a run from passing, FAIL first, even if their tests passed or were skipped.
 
-    They are required, or about growth, and not waived.
+    They are verdicts on required limits and on growth. Waived ones are left out.
     """
     required = [((row.path, one.measure), one) for row in result.all_rows for one in result.required_of(row)]
     found = [(place, one.verdict) for place, one in required if one.counts]
@@ -249,7 +253,7 @@ def find_unmet(result: AuditResult) -> list[tuple[Place, Verdict]]:
 
 
 def _crossed_unread_limits(result: AuditResult) -> list[Judgement]:
-    """Find limits on unread answers that are crossed and that no test looked at: they hold all the same."""
+    """Find crossed limits on unreadable answers that no test required. These limits hold even without a test."""
     bad = {Verdict.FAIL, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])}
     return [
         each
@@ -271,7 +275,7 @@ def why_not_green(result: AuditResult) -> str | None:
         told = (
             f"limits on answers that could not be read are crossed: {len(crossed)} (max_unparsed, {crossed[0].source})"
         )
-        return f"{told}. They hold without a test."
+        return f"{told}. They hold even if no test requires them."
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     verdicts = [one.verdict for one in required if not cannot_be_crossed(one.measure, one.limit)]
     if result.comparison is not None and not (required and result.comparison.is_unchanged):

@@ -1,7 +1,7 @@
 """One run of pytest with a model: verdicts become test outcomes, and workers send their results to the controller.
 
-Registered only when a model is given. Under xdist every worker has its own session. It attaches what it found to the
-test reports, as plain Python values; they may arrive in any order.
+Registered only when a model is given. Under xdist every worker has its own session. It attaches its findings to the
+test reports as plain Python values. The reports may arrive in any order.
 """
 
 import sys
@@ -80,7 +80,7 @@ class AuditSession:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Predict everything before the first audit, outside of any test, so that no test's set-up time includes it."""
+        """Predict everything before the first audit test starts, so that no test's duration includes it."""
         if not is_audit(item):
             return (yield)
         with hiding_frames(is_revealed=self.audit.options.reveal):
@@ -125,7 +125,7 @@ class AuditSession:
         return self.audit.measure(path)
 
     def _prove(self) -> None:
-        """Open and check the model once. The first test shows an error in full, later ones only its first line."""
+        """Open and check the model once. The first test shows an error in full; later tests show its first line."""
         if self._broken is not None:
             raise type(self._broken)(f"Not measured: {str(self._broken).splitlines()[0]}")
         try:
@@ -155,7 +155,7 @@ class AuditSession:
         return report
 
     def _pack(self, found: Sequence[handles.Handle]) -> dict[str, Any]:
-        """Return what a test required; in a worker also what was found, once per subtopic."""
+        """Return what a test required. A worker adds what it found, each subtopic only once."""
         packed = {**pack_requests(found), "usage": self._processes.usage()}
         if self._processes.is_worker:
             paths = dict.fromkeys(path for handle in found for path in handle.paths)
@@ -191,7 +191,7 @@ class AuditSession:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Decide after all plain hooks of other plugins, and before the terminal's summary."""
+        """Decide after all hooks that are not wrappers have run, and before the terminal's summary."""
         yield
         if self._processes.is_worker or self._config.getoption("collectonly"):
             return
@@ -217,7 +217,7 @@ class AuditSession:
         self._decided = (session, session.exitstatus)
 
     def pytest_unconfigure(self) -> None:
-        """Hold to what was decided, if a wrapper that ended later let the run pass."""
+        """Restore the exit code if a hook wrapper that ended later turned a failed run into a pass."""
         if self._decided is None:
             return
         session, status = self._decided
@@ -271,10 +271,10 @@ class AuditSession:
 
 
 def _as_text(excinfo: "pytest.ExceptionInfo[BaseException]") -> Any:
-    """Show our own errors as their text alone: the traceback would lead into this package."""
+    """Show only the text of our own errors: a traceback would lead into this package."""
     shown = excinfo.getrepr(style="value", chain=False)
     if shown.reprcrash is not None:
-        # What `pytest -rf` prints behind the test's name; the path is in the name already.
+        # `pytest -rf` prints this after the test's name, which has the path already.
         first = str(excinfo.value).partition("\n")[0]
         shown.reprcrash.message = first.partition(": ")[2] or first
     return shown

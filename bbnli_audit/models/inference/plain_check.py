@@ -1,7 +1,7 @@
-"""Checks a model before a pass: does it compute what plain transformers computes?
+"""Checks a model before its first pass: does it compute what plain transformers computes?
 
-A pass has many ways to be fast: no padding, shared starts, threads. Each could give wrong figures without a sign of it.
-So a few texts are also computed in the plainest way: each alone, with a copy of the model that is not used otherwise.
+A pass is fast for several reasons: no padding, shared prefixes, threads. Each could silently give wrong figures. So a
+few texts are also computed in the plainest way: each alone, with a copy of the model that is used for nothing else.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.store import text_key
 from bbnli_audit.models.protocol import Floats
 
-# Probabilities in float32 differ by some millionths. Graphics cards round convolutions more coarsely.
+# Rounding in float32 moves probabilities by a few millionths. Graphics cards round convolutions more coarsely.
 TOLERANCE, _GPU_TOLERANCE = 1e-4, 1e-3
 _N_DRAWN = 3  # texts of the pass, besides its shortest and its longest
 
@@ -26,7 +26,10 @@ class BesidePlain(Protocol):
     is_on_cpu: bool
 
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
-        """Return the probabilities of texts as in a pass, and as plain transformers gives them, row by row."""
+        """Return probabilities as computed in a pass, and as plain transformers computes them, row by row.
+
+        A model may check texts of its own besides these.
+        """
 
 
 def texts_to_check(texts: Sequence[TextPair]) -> list[TextPair]:
@@ -37,9 +40,10 @@ def texts_to_check(texts: Sequence[TextPair]) -> list[TextPair]:
 
 
 def check_against_plain(model: BesidePlain, texts: Sequence[TextPair]) -> None:
-    """Refuse a model if a pass gives other probabilities than plain transformers does.
+    """Refuse a model if its probabilities in a pass differ from those of plain transformers.
 
-    Other number types than float32 round more coarsely. They are checked against float32, by their labels.
+    Only float32 is checked here. Other number types round more coarsely: `check_fast_path` compares their labels with
+    those of float32.
     """
     import numpy as np
 
