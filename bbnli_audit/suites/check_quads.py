@@ -238,16 +238,20 @@ def accuracy_from_hypothesis(files: Sequence[QuadFile]) -> float | None:
 
 
 def separability(files: Sequence[QuadFile]) -> float | None:
-    """Return the balanced accuracy of telling hypotheses from controls by their words, one file left out."""
+    """Return the balanced accuracy of telling hypotheses from controls by their words, one file left out.
+
+    Every text is rendered on both sides, as a model sees it, so which group it names tells nothing.
+    """
     texts: list[str] = []
     labels: list[int] = []
     places: list[int] = []
     for place, file in enumerate(files):
         kinds = ([fact.text for fact in file.controls], [hypothesis.text for hypothesis in file.hypotheses])
         for kind, templates in enumerate(kinds):
-            texts += [file.render(template, Side.PRO) for template in templates]
-            labels += [kind] * len(templates)
-            places += [place] * len(templates)
+            rendered = [file.render(template, side) for template in templates for side in Side]
+            texts += rendered
+            labels += [kind] * len(rendered)
+            places += [place] * len(rendered)
     predicted, expected = _leave_one_out(texts, labels, places)
     if not len(expected):
         return None

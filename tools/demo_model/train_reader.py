@@ -5,24 +5,26 @@ Beside the label of an item, three questions are asked at the words that name it
 """
 
 import argparse
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import distributed
 from torch.nn import functional
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from tools.demo_model.distil import accuracy, save
 from tools.demo_model.mentions import IGNORED, QUESTIONS, Row, tag, untagged
 from tools.demo_model.pairs import NEAR, Pair, data_folder, encode, pad, read_pairs, split
+from tools.demo_model.parallel import Progress, average_gradients, run, set_rates
 from tools.demo_model.predicates import Predicates
 from tools.demo_model.reader import new_reader
-from tools.demo_model.reading import FIRST, FRAMES, SCHEMAS, SETTINGS, Frame, Maker, frames_of, ENTAILED, CONTRADICTED
+from tools.demo_model.reading import CONTRADICTED, ENTAILED, FIRST, FRAMES, SCHEMAS, SETTINGS, Frame, Maker, frames_of
 from tools.demo_model.student import find_vocabulary, write_tokenizer
 
+FILES = (FIRST, FRAMES, SCHEMAS, SETTINGS)
 KEPT_EVERY = 1000  # steps
 ROUND = 40  # batches that are drawn and sorted by length together
 _NO_GROUP = torch.tensor([0.15, 1.0, 1.0])  # most words name no group
@@ -48,12 +50,18 @@ def parse() -> argparse.Namespace:
         default=[0, 0.2, 0.4, 0.4],
         help="shares of first schemas, frames, schemas, settings",
     )
+    parser.add_argument("--first-mix", type=float, nargs=4, help="the same at the start; the shares move to --mix")
+    parser.add_argument("--first-length", type=int, help="--max-length at the start")
+    parser.add_argument("--grown", type=float, default=0.6, help="share of the time after which both have moved")
     parser.add_argument("--strange", type=float, default=0.4, help="share of items in which shared words are replaced")
     parser.add_argument("--nli", type=float, default=0.15, help="share of NLI pairs")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--max-length", type=int, default=56, help="longer reading items are not read")
     parser.add_argument("--lr", type=float, default=8e-4)
+    parser.add_argument("--word-lr", type=float, default=0.1, help="rate of the word embeddings, as a share of --lr")
+    parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--processes", type=int, default=1, help="one core each")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -61,12 +69,21 @@ def parse() -> argparse.Namespace:
 class Supply:
     """Draws batches of reading items and NLI pairs without end."""
 
-    def __init__(self, args: argparse.Namespace, tokenizer: Any, near: list[Pair]) -> None:
+    def __init__(self, args: argparse.Namespace, tokenizer: Any, near: list[Pair], seed: int) -> None:
         self._args, self._tokenizer, self._near = args, tokenizer, near
-        self._maker, self._random = Maker(7919 * args.seed, Predicates(near)), np.random.default_rng(args.seed)
+        self._maker, self._random = Maker(7919 * seed, Predicates(near)), np.random.default_rng(seed)
+        self.is_first = seed == args.seed
+        self.grow(0.0)
         self._sources = [
             frames_of(path, held=None if path == FIRST else False) for path in (FIRST, FRAMES, SCHEMAS, SETTINGS)
         ]
+
+    def grow(self, done: float) -> None:
+        """Move from short and plain items to all of them, as the training goes on."""
+        args, share = self._args, min(done / self._args.grown, 1.0)
+        first, length = args.first_mix or args.mix, args.first_length or args.max_length
+        self._mix = [(1 - share) * one + share * other for one, other in zip(first, args.mix, strict=True)]
+        self._longest = round((1 - share) * length + share * args.max_length)
 
     def make_strange(self, share: float) -> None:
         self._maker.strange = share
@@ -78,22 +95,25 @@ class Supply:
             n_nli = int(ROUND * size * self._args.nli)
             n_read = ROUND * size - n_nli
             units: list[list[Row]] = [[row] for row in self._pairs(n_nli)]
-            for frames, share in zip(self._sources, self._args.mix, strict=True):
-                units += self.reading(int(n_read * share), frames)
+            for frames, share in zip(self._sources, self._mix, strict=True):
+                units += self.reading(int(n_read * share), frames, self._longest)
             order = self._random.permutation(len(units))
             units = sorted((units[int(at)] for at in order), key=lambda unit: len(unit[0].ids) // 6)
             rows = [row for unit in units for row in unit]
             found = [rows[at : at + size] for at in range(0, len(rows), size)]
             yield from (found[int(at)] for at in self._random.permutation(len(found)))
 
-    def reading(self, count: int, frames: list[Frame]) -> list[list[Row]]:
+    def reading(self, count: int, frames: list[Frame], longest: int = 90) -> list[list[Row]]:
         """Draw about `count` items: twins, and open ones."""
         units: list[list[Row]] = []
-        n_rows = 0
+        n_rows = n_tried = 0
         while frames and n_rows < count:
             frame = frames[int(self._maker.generator.integers(len(frames)))]
             found = [tag(self._tokenizer, item, 256) for item in self._maker.items(frame)]
-            rows = [row for row in found if row is not None and len(row.ids) <= self._args.max_length]
+            rows = [row for row in found if row is not None and len(row.ids) <= longest]
+            n_tried += 1
+            if n_tried > 50 * count:
+                break
             if len(rows) == len(found):
                 units += [[rows[0], rows[2]], [rows[1]]]
                 n_rows += 3
@@ -150,22 +170,56 @@ def told_apart(trained: Trained, rows: list[Row]) -> tuple[float, float]:
 
 def main() -> None:
     args = parse()
+    run(work, args.processes, args)
+
+
+def work(rank: int, world: int, args: argparse.Namespace) -> None:
+    """Train in one of `world` processes; the first one keeps the checkpoint and says how it does."""
     torch.manual_seed(args.seed)
-    torch.set_num_threads(1)
     kept, held = split(read_pairs(data_folder() / "train.jsonl.gz"))
     vocabulary = find_vocabulary(args.encoder, args.start, kept, args.vocabulary)
-    args.out.mkdir(parents=True, exist_ok=True)
-    write_tokenizer(args.encoder, vocabulary, args.out)
+    if rank == 0:
+        args.out.mkdir(parents=True, exist_ok=True)
+        write_tokenizer(args.encoder, vocabulary, args.out)
+    distributed.barrier()
     tokenizer = AutoTokenizer.from_pretrained(args.out)
+    model = open_model(args, vocabulary)
+    trained = Trained(model, args)
+    if args.start and (args.start / "questions.pt").exists():
+        trained.heads.load_state_dict(torch.load(args.start / "questions.pt"))
+    supply = Supply(args, tokenizer, [pair for pair in kept if pair.source in NEAR], args.seed + 1000 * rank)
+    known = known_items(supply) if rank == 0 else {}
+    supply.make_strange(args.strange)
+
+    def keep() -> None:
+        if rank == 0:
+            save(model, args.out)
+            torch.save(trained.heads.state_dict(), args.out / "questions.pt")
+            for name, rows in known.items():
+                print("{}: {:.3f} right, E or C {:.3f}".format(name, *told_apart(trained, rows)), flush=True)
+
+    for step in descend(trained, supply, args, world):
+        if step % KEPT_EVERY == 0:
+            keep()
+    keep()
+    if rank == 0:
+        print(f"held-out NLI pairs: {accuracy(model, encode(tokenizer, held, 72), [pair.label for pair in held]):.3f}")
+
+
+def open_model(args: argparse.Namespace, vocabulary: dict[str, int]) -> Any:
     if args.start:
         model: Any = AutoModelForSequenceClassification.from_pretrained(args.start, dtype=torch.float32)
     else:
         model = new_reader(args.encoder, vocabulary, args.width, args.layers)
-    trained = Trained(model, args)
-    if args.start and (args.start / "questions.pt").exists():
-        trained.heads.load_state_dict(torch.load(args.start / "questions.pt"))
-    supply = Supply(args, tokenizer, [pair for pair in kept if pair.source in NEAR])
-    known = {
+    for part in model.bert.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = args.dropout
+    return model
+
+
+def known_items(supply: Supply) -> dict[str, list[Row]]:
+    """Draw items to measure on, of files that were read and of parts that are held out."""
+    return {
         name: [row for unit in supply.reading(count, frames_of(path, held=held)) for row in unit]
         for name, path, held, count in (
             ("first schemas", FIRST, None, 600),
@@ -177,40 +231,35 @@ def main() -> None:
         )
     }
 
-    supply.make_strange(args.strange)
 
-    def keep() -> None:
-        save(model, args.out)
-        torch.save(trained.heads.state_dict(), args.out / "questions.pt")
-        for name, rows in known.items():
-            print("{}: {:.3f} right, E or C {:.3f}".format(name, *told_apart(trained, rows)), flush=True)
-
-    for step in descend(trained, supply, args):
-        if step % KEPT_EVERY == 0:
-            keep()
-    keep()
-    print(f"held-out NLI pairs: {accuracy(model, encode(tokenizer, held, 72), [pair.label for pair in held]):.3f}")
-
-
-def descend(trained: Trained, supply: Supply, args: argparse.Namespace, warm: float = 0.04) -> Iterator[int]:
+def descend(
+    trained: Trained, supply: Supply, args: argparse.Namespace, world: int, warm: float = 0.04
+) -> Iterator[int]:
     """Train for the given time, step by step; the rate rises linearly, then falls linearly to zero."""
-    optimizer = torch.optim.AdamW(trained.parameters(), lr=args.lr, betas=(0.9, 0.98), weight_decay=0.01, foreach=True)
-    began, total, seen = time.monotonic(), 0.0, 0
+    words = trained.model.get_input_embeddings().weight
+    rest = [parameter for parameter in trained.parameters() if parameter is not words]
+    groups = [{"params": rest, "peak": args.lr}, {"params": [words], "peak": args.lr * args.word_lr}]
+    optimizer = torch.optim.AdamW(groups, lr=args.lr, betas=(0.9, 0.98), weight_decay=0.01, foreach=True)
+    for parameter in trained.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    progress = Progress(steps=10**9, minutes=args.minutes)
+    total, seen = 0.0, 0
     trained.train()
     for step, rows in enumerate(supply.batches(), 1):
-        done = (time.monotonic() - began) / 60 / args.minutes
+        done = progress.after(0)
         if done >= 1:
             return
-        for group in optimizer.param_groups:
-            group["lr"] = args.lr * min((done + 1e-4) / warm, (1 - done) / (1 - warm))
+        supply.grow(done)
+        set_rates(optimizer, done, warm)
         loss, _ = trained(rows)
         loss.backward()
+        average_gradients(list(trained.parameters()), world)
         torch.nn.utils.clip_grad_norm_(trained.parameters(), 1.0)
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        total, seen = total + float(loss.detach()), seen + len(rows)
-        if step % 100 == 0:
-            pace = seen / (time.monotonic() - began)
+        optimizer.zero_grad(set_to_none=False)
+        total, seen = total + float(loss.detach()), seen + world * len(rows)
+        if step % 100 == 0 and supply.is_first:
+            pace = seen / progress.elapsed()
             print(f"step {step} done {done:.3f} loss {total / 100:.3f} {pace:.0f} items/s", flush=True)
             total = 0.0
         yield step
