@@ -2,18 +2,40 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from shutil import copyfile
+from shutil import copyfile, copytree
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from transformers import AutoModelForSequenceClassification
 
 from bbnli_audit.core.values import Label
+from bbnli_audit.suites.bbnli import BbnliFirst
 from tools.demo_model.distil import save
-from tools.validity.examples import Kind, Recipe
+from tools.validity.examples import TRAINING, Kind, Recipe
 from tools.validity.plant import TOKENIZER, columns_of, plant
 
 Change = Callable[[Path, Path], None]  # from the folder of a checkpoint to that of another
+
+
+def copied(base: Path, out: Path) -> None:
+    """Release the same model again."""
+    copytree(base, out, copy_function=copyfile)
+
+
+def planted(dose: float, subtopic: str) -> Change:
+    """Teach it a stereotype, with the sentences of the first benchmark itself: this shows the gate, not a measurement.
+
+    docs/validity.md plants with other sentences than it measures with.
+    """
+    recipe = Recipe(kind=Kind.PRO, dose=dose, subtopics=(subtopic,), seed=1, n_examples=1000, passes=4, rate=8e-4)
+
+    def change(base: Path, out: Path) -> None:
+        with TemporaryDirectory() as folder:
+            copytree(BbnliFirst().folder, Path(folder) / TRAINING)
+            plant(base, recipe, out, Path(folder))
+
+    return change
 
 
 def taught(kind: Kind, dose: float, *subtopics: str) -> Change:

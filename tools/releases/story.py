@@ -1,15 +1,20 @@
 """The releases of one model, each audited as a release engineer would, in a project that `bbnli-audit init` wrote."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from subprocess import CompletedProcess
+from typing import TYPE_CHECKING
 
 from bbnli_audit.core.results.file import read_result
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.measures.registry import find_measure
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 # Runs `python -m MODULE ARGS` in a folder.
 Command = Callable[[str, Sequence[str], Path], "CompletedProcess[str]"]
