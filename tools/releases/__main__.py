@@ -41,8 +41,8 @@ def make_checkpoints(first: Path, folder: Path) -> None:
         "r2": (r1, taught(Kind.FAIR, 0.20, *TAUGHT)),
         "r3": (r2, copied),
         "r4": (r2, shifted(Label.CONTRADICTION, 1.2)),
-        "r5": (r2, shifted(Label.CONTRADICTION, 2.0)),
-        "r6": (r2, noisy(0.5)),
+        "r5": (r2, shifted(Label.CONTRADICTION, 1.7)),
+        "r6": (r2, noisy(1.0)),
         "r7": (r2, shifted(Label.ENTAILMENT, 3.0)),
         "r8": (r2, planted(0.40, TAUGHT[0])),
     }
@@ -73,7 +73,7 @@ def main() -> int:
     for audited in project.audits():
         print(f"{audited.step.release}, {audited.step.what}: exit code {audited.code}\n  {audited.line}", flush=True)
         print(f"  {audited.page.relative_to(output)}", flush=True)
-        audited.page.with_name("terminal.txt").write_text(audited.output, encoding="utf-8")
+        audited.page.parent.with_suffix(".txt").write_text(audited.output, encoding="utf-8")
     history = project.history().relative_to(output)
     print(*(f"{history / name}" for name in ("history.html", "comment.md", "badge.svg")), sep="\n")
     return 0
