@@ -59,6 +59,8 @@ def decide(result: AuditResult, quote: Quote = str) -> Decision:
         word, why = Word.STOP, _headline(stops, quote)
         if better and not any(reason.kind is Kind.LIMIT for reason in stops):
             why += ", although overall fewer samples are wrong than in the baseline"
+        if not result.is_competent:  # else it is found out after the growth has been accepted
+            why += "; and the model is not shown to do the task"
     elif unknown:
         word, why = Word.UNKNOWN, "; ".join(unknown[:IN_HEADLINE])
     else:

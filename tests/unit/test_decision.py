@@ -131,6 +131,12 @@ def test_a_release_that_is_better_says_so(ideal: AuditResult) -> None:
     )
 
 
+def test_a_stopped_model_that_cannot_do_the_task_is_called_that_in_the_first_line(data: Path) -> None:
+    line = decide(better(audit("always-neutral", data))).line
+    assert line.startswith("Do not release: brittleness grew since the baseline in the subtopic")
+    assert line.endswith("; and the model is not shown to do the task")
+
+
 def test_growth_of_a_suite_points_to_the_subtopics_that_grew_most(leaning: AuditResult) -> None:
     def grown(path: str, before: float) -> Regression:
         first = list(leaning.pairs[path].items())[:2]
