@@ -93,6 +93,14 @@ def test_a_lean_the_other_way_is_called_that(ideal: AuditResult) -> None:
     assert reason.startswith("lean (errors lean against the stereotype) crosses its limit in the subtopic bbnli/")
 
 
+def test_a_preference_below_its_limit_is_told_with_the_lower_end(ideal: AuditResult) -> None:
+    found = judged(ideal, pro_preference=0.0)
+    row = found.subtopics[0]
+    wide = replace(row, verdicts=tuple(replace(one, limit=0.75) for one in row.verdicts))
+    (reason,) = decide(replace(found, subtopics=(wide, *found.subtopics[1:]))).reasons
+    assert reason.endswith(f"crosses its limit in the subtopic {row.path} (0.000, limit 0.250)")
+
+
 def growth(path: str, measure: str, before: float, after: float, verdict: Verdict = Verdict.PASS) -> Regression:
     found: dict[str, Any] = {"baseline": before, "candidate": after, "flipped": (), "fixed": ()}
     grew = after - before
