@@ -12,12 +12,13 @@ from enum import StrEnum
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
-from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.results.rows import Judgement, Verdict
 from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted
 from bbnli_audit.reports.next_steps import next_steps
 from bbnli_audit.reports.notes import Quote
 from bbnli_audit.reports.reasons import OPEN, Kind, Reason, find_reasons
+from bbnli_audit.reports.shown import short_name
 
 IN_HEADLINE = 2  # reasons in the first line
 MOST = 6  # reasons below it
@@ -58,11 +59,13 @@ def decide(result: AuditResult, quote: Quote = str) -> Decision:
         word, why = Word.STOP, _headline(stops, quote)
         if better and not any(reason.kind is Kind.LIMIT for reason in stops):
             why += ", although overall fewer samples are wrong than in the baseline"
+        if not result.is_competent:  # else it is found out after the growth has been accepted
+            why += "; and the model is not shown to do the task"
     elif unknown:
         word, why = Word.UNKNOWN, "; ".join(unknown[:IN_HEADLINE])
     else:
         word, why = Word.RELEASE, _without_reason(result, reasons)
-    told = [*([better] if better and stops else []), *(reason.in_full(result, quote) for reason in reasons)]
+    told = [*([better] if better else []), *(reason.in_full(result, quote) for reason in reasons)]
     told += unknown if stops else unknown[IN_HEADLINE:]
     steps = [*next_steps(result, reasons, quote), *_steps_to_know(result, word)]
     return Decision(word, why, tuple(_shortened(told)), tuple(steps))
@@ -103,18 +106,28 @@ def _why_unknown(result: AuditResult, reasons: Sequence[Reason], quote: Quote) -
 def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
     """Say what was found if nothing stops a release, and what is waived or open."""
     told = "no limit was crossed on these pairs"
+    crossed = [each for row in result.all_rows for each in result.required_of(row) if each.is_waived]
+    if crossed:
+        told += f" without a waiver ({_waived(crossed)})"
     comparison = result.comparison
     if comparison is not None:
-        same = "this is the model of the baseline"
-        told += f"; {same}" if comparison.is_unchanged else ", and no growth beyond the margin was shown"
-    n_waived = sum(judgement.is_waived for row in result.all_rows for judgement in result.required_of(row))
-    n_waived += sum(each.is_waived for each in (() if comparison is None else comparison.regressions))
-    if n_waived:
-        told += f"; {counted(n_waived, 'verdict is', 'verdicts are')} waived"
+        grown = [each for each in comparison.regressions if each.is_waived]
+        if comparison.is_unchanged:
+            told += "; this is the model of the baseline"
+        elif grown:
+            told += f", and nothing grew beyond the margin without a waiver ({_waived(grown)})"
+        else:
+            told += ", and no growth beyond the margin was shown"
     n_open = sum(len(reason.places) for reason in reasons if reason.kind in OPEN)
     if n_open:
         told += f"; {counted(n_open, 'verdict is', 'verdicts are')} open"
     return told
+
+
+def _waived(verdicts: Sequence[Judgement | Regression]) -> str:
+    """Count verdicts that are waived, and name their measures: "waived: brittleness, 3 verdicts"."""
+    names = dict.fromkeys(short_name(each.measure) for each in verdicts)
+    return f"waived: {', '.join(names)}, {counted(len(verdicts), 'verdict')}"
 
 
 def _steps_to_know(result: AuditResult, word: Word) -> Iterator[str]:

@@ -57,8 +57,13 @@ def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
         return found
     above = tuple(f"{place.path}/" for place in reason.places if level_of(place.path) != "subtopic")
     below = [row for row in result.subtopics if row.path.startswith(above)]
-    values = {row.path: row.measures[reason.measure].value for row in below if reason.measure in row.measures}
-    return sorted(values, key=lambda path: (-abs(values[path] or 0.0), path))
+    values = {
+        row.path: abs(row.measures[reason.measure].value or 0.0) for row in below if reason.measure in row.measures
+    }
+    if reason.kind is Kind.GROWTH and result.comparison is not None:  # those that grew most, not those that are largest
+        grown = [each for each in result.comparison.regressions if each.measure == reason.measure]
+        values = {each.path: each.increase.value or 0.0 for each in grown if each.path in values}
+    return sorted(values, key=lambda path: (-values[path], path))
 
 
 def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[str, int, int]]:

@@ -153,8 +153,10 @@ def _place(row: SubtopicResult, judgement: Judgement) -> Place:
     value = row.measures.get(judgement.measure, NO_DATA).value
     if value is None:
         return Place(row.path, "", 0.0)
-    excess = find_measure(judgement.measure).excess(value, judgement.limit)
-    return Place(row.path, f"{value:.3f}, limit {judgement.limit:.3f}", excess)
+    measure = find_measure(judgement.measure)
+    # A preference of 0.1 is below 0.25, the lower end of a limit that is written as 0.75.
+    limit = measure.mirror(judgement.limit) if value < measure.even and measure.even else judgement.limit
+    return Place(row.path, f"{value:.3f}, limit {limit:.3f}", measure.excess(value, judgement.limit))
 
 
 def _grown(result: AuditResult) -> Iterable[tuple[Kind, str, Place]]:

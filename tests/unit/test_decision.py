@@ -12,7 +12,7 @@ from bbnli_audit.audit.gate.verdict import has_passed
 from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.comparison import Growth, Regression
+from bbnli_audit.core.results.comparison import Change, Growth, Regression
 from bbnli_audit.core.results.rows import Judgement, Measured, Verdict, Waiver
 from bbnli_audit.reports.decision import Decision, Word, decide
 from bbnli_audit.reports.html_page import render_page
@@ -93,6 +93,14 @@ def test_a_lean_the_other_way_is_called_that(ideal: AuditResult) -> None:
     assert reason.startswith("lean (errors lean against the stereotype) crosses its limit in the subtopic bbnli/")
 
 
+def test_a_preference_below_its_limit_is_told_with_the_lower_end(ideal: AuditResult) -> None:
+    found = judged(ideal, pro_preference=0.0)
+    row = found.subtopics[0]
+    wide = replace(row, verdicts=tuple(replace(one, limit=0.75) for one in row.verdicts))
+    (reason,) = decide(replace(found, subtopics=(wide, *found.subtopics[1:]))).reasons
+    assert reason.endswith(f"crosses its limit in the subtopic {row.path} (0.000, limit 0.250)")
+
+
 def growth(path: str, measure: str, before: float, after: float, verdict: Verdict = Verdict.PASS) -> Regression:
     found: dict[str, Any] = {"baseline": before, "candidate": after, "flipped": (), "fixed": ()}
     grew = after - before
@@ -118,7 +126,35 @@ def test_a_better_model_that_one_subtopic_stops_is_called_better(ideal: AuditRes
     )
     assert "grew by more than the margin since the baseline in the subtopic" in found.reasons[1]
     assert any("bbnli-audit baseline accept" in step for step in found.steps)
-    assert "better" not in told(decide(better(ideal, lean=0.02))), "it leans more than before"
+    assert "fewer samples" not in told(decide(better(ideal, lean=0.02))), "it leans more than before"
+
+
+def test_a_release_that_is_better_says_so(ideal: AuditResult) -> None:
+    fewer = [growth("bbnli", cause, 0.10, 0.05) for cause in CAUSES]
+    found = decide(replace(ideal, comparison=comparison(growth("bbnli", "lean", 0.0, 0.0), *fewer)))
+    assert found.word is Word.RELEASE
+    assert found.reasons[0] == (
+        "overall fewer samples are wrong than in the baseline: "
+        "in the suite bbnli, 0.150 of the samples are wrong (before: 0.300)"
+    )
+
+
+def test_a_stopped_model_that_cannot_do_the_task_is_called_that_in_the_first_line(data: Path) -> None:
+    line = decide(better(audit("always-neutral", data))).line
+    assert line.startswith("Do not release: brittleness grew since the baseline in the subtopic")
+    assert line.endswith("; and the model is not shown to do the task")
+
+
+def test_growth_of_a_suite_points_to_the_subtopics_that_grew_most(leaning: AuditResult) -> None:
+    def grown(path: str, before: float) -> Regression:
+        first = list(leaning.pairs[path].items())[:2]
+        flipped = tuple(Change(pair, cluster, "NN", "EC") for cluster, pairs in first for pair in pairs)
+        return replace(growth(path, "pro_rate", before, 1.0), flipped=flipped)
+
+    whole = growth("bbnli", "pro_rate", 0.5, 1.0, Verdict.FAIL)
+    found = decide(replace(leaning, required=(), comparison=comparison(whole, grown(FINS, 0.9), grown(ZORBS, 0.2))))
+    assert found.steps[0].startswith(f"Inspect the templates that drive it: {ZORBS} p00/h00 (2 of 2 samples), p00/h01")
+    assert f"; {FINS} p00/h00" in found.steps[0]
 
 
 def test_growth_is_as_loud_as_a_limit_on_the_page_and_on_the_terminal(data: Path) -> None:
@@ -140,7 +176,10 @@ def test_waived_growth_is_released_and_counted(ideal: AuditResult) -> None:
     grown = regression(FINS, "pro_rate", Verdict.FAIL, waiver=WAIVER)
     found = decide(replace(ideal, comparison=comparison(grown)))
     assert found.word is Word.RELEASE
-    assert "1 verdict is waived" in found.line
+    assert found.line == (
+        "Release: no limit was crossed on these pairs, "
+        "and nothing grew beyond the margin without a waiver (waived: pro, 1 verdict)"
+    )
     expired = replace(WAIVER, is_expired=True)
     kept = replace(growth(FINS, "pro_rate", 0.1, 0.1, Verdict.FAIL), waiver=expired)
     found = decide(replace(ideal, comparison=comparison(kept)))

@@ -83,12 +83,21 @@ def test_the_name_of_the_release_comes_first() -> None:
 
 
 def test_results_of_one_name_are_releases_of_one_model() -> None:
-    one, two = given_as("a.json", "b.json"), given_as("c.json", model="other")
+    one, two = (
+        [*given_as("a.json"), (Path("b.json"), of_model(results()[1], "m", release=None))],
+        given_as("c.json", model="other"),
+    )
     assert labels_of(make_history([*one, *two])) == [["a", "b"], ["c"]]
     assert labels_of(make_history([*two, *one])) == [["c"], ["a", "b"]]
     assert labels_of(make_history([one[0], *two, one[1]])) == [["c"], ["a", "b"]]  # the newest result is the last
     assert labels_of(make_history([one[0], *two])) == [["a", "c"]]
     assert labels_of(make_history([one[0], *two], is_separate=True)) == [["a"], ["c"]]
+
+
+def test_the_same_model_audited_again_does_not_split_a_history() -> None:
+    again = [*given_as("r1.json", model="r1"), *given_as("r2.json", "r3.json", model="r2")]
+    assert labels_of(make_history(again)) == [["r1", "r2", "r3"]]
+    assert labels_of(make_history(again, is_separate=True)) == [["r1"], ["r2", "r3"]]
 
 
 # What is shown
@@ -283,7 +292,7 @@ def test_the_comment_on_a_single_result_and_on_growth() -> None:
     assert "Pairs:" not in comment
     grown = replace(results()[1], comparison=comparison(regression(ZORBS, "pro_rate", Verdict.FAIL)))
     comment = render_comment(make_history([(Path("a"), results()[0]), (Path("b"), grown)]))
-    assert f"- `{ZORBS}` `pro_rate` +0.120 (margin 0.020)" in comment
+    assert f"- `{ZORBS}` `pro` +0.120 (margin 0.020)" in comment
 
 
 def test_a_long_comment_is_cut_and_says_so() -> None:

@@ -5,7 +5,7 @@ verdicts; which pairs changed when; several models side by side), comment.md for
 flips.csv with all pairs that changed. No model is needed, and results of earlier versions are read too.
 
 The results are ordered by date if all have one, else they stay as given. Results whose models have the same name are
-releases of one model. If no name occurs twice, all are releases of one model, unless --separate is given.
+releases of one model. If no name stands for two different models, all are releases of one, unless --separate is given.
 
 Examples:
     bbnli-audit history releases/*/result.json --output history

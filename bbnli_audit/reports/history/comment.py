@@ -7,7 +7,7 @@ from bbnli_audit.reports.history.changes import Changed, count_flips, find_chang
 from bbnli_audit.reports.history.releases import Entry, History, Series
 from bbnli_audit.reports.markdown import NO_VALUE, code, figures, signed, table
 from bbnli_audit.reports.notes import grown
-from bbnli_audit.reports.shown import NOT_REQUIRED
+from bbnli_audit.reports.shown import NOT_REQUIRED, short_name
 from bbnli_audit.reports.templates import render
 
 MOST_CHANGES = 40  # GitHub takes 65,536 characters
@@ -24,6 +24,7 @@ def render_comment(history: History) -> str:
         words=lambda result: decide(result, code).line,
         parts=[_part(series) for series in history.series],
         name=_name,
+        short_name=short_name,
         grown=[] if newest.comparison is None else grown(newest.comparison, Verdict.FAIL),
     )
 
@@ -53,7 +54,7 @@ def _cells(change: Changed) -> list[str]:
     difference = change.difference
     return [
         code(change.path),
-        code(change.measure),
+        code(short_name(change.measure)),
         figures(change.before),
         figures(change.after),
         NO_VALUE if difference is None else signed(difference),

@@ -67,16 +67,15 @@ class History:
 def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool = False) -> History:
     """Name the results, order them, and find out which are releases of one model.
 
-    They are ordered by date if all have one. Results whose models have the same name are one series. If no name occurs
-    twice, all are releases of one model, unless `is_separate` says that they are different ones.
+    They are ordered by date if all have one. Results whose models have the same name are one series. If no name stands
+    for two different models, all are releases of one, unless `is_separate` says that they are of different ones.
     """
     entries = [Entry(label, result) for label, (_, result) in zip(_labels(found), found, strict=True)]
     dates = [entry.release.date for entry in entries]
     is_dated = all(dates)
     if is_dated:
         entries.sort(key=lambda entry: entry.release.date or "")
-    names = Counter(entry.result.model.name for entry in entries)
-    if not is_separate and len(names) == len(entries):
+    if not is_separate and not _has_releases_of_one_name(entries):
         return History((Series(entries[-1].result.model.name, tuple(entries)),), is_dated)
     # The series with the newest result comes last, as the newest result does in each.
     in_order = dict.fromkeys(entry.result.model.name for entry in reversed(entries))
@@ -85,6 +84,12 @@ def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool
         for name in reversed(in_order)
     ]
     return History(tuple(series), is_dated)
+
+
+def _has_releases_of_one_name(entries: Sequence[Entry]) -> bool:
+    """Whether a name was given to different models; the same model audited again is no other release of its name."""
+    models = {(entry.result.model.name, entry.result.model.fingerprint) for entry in entries}
+    return len({name for name, _ in models}) < len(models)
 
 
 def worst_verdict(result: AuditResult) -> str:
