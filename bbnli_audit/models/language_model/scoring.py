@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from inspect import signature
+from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,12 +122,15 @@ class LanguageModel:
         return [_Row(sentence, (*ids[:place], self._mask_id, *ids[place + 1 :]), (place,)) for place in places]
 
     def _log_probabilities(self, rows: Sequence[_Row]) -> list[list[float]]:
-        """Compute rows of one length: no padding, and at least MIN_ROWS, so that no row depends on the others."""
-        filled, found = fill_up(rows), []
+        """Compute rows of one length. No row depends on the others: no padding, and products of at least MIN_ROWS rows.
+
+        In a causal model every token is a row of all products, the fewest in the last one; masked rows have one there.
+        """
+        n_kept, found = max(len(row.places) for row in rows), []
+        filled = fill_up(rows, ceil(MIN_ROWS / n_kept))
         breaks = telling_breaks(self._name, "sentences", [len(row.ids) for row in rows])
         with breaks, self._torch.inference_mode():
             at = None if self._is_causal else [row.places[0] for row in filled]
-            n_kept = max(len(row.places) for row in rows)
             outputs = self._outputs([row.ids for row in filled], at, n_kept)
             for row, logits in zip(rows, outputs, strict=False):
                 found.append(self._gather(logits[-len(row.places) :], row))
