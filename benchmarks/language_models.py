@@ -326,8 +326,8 @@ def tell_ray(models: LanguageModels) -> str:
             find_kind(str(models.causal)).check(str(models.causal), settings)
         except OptionError:
             refused.append(name)
-    told = f"refused with a message ({' and '.join(refused)})" if refused else "accepted"
-    return "### `--bbnli-engine=ray`\n\n" + table(["engine", "language models"], [["ray", told]])
+    told = f"nothing: refused with a message, for {' and '.join(refused)}" if refused else "accepted"
+    return "### Ray\n\n" + table(["option", "what it adds for language models"], [["`--bbnli-engine=ray`", told]])
 
 
 if __name__ == "__main__":
