@@ -76,8 +76,8 @@ Rounds: {n_rounds} for likelihoods, {n_prompt_rounds} for prompts. Each takes a 
 from all over a suite ({n_prompted} pairs for prompts), of likelihoods at most {n_sentences} queries of it. The other
 tools read the same sentences or texts, each distinct one once, in the order of the suite. Figures are processor time
 with {threads}, because wall time on a busy machine says little; medians of the rounds. "×" is how many times as long as
-ours. Loading is not counted; tokenizing and sorting are. Those that read one sentence at a time read {n_one} of them in
-a round, and `generate` answers so many texts in full: {n_slow}.
+ours. Loading is not counted; tokenizing and sorting are. Those that read one sentence at a time read up to {n_one} of
+them in a round, and `generate` answers so many texts in full: {n_slow}.
 """
 WHAT = """\
 Likelihoods: a BERT with the encoder of minilm-nli and an output layer tied to its word embeddings, and a GPT-2 of the
@@ -188,7 +188,7 @@ def compare_likelihoods(folder: Path, pairs: Sequence[Pair], contenders: Sequenc
         found[OURS].seconds.append((seconds + planning * len(rows) / len(queries)) / len(sentences))
         asked = _asked(batches, queries)
         for name, score in opened.items():
-            some = spread(sentences, scale.n_one) if name.endswith(ONE) else sentences
+            some = _sentences(spread(asked, scale.n_one // 2)) if name.endswith(ONE) else sentences
             scores, seconds = seconds_of(score, some)
             found[name].seconds.append(seconds / len(some))
             gives_sums = len(next(iter(scores.values()))) == 1
@@ -252,6 +252,10 @@ def _asked(batches: Sequence[Batch], queries: Sequence[TextPair]) -> list[tuple[
             if not query.is_mirrored:
                 found.append((queries[row], query.pair))
     return found
+
+
+def _sentences(asked: Sequence[tuple[TextPair, SentencePair]]) -> list[str]:
+    return list(dict.fromkeys(sentence for texts, _ in asked for sentence in texts))
 
 
 def _whole(
