@@ -66,7 +66,7 @@ class Scale:
 
 
 FULL = Scale(3, 1200, 1000, 3, 96, 4, 40)
-SHORT = Scale(2, 600, 192, 1, 96, 1, 24)
+SHORT = Scale(2, 600, 192, 1, 96, 2, 24)
 QUICK = Scale(1, 24, 16, 1, 8, 1, 4)
 
 SIZES = {"full": FULL, "short": SHORT, "quick": QUICK}
