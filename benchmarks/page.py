@@ -16,9 +16,18 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def describe_machine(load: float) -> str:
+def replace_section(page: Path, title: str, section: str) -> None:
+    """Put a section in place of the one with the same title, or at the end. The others stay as they are."""
+    head, *rest = f"\n{page.read_text(encoding='utf-8')}".split("\n## ")
+    parts = {part.partition("\n")[0]: part.partition("\n")[2] for part in rest}
+    parts[title] = f"\n{section.strip()}\n"
+    whole = "\n## ".join([head.rstrip("\n") + "\n", *(f"{name}\n{text.rstrip()}\n" for name, text in parts.items())])
+    page.write_text(whole.removeprefix("\n"), encoding="utf-8")
+
+
+def describe_machine(load: float, packages: Sequence[str] = _PACKAGES) -> str:
     """Say what it was measured on, and nothing that names the machine itself."""
-    versions = ", ".join(f"{name} {found}" for name in _PACKAGES if (found := _version(name)))
+    versions = ", ".join(f"{name} {found}" for name in packages if (found := _version(name)))
     return (
         f"{date.today().isoformat()}. {_cpu()}, {os.cpu_count()} cores, {_instructions()}; "
         f"{platform.system()}, Python {platform.python_version()}, {versions}. "

@@ -47,11 +47,11 @@ def save_checkpoint(
         **{name: size for name, size in sizes.items() if size is not None},
     )
     getattr(transformers, head or f"{family}ForSequenceClassification")(config).save_pretrained(folder)
-    _tokenizer(max_length).save_pretrained(folder)
+    make_tokenizer(max_length).save_pretrained(folder)
     return folder
 
 
-def _tokenizer(max_length: int) -> Any:
+def make_tokenizer(max_length: int) -> Any:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 

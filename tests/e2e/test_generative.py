@@ -138,6 +138,22 @@ def test_shared_starts_and_padding_change_no_token(tmp_path: Path, family: str) 
     assert predictor.predict(texts).probabilities.tolist() == expected
 
 
+def test_what_all_prompts_of_a_batch_share_is_read_once(llama: Path) -> None:
+    predictor = load(llama)
+    n_read: list[tuple[int, int]] = []
+    texts = [TextPair(f"zorbs juggle {word}", "quints juggle") for word in ("better", "past", "most", "many")]
+    words = predictor._model.get_input_embeddings()
+    words.register_forward_pre_hook(lambda _module, inputs: n_read.append(tuple(inputs[0].shape)))
+    [batch] = predictor.plan(texts)
+    rows = [entry.row for entry in batch.inputs]
+    assert len({row.group for row in rows}) == len(rows)
+    predictor._decoder.next_logits(rows)
+    (one, n_common), (n_rows, n_rest) = n_read
+    assert (one, n_rows) == (1, len(rows))
+    assert n_common > 0
+    assert n_common + n_rest == max(len(row.ids) for row in rows)
+
+
 def test_answers_are_those_of_transformers_generate(llama: Path) -> None:
     import torch
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.batches import MIN_ROWS
 from bbnli_audit.models.language_model import scoring as language_model
 from bbnli_audit.models.language_model import token_probability
 from bbnli_audit.models.language_model.token_probability import (
@@ -152,6 +153,21 @@ def test_both_queries_of_a_pair_are_one_computation(
     one = sum(n_rows)
     predictor.predict([TextPair(first, second), TextPair(second, first), TextPair(first, second)])
     assert sum(n_rows) == 2 * one > 0
+
+
+def test_outputs_are_computed_from_the_first_difference_on(tmp_path: Path) -> None:
+    """What comes before is alike in a causal pair, and the output layer is half of a small model."""
+    predictor = load_lm(save_lm(tmp_path, "llama"))
+    n_outputs: list[tuple[int, int]] = []
+    head = predictor._model._model.get_output_embeddings()
+    head.register_forward_hook(lambda _module, _inputs, out: n_outputs.append(tuple(out.shape[:2])))
+    first, second = "the red moon is busy and zorbs juggle better", "the red moon is busy and quints juggle better"
+    [pair] = predictor._pair_up([TextPair(first, second)]).values()
+    predictor.predict([TextPair(first, second)])
+    n_kept = [len(sentence.ids) - places[0] for sentence, places in pair.sides]
+    assert sorted({n_places for _, n_places in n_outputs}) == sorted(set(n_kept))
+    assert max(n_kept) < len(pair.first.ids) - 1
+    assert all(n_rows * n_places >= MIN_ROWS for n_rows, n_places in n_outputs)
 
 
 def test_a_batch_that_lost_a_row_keeps_the_rest(predictor: TokenProbabilityPredictor) -> None:

@@ -104,20 +104,24 @@ class Decoder:
         return self.plain_logits(ids, self._copies.for_use())
 
     def _prefill(self, rows: Sequence[Row]) -> tuple[Tensor, _State]:
-        """Read the prompts: first what the rows of each group share, then the rest of every row."""
+        """Read the prompts: first what all rows share, then what the rows of each group share, then the rest."""
         groups: dict[int, list[int]] = {}
         for index, row in enumerate(rows):
             groups.setdefault(row.group, []).append(index)
-        starts = [_shared([rows[index].ids for index in members]) for members in groups.values()]
-        group_of = {index: at for at, members in enumerate(groups.values()) for index in members}
-        rests = [row.ids[len(starts[group_of[index]]) :] for index, row in enumerate(rows)]
-        state = _State(None, self._tensor([[] for _ in rows]))
-        if any(starts) and len(rows) > len(groups):
-            _, state = self._forward(*self._left_padded(starts), _State(None, self._tensor([[] for _ in starts])))
-            state = self._select(state, [group_of[index] for index in range(len(rows))])
-        else:
-            rests = [row.ids for row in rows]
-        return self._forward(*self._left_padded(rests), state)
+        common = _shared([row.ids for row in rows]) if len(rows) > 1 else ()
+        state, starts = self._read([common], _State(None, self._tensor([[]]))), [common] * len(rows)
+        read_by = [0] * len(rows)  # which row of the state each prompt goes on from
+        if 1 < len(groups) < len(rows):
+            found = [_shared([rows[index].ids for index in members]) for members in groups.values()]
+            state = self._read([start[len(common) :] for start in found], self._select(state, [0] * len(found)))
+            for at, members in enumerate(groups.values()):
+                for index in members:
+                    starts[index], read_by[index] = found[at], at
+        rests = [row.ids[len(start) :] for row, start in zip(rows, starts, strict=True)]
+        return self._forward(*self._left_padded(rests), self._select(state, read_by))
+
+    def _read(self, rows: Sequence[Sequence[int]], state: _State) -> _State:
+        return self._forward(*self._left_padded(rows), state)[1] if any(rows) else state
 
     def _go_on(self, rows: Sequence[Row], near_tie: float) -> dict[int, list[int]]:
         """Decode prompts, and return what follows each by its index. Those that come to a near tie are left out."""
@@ -157,8 +161,9 @@ class Decoder:
 
     def _select(self, state: _State, rows: Sequence[int]) -> _State:
         indices = self._tensor(rows)
-        with self._torch.inference_mode():
-            state.cache.batch_select_indices(indices)
+        if state.cache is not None:
+            with self._torch.inference_mode():
+                state.cache.batch_select_indices(indices)
         return _State(state.cache, state.mask[indices])
 
     def _left_padded(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:

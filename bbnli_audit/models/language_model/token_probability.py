@@ -25,7 +25,7 @@ MASKED, CAUSAL = "masked-lm", "causal-lm"
 SEQ2SEQ = "seq2seq-lm"  # with an encoder and a decoder: it can be asked, but has no likelihoods to compare
 LABELS = ("likelier", "not_likelier")
 # What is measured, and how: part of the fingerprint, so that scores computed differently are not reused.
-SCHEME = "token-probability 1"
+SCHEME = "token-probability 2"
 
 # Heads for pre-training that hold one for masked words. Those of Electra and Funnel do not.
 _FAMILIES = ("Albert", "Bert", "BigBird", "Ernie", "FNet", "MegatronBert", "MobileBert")
