@@ -86,21 +86,28 @@ def _by_overlap(text: TextPair) -> Label:
 
 def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
     """Never read the premise: the labels of other subtopics' controls, learnt from the words of their hypotheses."""
+    import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
-    from sklearn.pipeline import make_pipeline
 
     items = [suite.items(subtopic) for suite in suites for subtopic in suite.subtopics()]
+    controls = [*chain.from_iterable(own.controls for own in items), *probe_items()]
+    owner = np.repeat([*range(len(items)), -1], [*(len(own.controls) for own in items), len(probe_items())])
+    expected = np.array([each.expected.value for each in controls])
+    # Words are counted once. Each model knows those of the controls that it learns from.
+    words = CountVectorizer(ngram_range=(1, 2))
+    counts = words.fit_transform([each.text.hypothesis for each in controls])
     answers: dict[TextPair, Label] = {}
-    for own in items:
-        others = [each for each in items if each is not own] or items
-        controls = list(chain.from_iterable(each.controls for each in others)) or list(probe_items())
-        model = make_pipeline(CountVectorizer(ngram_range=(1, 2)), MultinomialNB())
-        model.fit([each.text.hypothesis for each in controls], [each.expected.value for each in controls])
+    for place, own in enumerate(items):
         texts = [each.text for each in own.controls] + [text for pair in own.usable for text in (pair.pro, pair.anti)]
-        if texts:
-            labels = model.predict([text.hypothesis for text in texts])
-            answers.update(zip(texts, map(Label, labels), strict=True))
+        if not texts:
+            continue
+        rows = np.flatnonzero((owner >= 0) & ((owner != place) | (len(items) == 1)))
+        rows = rows if len(rows) else np.flatnonzero(owner < 0)
+        known = np.flatnonzero(counts[rows].getnnz(axis=0))
+        model = MultinomialNB().fit(counts[rows][:, known], expected[rows])
+        labels = model.predict(words.transform([text.hypothesis for text in texts])[:, known])
+        answers.update(zip(texts, map(Label, labels), strict=True))
     return lambda text: answers.get(text, N)
 
 
