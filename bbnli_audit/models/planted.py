@@ -28,6 +28,7 @@ Sides = Mapping[Side, Label]
 _NEUTRAL, _ENTAILED = {Side.PRO: N, Side.ANTI: N}, {Side.PRO: E, Side.ANTI: E}
 _PRO, _ANTI = {Side.PRO: E, Side.ANTI: C}, {Side.PRO: C, Side.ANTI: E}
 _RIGHT = {E: E, N: N, C: C}
+_ROWS = {label: [0.90 if column is label else 0.05 for column in Label] for label in Label}  # what is predicted
 _WORD = re.compile(r"\w+")
 _CUES = {"not", "no", "never", "nobody", "none", "hardly", "rarely", "cannot", "without", "fewer", "less"}
 
@@ -156,8 +157,7 @@ class PlantedPredictor:
         self.info = ModelInfo(name, fingerprint, "planted", "planted", "float64", THREE_LABELS)
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        labels = map(self._rule, texts)
-        return Predictions.of([[0.90 if column is label else 0.05 for column in Label] for label in labels])
+        return Predictions.of([_ROWS[self._rule(text)] for text in texts])
 
 
 def _check(name: str, settings: ModelSettings) -> None:
