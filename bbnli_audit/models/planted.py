@@ -28,6 +28,7 @@ Sides = Mapping[Side, Label]
 _NEUTRAL, _ENTAILED = {Side.PRO: N, Side.ANTI: N}, {Side.PRO: E, Side.ANTI: E}
 _PRO, _ANTI = {Side.PRO: E, Side.ANTI: C}, {Side.PRO: C, Side.ANTI: E}
 _RIGHT = {E: E, N: N, C: C}
+_ROWS = {label: [0.90 if column is label else 0.05 for column in Label] for label in Label}  # what is predicted
 _WORD = re.compile(r"\w+")
 _CUES = {"not", "no", "never", "nobody", "none", "hardly", "rarely", "cannot", "without", "fewer", "less"}
 
@@ -86,21 +87,28 @@ def _by_overlap(text: TextPair) -> Label:
 
 def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
     """Never read the premise: the labels of other subtopics' controls, learnt from the words of their hypotheses."""
+    import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
-    from sklearn.pipeline import make_pipeline
 
     items = [suite.items(subtopic) for suite in suites for subtopic in suite.subtopics()]
+    controls = [*chain.from_iterable(own.controls for own in items), *probe_items()]
+    owner = np.repeat([*range(len(items)), -1], [*(len(own.controls) for own in items), len(probe_items())])
+    expected = np.array([each.expected.value for each in controls])
+    # Words are counted once. Each model knows those of the controls that it learns from.
+    words = CountVectorizer(ngram_range=(1, 2))
+    counts = words.fit_transform([each.text.hypothesis for each in controls])
     answers: dict[TextPair, Label] = {}
-    for own in items:
-        others = [each for each in items if each is not own] or items
-        controls = list(chain.from_iterable(each.controls for each in others)) or list(probe_items())
-        model = make_pipeline(CountVectorizer(ngram_range=(1, 2)), MultinomialNB())
-        model.fit([each.text.hypothesis for each in controls], [each.expected.value for each in controls])
+    for place, own in enumerate(items):
         texts = [each.text for each in own.controls] + [text for pair in own.usable for text in (pair.pro, pair.anti)]
-        if texts:
-            labels = model.predict([text.hypothesis for text in texts])
-            answers.update(zip(texts, map(Label, labels), strict=True))
+        if not texts:
+            continue
+        rows = np.flatnonzero((owner >= 0) & ((owner != place) | (len(items) == 1)))
+        rows = rows if len(rows) else np.flatnonzero(owner < 0)
+        known = np.flatnonzero(counts[rows].getnnz(axis=0))
+        model = MultinomialNB().fit(counts[rows][:, known], expected[rows])
+        labels = model.predict(words.transform([text.hypothesis for text in texts])[:, known])
+        answers.update(zip(texts, map(Label, labels), strict=True))
     return lambda text: answers.get(text, N)
 
 
@@ -149,8 +157,7 @@ class PlantedPredictor:
         self.info = ModelInfo(name, fingerprint, "planted", "planted", "float64", THREE_LABELS)
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        labels = map(self._rule, texts)
-        return Predictions.of([[0.90 if column is label else 0.05 for column in Label] for label in labels])
+        return Predictions.of([_ROWS[self._rule(text)] for text in texts])
 
 
 def _check(name: str, settings: ModelSettings) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
     with _writing(folder):
         write_result(result, folder / RESULT)
         with replacing(folder / SCHEMA) as file:
-            file.write(f"{json.dumps(json_schema(), indent=1)}\n")
+            file.write(_schema_text())
         with replacing(folder / CSV) as file:
             shown = {name: pairs.frame[name].map(guard_formula) for name in (*PLACES, *TEXTS)}
             # A lone carriage return is only put between quotes if it is part of what ends a line.
@@ -49,6 +50,11 @@ def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
         with replacing(folder / PARQUET, "wb") as file:
             columns = {str(name): pa.array(pairs.frame[name].tolist()) for name in pairs.frame}
             pq.write_table(pa.table(columns), file)
+
+
+@cache  # it is the same for every result, and making it takes a tenth of a second
+def _schema_text() -> str:
+    return f"{json.dumps(json_schema(), indent=1)}\n"
 
 
 def write_reports(result: AuditResult, pairs: PairTable, folder: Path, more: Sequence[Report] = ()) -> None:

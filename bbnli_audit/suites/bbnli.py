@@ -118,5 +118,5 @@ def _paths_below(folder: Path) -> list[Path]:
 
 
 def _read(path: Path) -> SubtopicFile:
-    is_own = read_object(path, "the keys of a subtopic (docs/suites.md).").get("format") == FORMAT
-    return read_quad_file(path) if is_own else read_template_file(path)
+    data = read_object(path, "the keys of a subtopic (docs/suites.md).")
+    return read_quad_file(path, data) if data.get("format") == FORMAT else read_template_file(path, data)

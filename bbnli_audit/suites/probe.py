@@ -28,4 +28,9 @@ def find_controls(
     # A run passes `get_items` if it has expanded its items already.
     get = get_items or (lambda suite, subtopic: suite.items(subtopic))
     found = [control for suite in suites for subtopic in suite.subtopics() for control in get(suite, subtopic).controls]
-    return found or find_controls([Bbnli()])
+    return found or list(_own_controls())
+
+
+@cache
+def _own_controls() -> tuple[Control, ...]:
+    return tuple(find_controls([Bbnli()]))

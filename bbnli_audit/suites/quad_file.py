@@ -121,11 +121,11 @@ class QuadFile:
         return text[:1].upper() + text[1:]
 
 
-def read_quad_file(path: Path) -> QuadFile:
-    """Read and check a file. A SuiteError names the file, the line, and what is wrong there."""
+def read_quad_file(path: Path, data: Mapping[str, Any] | None = None) -> QuadFile:
+    """Read and check a file, or what was read of it. A SuiteError names the file, the line, and what is wrong there."""
     from pydantic import ValidationError
 
-    data = read_object(path, f"one object with the subtopic's keys. {_HOW}")
+    data = read_object(path, f"one object with the subtopic's keys. {_HOW}") if data is None else data
     try:
         file: QuadFile = _adapter().validate_python(data, strict=False)
     except ValidationError as exc:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
+from typing import Any
 
 from bbnli_audit.core.errors import SuiteError, suggest
 from bbnli_audit.core.values import Control, Direction, Label, Pair, Pairing, Side, SubtopicItems, TextPair
@@ -60,9 +61,10 @@ class TemplateFile:
             yield from ((f"{key}[{index}]", template) for index, template in enumerate(templates))
 
 
-def read_template_file(path: Path) -> TemplateFile:
-    """Read and check a file. A SuiteError names the file, the key and what was expected there."""
-    keys = Keys(path, read_object(path, f"one object with the subtopic's keys. {_HOW}"), _HOW)
+def read_template_file(path: Path, data: Mapping[str, Any] | None = None) -> TemplateFile:
+    """Read and check a file, or what was read of it. A SuiteError names the file, the key and what was expected."""
+    data = read_object(path, f"one object with the subtopic's keys. {_HOW}") if data is None else data
+    keys = Keys(path, data, _HOW)
     file = TemplateFile(
         path=path,
         words=_words(keys),

@@ -10,22 +10,11 @@ import pytest
 
 import bbnli_audit
 from bbnli_audit.models.on_disk import DEMO_FOLDER
+from tests.e2e.runs import environment_of
 from tests.shared_data import shared_path
+from tests.warm.runs import ROOT, Run
 
 pytestmark = pytest.mark.e2e
-
-ROOT = Path(__file__).parents[2]
-
-
-def run_python(*args: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *args],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-    )
 
 
 def test_it_is_small_and_lies_in_the_package() -> None:
@@ -34,20 +23,19 @@ def test_it_is_small_and_lies_in_the_package() -> None:
 
 
 def test_it_loads_offline_with_plain_transformers(tmp_path: Path) -> None:
-    code = (
+    (tmp_path / "plain.py").write_text(
         "import sys; from transformers import pipeline; p = pipeline('text-classification', model=sys.argv[1]); "
         "print(p({'text': 'A man plays a guitar.', 'text_pair': 'A man plays an instrument.'}))"
     )
-    done = run_python("-c", code, str(DEMO_FOLDER), cwd=tmp_path, HF_HUB_OFFLINE="1")
+    done = Run("plain", [str(DEMO_FOLDER)], environment_of({}), tmp_path).finish()
     assert "entailment" in done.stdout, done.stderr
 
 
 def test_its_accuracy_is_what_the_model_card_says(tmp_path: Path) -> None:
     shared = shared_path("data", "nli").parents[1]
     figures = tmp_path / "figures.json"
-    done = run_python(
-        "-m", "tools.demo_model.evaluate", str(DEMO_FOLDER), f"--json={figures}", BBNLI_SHARED=str(shared)
-    )
+    given = [str(DEMO_FOLDER), f"--json={figures}"]
+    done = Run("tools.demo_model.evaluate", given, environment_of({"BBNLI_SHARED": str(shared)})).finish()
     assert done.returncode == 0, done.stderr
     found = json.loads(figures.read_text())
     # A label may flip on another processor: the card rounds, and so does this.
@@ -61,9 +49,11 @@ def test_make_audit_is_a_whole_audit_without_network(tmp_path: Path) -> None:
         "def refuse(*args, **kwargs):\n    raise AssertionError('network access')\n"
         "socket.socket.connect = refuse\nsocket.getaddrinfo = refuse\n"
     )
-    done = run_python(
-        "tools/audit_demo.py", PYTHONPATH=str(tmp_path), PYTEST_ADDOPTS="-p no_network -p no:cacheprovider"
-    )
+    # A fifth of the pairs, with all subtopics and all controls: the way to a result is the same.
+    options = "-p no_network -p no:cacheprovider --bbnli-size=small"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": options}
+    command = [sys.executable, "tools/audit_demo.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert "network access" not in done.stdout + done.stderr
     # The audit ran to its end, and says what `pytest --model demo` gives a release job.
     assert done.returncode == 0, done.stdout

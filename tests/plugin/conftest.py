@@ -10,14 +10,14 @@ from subprocess import CompletedProcess
 import pytest
 
 from tests.invented import LIMITS, write_large_suite
-from tests.package_modules import MODULES
+from tests.package_modules import LATE, MODULES
 from tests.warm.runs import AHEAD, Run, server_address, warm_python
 
 # pytester makes Python forget what a run in this process has imported. numpy cannot be imported twice, and two copies
 # of our own modules would not know each other's classes: import everything before the first run.
 PRELOADED = [
     importlib.import_module(name)
-    for name in (*MODULES, "scipy.special", "huggingface_hub", "jinja2", "pyarrow.parquet", "vl_convert")
+    for name in (*MODULES, *LATE, "huggingface_hub", "huggingface_hub.errors", "vl_convert")
 ]
 
 AUDITS = """

@@ -15,12 +15,12 @@ import socket
 import sys
 from typing import Any
 
-from tests.package_modules import MODULES
+from tests.package_modules import LATE, MODULES
 
 AHEAD = (
-    *("_pytest.config", "jinja2", "numpy", "pandas", "pyarrow.parquet", "pydantic", "safetensors.torch", "scipy.stats"),
-    *("torch", "transformers", "transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert"),
-    *("transformers.models.gpt2.modeling_gpt2", "xdist.remote", "yaml", *MODULES),
+    *("_pytest.config", "numpy", "safetensors.torch", "torch", "transformers", "xdist.remote"),
+    *("transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert"),
+    *("transformers.models.gpt2.modeling_gpt2", *LATE, *MODULES),
 )
 LARGEST_JOB = 1 << 20
 
@@ -31,6 +31,7 @@ def serve(address: str) -> None:
     listener.bind(address)
     for name in AHEAD:
         importlib.import_module(name)
+    compile_reports()
     gc.freeze()  # a collection does not touch, and so does not copy, what all processes share
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the supervisors
     listener.listen()
@@ -42,6 +43,16 @@ def serve(address: str) -> None:
             supervise(connection)
             return
         connection.close()
+
+
+def compile_reports() -> None:
+    """Compile the templates of the reports and the checks of results, which each process does once."""
+    from bbnli_audit.core.results.file import json_schema
+    from bbnli_audit.reports import templates
+
+    json_schema()
+    for path in templates.ASSETS.glob("*.jinja"):
+        templates._environment().get_template(path.name)
 
 
 def supervise(connection: socket.socket) -> None:

@@ -106,13 +106,14 @@ class PredictionStore:
             model_id = self._model_id(connection, model)
             values = [(model_id, text, _pack(model, text, row)) for text, row in rows.items()]
             connection.executemany("INSERT OR REPLACE INTO predictions VALUES (?, ?, ?)", values)
-            claims = [(model_id, text) for text in rows]
-            connection.executemany("DELETE FROM claims WHERE model = ? AND text = ?", claims)
+            if self.path is not None:
+                claims = [(model_id, text) for text in rows]
+                connection.executemany("DELETE FROM claims WHERE model = ? AND text = ?", claims)
 
     @_even_without_file
     def claim(self, model: str, texts: Sequence[bytes]) -> set[bytes]:
         """Return the texts that this process is to predict: nobody has predicted them or is predicting them."""
-        if self._is_read_only:
+        if self._is_read_only or self.path is None:  # nobody else can predict for it
             return set(texts) - self._get(model, texts).keys()
         with self._changing() as connection:
             model_id = self._model_id(connection, model)
@@ -128,7 +129,7 @@ class PredictionStore:
     @_even_without_file
     def release(self, model: str, texts: Collection[bytes]) -> None:
         """Give up claims on texts that were not predicted after all."""
-        if self._is_read_only:
+        if self._is_read_only or self.path is None:
             return
         with self._changing() as connection:
             claims = [(self._model_id(connection, model), text, self._owner) for text in texts]

@@ -148,8 +148,7 @@ class StoredPredictor:
 def _rows(predictions: Predictions) -> list[Row]:
     cut = predictions.is_truncated.tolist()
     remains = [0] * len(cut) if predictions.remains is None else predictions.remains.tolist()
-    values = zip(predictions.probabilities.tolist(), cut, remains, strict=True)
-    return [Row._make((*probabilities, *rest)) for probabilities, *rest in values]
+    return list(map(Row, *predictions.probabilities.T.tolist(), cut, remains))
 
 
 class _InChunks:
