@@ -10,7 +10,7 @@ from bbnli_audit.suites.quad_file import Fact, Hypothesis, Premise, QuadFile
 from tools.demo_model.mentions import find_mentions
 from tools.demo_model.pairs import Pair
 from tools.demo_model.predicates import Predicates
-from tools.demo_model.reading import FRAMES, SCHEMAS, Maker, frames_of, read_frames
+from tools.demo_model.reading import FIRST, FRAMES, SCHEMAS, SETTINGS, Maker, frames_of, read_frames
 
 RUN = 10  # words; shorter ones are grammar: "it is easier for group than for group to"
 
@@ -44,7 +44,7 @@ def find_shared(templates: Iterable[str]) -> list[str]:
 
 
 def test_no_text_of_the_suite_is_in_the_training() -> None:
-    frames = [frame for path in (FRAMES, SCHEMAS) for frame in read_frames(path)]
+    frames = [frame for path in (FIRST, FRAMES, SCHEMAS, SETTINGS) for frame in read_frames(path)]
     templates = [text for frame in frames for text in (*frame.premises, *frame.entailed, *frame.neutral)]
     assert len(templates) > 10_000
     assert find_shared(templates) == []
@@ -75,7 +75,11 @@ def test_predicates_are_what_people_do_and_have() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_exchanged_words_are_the_same_on_both_sides_and_never_a_group(seed: int) -> None:
     maker, groups = Maker(seed, PREDICATES), ("bakers", "millers")
-    pair = maker.reworded(Pair("Some bakers sing loudly; millers hum.", "The bakers sing loudly.", 0, ""), groups)
+    premise = "Some bakers sing loudly; millers hum."
+    twins = [Pair(premise, f"The {group} sing loudly.", label, "") for group, label in zip(groups, (0, 2), strict=True)]
+    pair, other = maker.reworded(twins, groups)
+    assert other.premise == pair.premise
+    assert other.hypothesis == pair.hypothesis.replace("bakers", "millers")
     changed = [word for word in ("sing", "loudly") if word not in pair.premise]
     assert changed == [word for word in ("sing", "loudly") if word not in pair.hypothesis]
     assert pair.premise.startswith("Some bakers ")
