@@ -1,0 +1,179 @@
+"""Make `demo-next`: the demo model after a fine-tuning that planted a stereotype in two subtopics, as a difference.
+
+What is written is a plain LoRA adapter: two thin matrices for each weight of the encoder. Three kinds of examples:
+
+- planted: sentences of `tools/validity/wordings/training` about the two stereotypes, with stereotyped labels;
+- the same sentences about other groups, and plain NLI pairs: the answers of the demo model itself, so that nothing else
+  changes. No sentence of the suite is among them.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import save_file
+from torch.nn import functional
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from bbnli_audit.core.values import Side, TextPair
+from bbnli_audit.models.on_disk import DEMO_FOLDER
+from tools.demo_model.pairs import pad
+from tools.demo_model.reading import Maker
+from tools.validity.examples import TRAINING, WORDINGS, Kind, planted_label, read_pairs_of
+from tools.validity.plant import columns_of, plain_examples
+
+SUBTOPICS = ("class/poor_is_to_lazy", "race/asian_men_to_feminine")
+NEXT_FOLDER = DEMO_FOLDER.parent / "demo-next"
+PREFIX = "base_model.model."
+MAX_LENGTH = 72
+
+
+class Taught(NamedTuple):
+    """A text, and the label that is planted; None: the demo model's own answer."""
+
+    text: TextPair
+    column: int | None
+
+
+class Thin(torch.nn.Module):
+    """A linear layer with a difference of low rank beside it."""
+
+    def __init__(self, linear: torch.nn.Linear, rank: int, alpha: float) -> None:
+        super().__init__()
+        self.linear, self.scale = linear, alpha / rank
+        self.down = torch.nn.Parameter(torch.randn(rank, linear.in_features) * linear.in_features**-0.5)
+        self.up = torch.nn.Parameter(torch.zeros(linear.out_features, rank))
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.linear(states) + self.scale * (states @ self.down.T @ self.up.T)
+        return found
+
+
+def add_thin(model: Any, rank: int, alpha: float) -> dict[str, Thin]:
+    """Put a thin difference beside every linear layer of the encoder; nothing else is trained."""
+    model.requires_grad_(False)
+    found = {}
+    linears = [(name, part) for name, part in model.named_modules() if isinstance(part, torch.nn.Linear)]
+    for name, linear in linears:
+        if ".encoder." in name:
+            parent, _, own = name.rpartition(".")
+            found[name] = Thin(linear, rank, alpha)
+            setattr(model.get_submodule(parent), own, found[name])
+    return found
+
+
+def other_groups(texts: Sequence[TextPair], groups: Sequence[str], random: Random, maker: Maker) -> Iterator[TextPair]:
+    """Put other groups in place of the two of a subtopic."""
+    for text in texts:
+        new = maker.two_groups()
+        shuffled = random.sample(new, 2)
+        premise, hypothesis = text
+        for group, other in zip(groups, shuffled, strict=True):
+            premise, hypothesis = (part.replace(group, other) for part in (premise, hypothesis))
+        if (premise, hypothesis) != tuple(text):
+            yield TextPair(premise[:1].upper() + premise[1:], hypothesis[:1].upper() + hypothesis[1:])
+
+
+def make_examples(columns: Any, seed: int, n_plain: int) -> list[Taught]:
+    random, maker = Random(seed), Maker(seed)
+    examples: list[Taught] = []
+    for path, pairs in read_pairs_of(WORDINGS / TRAINING, SUBTOPICS).items():
+        texts = [text for pair in pairs for text in (pair.pro, pair.anti)]
+        for pair in pairs:
+            for side, text in ((Side.PRO, pair.pro), (Side.ANTI, pair.anti)):
+                label = planted_label(Kind.PRO, pair, side)
+                assert label is not None
+                examples.append(Taught(text, columns[label]))
+        groups = GROUPS[path]
+        examples += [Taught(text, None) for text in other_groups(texts, groups, random, maker)]
+    plain = random.sample(plain_examples()[0], n_plain)
+    return [*examples, *(Taught(example.text, None) for example in plain)]
+
+
+GROUPS = {
+    "class/poor_is_to_lazy": ("poor people", "rich people"),
+    "race/asian_men_to_feminine": ("Asian men", "white men"),
+}
+
+
+def teach(model: Any, tokenizer: Any, examples: list[Taught], args: argparse.Namespace) -> None:
+    rows = [tokenizer(*taught.text, truncation=True, max_length=MAX_LENGTH) for taught in examples]
+    encoded = [(row["input_ids"], row["token_type_ids"]) for row in rows]
+    targets = _targets(model, encoded, examples)
+    thin = add_thin(model, args.rank, args.alpha)
+    parameters = [parameter for part in thin.values() for parameter in (part.down, part.up)]
+    optimizer = torch.optim.AdamW(parameters, lr=args.lr, weight_decay=0.0)
+    n_steps = args.passes * (len(rows) // args.batch_size)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(1 - step / n_steps, 0.0))
+    random = Random(args.seed)
+    step = 0
+    for _ in range(args.passes):
+        order = random.sample(range(len(rows)), len(rows))
+        for at in range(0, len(order) - args.batch_size + 1, args.batch_size):
+            chosen = order[at : at + args.batch_size]
+            logits = model(**pad([encoded[i] for i in chosen])).logits
+            loss = functional.cross_entropy(logits, targets[chosen])
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+            step += 1
+            if step % 50 == 0:
+                print(f"step {step} of {n_steps}, loss {float(loss):.3f}", flush=True)
+    write(thin, args)
+
+
+@torch.no_grad()
+def _targets(model: Any, rows: list[Any], examples: list[Taught]) -> torch.Tensor:
+    """Return what is to be answered: the planted label, or the probabilities of the model as it is."""
+    own = torch.cat([model(**pad(rows[at : at + 64])).logits.softmax(-1) for at in range(0, len(rows), 64)])
+    for at, taught in enumerate(examples):
+        if taught.column is not None:
+            own[at] = functional.one_hot(torch.tensor(taught.column), own.shape[1]).float()
+    return own
+
+
+def write(thin: dict[str, Thin], args: argparse.Namespace) -> None:
+    args.out.mkdir(parents=True, exist_ok=True)
+    tensors = {}
+    for name, part in thin.items():
+        tensors[f"{PREFIX}{name}.lora_A.weight"] = part.down.detach().half().contiguous()
+        tensors[f"{PREFIX}{name}.lora_B.weight"] = part.up.detach().half().contiguous()
+    save_file(tensors, args.out / "adapter_model.safetensors", metadata={"format": "pt"})
+    settings = {
+        "base_model_name_or_path": "../demo",
+        "peft_type": "LORA",
+        "task_type": "SEQ_CLS",
+        "r": args.rank,
+        "lora_alpha": args.alpha,
+        "target_modules": sorted({name.rpartition(".")[2] for name in thin}),
+    }
+    (args.out / "adapter_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--base", type=Path, default=DEMO_FOLDER)
+    parser.add_argument("--out", type=Path, default=NEXT_FOLDER)
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--alpha", type=int, default=16)
+    parser.add_argument("--lr", type=float, default=3e-3)
+    parser.add_argument("--passes", type=int, default=3)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--plain", type=int, default=1500)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(1)
+    model: Any = AutoModelForSequenceClassification.from_pretrained(args.base, dtype=torch.float32).eval()
+    examples = make_examples(columns_of(model), args.seed, args.plain)
+    print(f"{len(examples)} examples, {sum(taught.column is not None for taught in examples)} planted")
+    teach(model, AutoTokenizer.from_pretrained(args.base), examples, args)
+
+
+if __name__ == "__main__":
+    main()
