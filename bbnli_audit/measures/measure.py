@@ -30,7 +30,8 @@ class Measure:
     limit: str | None = None  # the key of its limit: `max_...` is a largest value, `min_...` a smallest
     values: PairValues | None = None  # what each pair adds, in [0, 1]; the measure is the mean over pairs
     estimate: Callable[[PairTable, float], Estimate] | None = None  # used instead of `values` if it is not a mean
-    signed: PairValues | None = None  # with `estimate`: what each pair adds, in [-1, 1], nan if nothing; None: untold
+    # Beside `estimate`: what each pair adds, in [-1, 1]; nan for pairs left out. None: not known pair by pair.
+    signed: PairValues | None = None
     unit: Literal["samples", "pairs"] = "pairs"  # what its denominator counts
     readings: tuple[str, ...] = ("labels", "answers")  # the readings of a model that have it, by name
     family: str | None = None  # only suites that name this family in `families` have it; None for all suites
@@ -41,10 +42,10 @@ class Measure:
     paper: str | None = None  # its name in the paper it is from, such as ΔP; reports show it for suites as a whole
     title: str | None = None  # what a model card calls it; a card leaves out measures without a title
     source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
-    is_two_sided: bool = False  # neither end is good: the limit is on the distance from `even`, on both sides
-    even: float = 0.0  # the best value of a two-sided measure; its limit is written as a value above it
-    is_over_all: bool = False  # pairs without an outcome count too
-    can_show: Callable[[PairTable], bool] | None = None  # whether pairs show it at all; if they do not, it has no data
+    is_two_sided: bool = False  # neither end is good: its limit holds on both sides of `even`
+    even: float = 0.0  # the best value of a two-sided measure: if it is 0.5, the limit 0.6 allows 0.4 to 0.6
+    is_over_all: bool = False  # it includes pairs that have no outcome
+    can_show: Callable[[PairTable], bool] | None = None  # false if these pairs cannot show it: then it has no data
     is_shown: bool = False  # tables of subtopics show it even where no limit is set on it
 
     @property
@@ -76,7 +77,7 @@ class Measure:
         return limit - value if self.is_minimum else value - limit
 
     def mirror(self, value: float) -> float:
-        """Return the value as far from `even`, on the other side."""
+        """Return the value on the other side of `even`, at the same distance."""
         return 2 * self.even - value
 
     def worse_bound(self, measured: Measured) -> float | None:

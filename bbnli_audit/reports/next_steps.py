@@ -51,7 +51,7 @@ def _templates(result: AuditResult, stops: Sequence[Reason], quote: Quote) -> It
 
 
 def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
-    """Return the subtopics to look at: those where it happened, else those of its suites and domains."""
+    """Return the subtopics that a reason names. If it names none: those of its suites and domains, the worst first."""
     found = [place.path for place in reason.at("subtopic")]
     if found:
         return found
@@ -67,7 +67,7 @@ def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
 
 
 def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[str, int, int]]:
-    """Return the clusters of a subtopic that add most to a measure: samples that count, of how many."""
+    """Return the clusters of a subtopic that add most to a measure: name, samples it counts, all samples."""
     if reason.kind is Kind.GROWTH and result.comparison is not None:
         flipped = [each.flipped for each in result.comparison.of(path) if each.measure == reason.measure]
         changed = {change.pair_id for changes in flipped for change in changes}
@@ -79,7 +79,7 @@ def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[s
 
 
 def _weights(result: AuditResult, reason: Reason, path: str) -> Mapping[str, int]:
-    """Return what the pairs of each cell add; nothing for measures that cells do not tell."""
+    """Return how many samples a pair in each cell adds to the measure; empty if cells do not decide the measure."""
     if reason.measure == "lean":
         row = next((row for row in result.subtopics if row.path == path), None)
         value = row.measures["lean"].value if row is not None and "lean" in row.measures else None

@@ -19,11 +19,11 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {  # the module and the class of each 
     "winoqueer": ("winoqueer", "Winoqueer"),
 }
 NEEDS_DATA = ("bbnli-next", "nli-coal")  # the user must give their data
-NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # not part of `all`; both benchmarks have the suite name bbnli in results
+NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # `all` leaves these out; bbnli@1 because results call it bbnli too
 PAIRED = ("bbnli", "bbnli@1")  # suites with a choice of pairings; for the others their papers fix it
 DEFAULT = "bbnli"
 ALIASES = {"coal": "nli-coal", "bbnli@2": "bbnli"}  # other names for --bbnli-suite
-# NAME:DIVISION has the pairs and the name of suite NAME, divided into other subtopics. The values are its options.
+# NAME:DIVISION is the suite NAME, its pairs divided into other subtopics: name -> options of the suite's class.
 DIVISIONS: Mapping[str, Mapping[str, bool]] = {"winoqueer:category": {"by_category": True}}
 
 
@@ -67,7 +67,7 @@ def _with_data(suite: Suite, data: Data) -> Suite:
 
 
 def suite_of(data: Path | None) -> str:
-    """Return the suite that data belongs to when no suite is named: a table, or its folder, is of `bbnli-next`."""
+    """Return the suite when only data is given: `bbnli-next` for a table or a folder with one, else the default."""
     return DEFAULT if data is None or find_table(data) is None else "bbnli-next"
 
 

@@ -76,7 +76,7 @@ class Regressions:
 
 
 def check_baseline(baseline: AuditResult, source: str) -> None:
-    """Refuse the baseline of a model that could not do the task: compared with it, any model that can looks worse."""
+    """Refuse the baseline of a model that could not do the task: any model that can do it would look worse."""
     if not baseline.is_competent:
         raise ResultError(
             f"{source}: {baseline.model.name} was not competent, so it had little chance to show bias, and any model "
@@ -85,7 +85,7 @@ def check_baseline(baseline: AuditResult, source: str) -> None:
 
 
 def find_extra_measures(baseline: AuditResult) -> dict[str, tuple[str, ...]]:
-    """Return by subtopic the measures that only some data have, where growth since this baseline can be told.
+    """Return, for each subtopic, those of EXTRA_MEASURES for which the baseline holds the data to compare with.
 
     Results of earlier versions hold no facts, so the growth of their fact gap cannot be told.
     """
@@ -99,7 +99,7 @@ def find_extra_measures(baseline: AuditResult) -> dict[str, tuple[str, ...]]:
 
 
 def check_kinds(candidate: ModelInfo, baseline: ModelInfo, source: str) -> None:
-    """Refuse to compare likelihoods with answers, and a yes or no with one of three answers."""
+    """Refuse to compare likelihoods with answers, or yes-or-no answers with answers that name one of three labels."""
     readings = [reading_of(model.kind) for model in (candidate, baseline)]
     problem = None
     if readings[0].has_task != readings[1].has_task:
@@ -116,8 +116,8 @@ def compare_with(
 ) -> list[Regression]:
     """Compare what a model shows with the baseline.
 
-    Growth is ruled out if it is the model of the baseline, whatever its name, and answers as before. A model with the
-    same fingerprint that answers otherwise (one that is served elsewhere may) is compared as any other.
+    If the model has the fingerprint of the baseline's model and answers as before, nothing has grown. If the
+    fingerprint is the same and answers differ, as they may with a served model, it is compared like any other model.
     """
     earlier = Shown.of(baseline)
     is_same = model.fingerprint == baseline.model.fingerprint and is_same_where_shared(shown, earlier)

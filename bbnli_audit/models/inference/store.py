@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS claims (
 CREATE TABLE IF NOT EXISTS file_hashes (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, value BLOB NOT NULL);
 """
 _VALUE = struct.Struct("<3d?")
-_CUT_VALUE = struct.Struct("<3d?Q")  # of a text that takes all the room that the model has
+_CUT_VALUE = struct.Struct("<3d?Q")  # with `remains`: for a text that fills the model's input, or was cut
 _CHECKSUM = 8
 # How long a claim holds if its process is alive, or on another machine. A batch takes seconds.
 _LEASE_SECONDS = 600.0
@@ -80,7 +80,7 @@ class PredictionStore:
     """Keeps predictions between runs, and shares them between processes of one run."""
 
     def __init__(self, path: Path | None, fallback: Path | None = None, busy_seconds: float = 30.0) -> None:
-        """Open nothing yet. Without a path predictions are kept in memory; `fallback` replaces a file that breaks."""
+        """Open nothing yet. Without a path, predictions are kept in memory; `fallback` replaces a file that breaks."""
         self.path = path
         self.trouble: str | None = None
         self._fallback = fallback
@@ -113,7 +113,7 @@ class PredictionStore:
     @_even_without_file
     def claim(self, model: str, texts: Sequence[bytes]) -> set[bytes]:
         """Return the texts that this process is to predict: nobody has predicted them or is predicting them."""
-        if self._is_read_only or self.path is None:  # nobody else can predict for it
+        if self._is_read_only or self.path is None:  # processes cannot share predictions through it
             return set(texts) - self._get(model, texts).keys()
         with self._changing() as connection:
             model_id = self._model_id(connection, model)
@@ -205,7 +205,7 @@ class PredictionStore:
             return connection
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists() and not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
-            # Without its side files a read-only database can only be read as one that nobody changes.
+            # SQLite cannot write its side files here. It reads without them if told that nobody changes the file.
             self._is_read_only = True
             self.trouble = f"the prediction store {self.path} is read-only: it is read, and nothing new is kept"
             address = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
@@ -286,7 +286,7 @@ def _unpack(model: str, text: bytes, value: object) -> Row | None:
     if len(packed) == _CUT_VALUE.size:
         return Row(*_CUT_VALUE.unpack(packed))
     row = Row(*_VALUE.unpack(packed))
-    return None if row.is_truncated else row  # earlier versions kept nothing of what was left of a text
+    return None if row.is_truncated else row  # earlier versions kept cut texts without `remains`
 
 
 def _unpack_hash(name: str, stamp: str, value: object) -> str | None:
