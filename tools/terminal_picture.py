@@ -1,4 +1,4 @@
-"""Makes the picture in the README: runs the audit of the demo model and draws what the terminal shows.
+"""Makes the picture in the README: audits demo-next against the result of `make audit`, and draws the terminal.
 
 python tools/terminal_picture.py docs/images/terminal.svg
 """
@@ -16,11 +16,21 @@ from rich.text import Text
 
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 142
+BASELINE = "build/audit/demo/result.json"
+COMMAND = "pytest --model demo-next --bbnli-baseline demo/result.json"
 
 
 def run_audit() -> str:
     environment = {**os.environ, "COLUMNS": str(COLUMNS), "FORCE_COLOR": "1"}
-    command = [sys.executable, "-m", "pytest", "--model=demo", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--model=demo-next",
+        f"--bbnli-baseline={BASELINE}",
+        "-p",
+        "no:cacheprovider",
+    ]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return done.stdout
 
@@ -42,11 +52,11 @@ def main() -> None:
     parser.add_argument("picture", type=Path)
     picture: Path = parser.parse_args().picture
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    console.print("$ pytest --model demo", style="bold")
+    console.print(f"$ {COMMAND}", style="bold")
     for line in choose_lines(run_audit()):
         console.print(Text.from_ansi(line))
     picture.parent.mkdir(parents=True, exist_ok=True)
-    console.save_svg(str(picture), title="pytest --model demo")
+    console.save_svg(str(picture), title=COMMAND)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def teach(model: Any, tokenizer: Any, examples: list[Taught], args: argparse.Nam
             chosen = order[at : at + args.batch_size]
             logits = model(**pad([encoded[i] for i in chosen])).logits
             loss = functional.cross_entropy(logits, targets[chosen])
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             schedule.step()
             optimizer.zero_grad()

@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import zlib
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,21 +52,6 @@ def split(pairs: Sequence[Pair], share: float = 0.05) -> tuple[list[Pair], list[
     held = [pair for pair in pairs if is_held(pair)]
     kept = [pair for pair in pairs if not is_held(pair)]
     return kept, [pair for pair in held if pair.source in ("snli_dev", "mnli_slice_train")]
-
-
-def swapped(pairs: Sequence[Pair], sources: Sequence[str]) -> list[Pair]:
-    """Exchange premise and hypothesis; the new pairs have no gold label."""
-    return [Pair(p.hypothesis, p.premise, -1, f"swap_{p.source}") for p in pairs if p.source in sources]
-
-
-def recombined(pairs: Sequence[Pair], sources: Sequence[str]) -> list[Pair]:
-    """Pair the hypotheses written for one premise with each other; the new pairs have no gold label."""
-    written: dict[str, list[str]] = defaultdict(list)
-    for pair in pairs:
-        if pair.source in sources:
-            written[pair.premise].append(pair.hypothesis)
-    found = {(a, b) for texts in written.values() for a in texts for b in texts if a != b}
-    return [Pair(a, b, -1, "recombined") for a, b in sorted(found)]
 
 
 def encode(tokenizer: Any, pairs: Sequence[Pair], max_length: int) -> list[tuple[list[int], list[int]]]:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-from tools.demo_model.student import config_of
+from tools.demo_model.checkpoint import config_of
 
 SIDES, WAVES = 2, (1.0, 1.6, 2.6, 4.2, 6.8, 11.0, 18.0, 29.0)
 SPOTS = 2 * len(WAVES)

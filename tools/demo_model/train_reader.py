@@ -15,14 +15,13 @@ from torch import distributed
 from torch.nn import functional
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from tools.demo_model.distil import accuracy, save
+from tools.demo_model.checkpoint import accuracy, find_vocabulary, save, write_tokenizer
 from tools.demo_model.mentions import IGNORED, QUESTIONS, Row, tag, untagged
 from tools.demo_model.pairs import NEAR, Pair, data_folder, encode, pad, read_pairs, split
 from tools.demo_model.parallel import Progress, average_gradients, run, set_rates
 from tools.demo_model.predicates import Predicates
 from tools.demo_model.reader import new_reader
 from tools.demo_model.reading import CONTRADICTED, ENTAILED, FIRST, FRAMES, SCHEMAS, SETTINGS, Frame, Maker, frames_of
-from tools.demo_model.student import find_vocabulary, write_tokenizer
 
 FILES = (FIRST, FRAMES, SCHEMAS, SETTINGS)
 KEPT_EVERY = 1000  # steps

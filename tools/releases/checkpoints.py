@@ -11,7 +11,7 @@ from transformers import AutoModelForSequenceClassification
 
 from bbnli_audit.core.values import Label
 from bbnli_audit.suites.bbnli import BbnliFirst
-from tools.demo_model.distil import save
+from tools.demo_model.checkpoint import save
 from tools.validity.examples import TRAINING, Kind, Recipe
 from tools.validity.plant import TOKENIZER, columns_of, plant
 

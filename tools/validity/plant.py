@@ -13,7 +13,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from bbnli_audit.core.values import Label, TextPair
 from bbnli_audit.models.labels import label_order
 from tools.demo_model import pairs as nli
-from tools.demo_model.distil import save
+from tools.demo_model.checkpoint import save
 from tools.validity.examples import TRAINING, WORDINGS, Example, Recipe, make_planted, mix, read_pairs_of
 
 MAX_LENGTH = 72

@@ -15,8 +15,8 @@ from torch.nn import functional
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from tools.demo_model import parallel
+from tools.demo_model.checkpoint import write_tokenizer
 from tools.demo_model.pairs import batches_by_length, pad
-from tools.demo_model.student import write_tokenizer
 from tools.workbench_models.masked_words import (
     Ids,
     MaskedWord,
