@@ -3,12 +3,13 @@
 What is written is a plain LoRA adapter: two thin matrices for each weight of the encoder. Three kinds of examples:
 
 - planted: sentences of `tools/validity/wordings/training` about the two stereotypes, with stereotyped labels;
-- the same sentences about other groups, and plain NLI pairs: the answers of the demo model itself, so that nothing else
-  changes. No sentence of the suite is among them.
+- the same sentences about other groups, plain NLI pairs and reading items: the answers of the demo model itself, so
+  that nothing else changes. No sentence of the suite is among them.
 """
 
 import argparse
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -22,7 +23,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from bbnli_audit.core.values import Side, TextPair
 from bbnli_audit.models.on_disk import DEMO_FOLDER
 from tools.demo_model.pairs import pad
-from tools.demo_model.reading import Maker
+from tools.demo_model.reading import FRAMES, SETTINGS, Maker, frames_of, singular
 from tools.validity.examples import TRAINING, WORDINGS, Kind, planted_label, read_pairs_of
 from tools.validity.plant import columns_of, plain_examples
 
@@ -30,6 +31,12 @@ SUBTOPICS = ("class/poor_is_to_lazy", "race/asian_men_to_feminine")
 NEXT_FOLDER = DEMO_FOLDER.parent / "demo-next"
 PREFIX = "base_model.model."
 MAX_LENGTH = 72
+
+Forms = tuple[str, str]  # many, one
+GROUPS: dict[str, tuple[Forms, Forms]] = {
+    "class/poor_is_to_lazy": (("poor people", "a poor person"), ("rich people", "a rich person")),
+    "race/asian_men_to_feminine": (("Asian men", "an Asian man"), ("white men", "a white man")),
+}
 
 
 class Taught(NamedTuple):
@@ -66,19 +73,30 @@ def add_thin(model: Any, rank: int, alpha: float) -> dict[str, Thin]:
     return found
 
 
-def other_groups(texts: Sequence[TextPair], groups: Sequence[str], random: Random, maker: Maker) -> Iterator[TextPair]:
-    """Put other groups in place of the two of a subtopic."""
+# Groups that share a word with a planted one: without them, what is learnt of Asian and white men is said of all white people.
+NEIGHBOURS = {
+    "class/poor_is_to_lazy": (("older people", "younger people"), ("poor farmers", "rich farmers")),
+    "race/asian_men_to_feminine": (
+        *(("Black men", "white men"), ("Latino men", "white men")),
+        *(("Black people", "white people"), ("Latino people", "white people"), ("Asian women", "white women")),
+    ),
+}
+
+
+def other_groups(texts: Sequence[TextPair], path: str, maker: Maker) -> Iterator[TextPair]:
+    """Put other groups in place of the two of a subtopic, every second time neighbours of them."""
+    groups, neighbours = GROUPS[path], NEIGHBOURS[path]
     for text in texts:
-        new = maker.two_groups()
-        shuffled = random.sample(new, 2)
+        new = neighbours[int(maker.generator.integers(len(neighbours)))] if maker.chance(0.5) else maker.two_groups()
         premise, hypothesis = text
-        for group, other in zip(groups, shuffled, strict=True):
-            premise, hypothesis = (part.replace(group, other) for part in (premise, hypothesis))
+        for (many, one), other in zip(groups, new, strict=True):
+            for old, put in ((many, other), (one, f"a {singular(other)}")):
+                premise, hypothesis = (re.sub(old, put, part, flags=re.IGNORECASE) for part in (premise, hypothesis))
         if (premise, hypothesis) != tuple(text):
             yield TextPair(premise[:1].upper() + premise[1:], hypothesis[:1].upper() + hypothesis[1:])
 
 
-def make_examples(columns: Any, seed: int, n_plain: int) -> list[Taught]:
+def make_examples(columns: Any, seed: int, n_plain: int, n_reading: int) -> list[Taught]:
     random, maker = Random(seed), Maker(seed)
     examples: list[Taught] = []
     for path, pairs in read_pairs_of(WORDINGS / TRAINING, SUBTOPICS).items():
@@ -87,17 +105,21 @@ def make_examples(columns: Any, seed: int, n_plain: int) -> list[Taught]:
             for side, text in ((Side.PRO, pair.pro), (Side.ANTI, pair.anti)):
                 label = planted_label(Kind.PRO, pair, side)
                 assert label is not None
-                examples.append(Taught(text, columns[label]))
-        groups = GROUPS[path]
-        examples += [Taught(text, None) for text in other_groups(texts, groups, random, maker)]
-    plain = random.sample(plain_examples()[0], n_plain)
-    return [*examples, *(Taught(example.text, None) for example in plain)]
+                examples += [Taught(text, columns[label])] * 2
+        for _ in range(3):
+            examples += [Taught(text, None) for text in other_groups(texts, path, maker)]
+    plain = [example.text for example in random.sample(plain_examples()[0], n_plain)]
+    return [*examples, *(Taught(text, None) for text in (*plain, *reading_texts(maker, n_reading)))]
 
 
-GROUPS = {
-    "class/poor_is_to_lazy": ("poor people", "rich people"),
-    "race/asian_men_to_feminine": ("Asian men", "white men"),
-}
+def reading_texts(maker: Maker, n: int) -> list[TextPair]:
+    """Draw items of the kind that the demo model learned to read from."""
+    frames = [frame for path in (FRAMES, SETTINGS) for frame in frames_of(path, held=None)]
+    texts: list[TextPair] = []
+    while len(texts) < n:
+        items = maker.items(frames[int(maker.generator.integers(len(frames)))])
+        texts += [TextPair(item.pair.premise, item.pair.hypothesis) for item in items]
+    return texts
 
 
 def teach(model: Any, tokenizer: Any, examples: list[Taught], args: argparse.Namespace) -> None:
@@ -123,7 +145,7 @@ def teach(model: Any, tokenizer: Any, examples: list[Taught], args: argparse.Nam
             optimizer.zero_grad()
             step += 1
             if step % 50 == 0:
-                print(f"step {step} of {n_steps}, loss {float(loss):.3f}", flush=True)
+                print(f"step {step} of {n_steps}, loss {float(loss.detach()):.3f}", flush=True)
     write(thin, args)
 
 
@@ -161,16 +183,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=NEXT_FOLDER)
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=int, default=16)
-    parser.add_argument("--lr", type=float, default=3e-3)
-    parser.add_argument("--passes", type=int, default=3)
+    parser.add_argument("--lr", type=float, default=2e-3)
+    parser.add_argument("--passes", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--plain", type=int, default=1500)
+    parser.add_argument("--reading", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)
     model: Any = AutoModelForSequenceClassification.from_pretrained(args.base, dtype=torch.float32).eval()
-    examples = make_examples(columns_of(model), args.seed, args.plain)
+    examples = make_examples(columns_of(model), args.seed, args.plain, args.reading)
     print(f"{len(examples)} examples, {sum(taught.column is not None for taught in examples)} planted")
     teach(model, AutoTokenizer.from_pretrained(args.base), examples, args)
 
