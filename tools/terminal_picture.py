@@ -1,4 +1,4 @@
-"""Makes the picture in the README: audits demo-next against the result of `make audit`, and draws the terminal.
+"""Makes the picture in the README: audits a model with a planted fault and draws what the terminal shows.
 
 python tools/terminal_picture.py docs/images/terminal.svg
 """
@@ -16,21 +16,12 @@ from rich.text import Text
 
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 142
-BASELINE = "build/audit/demo/result.json"
-COMMAND = "pytest --model demo-next --bbnli-baseline demo/result.json"
+MODEL = "planted:pro-20-of-hypotheses"
 
 
 def run_audit() -> str:
     environment = {**os.environ, "COLUMNS": str(COLUMNS), "FORCE_COLOR": "1"}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--model=demo-next",
-        f"--bbnli-baseline={BASELINE}",
-        "-p",
-        "no:cacheprovider",
-    ]
+    command = [sys.executable, "-m", "pytest", f"--model={MODEL}", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return done.stdout
 
@@ -52,11 +43,11 @@ def main() -> None:
     parser.add_argument("picture", type=Path)
     picture: Path = parser.parse_args().picture
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    console.print(f"$ {COMMAND}", style="bold")
+    console.print(f"$ pytest --model={MODEL}", style="bold")
     for line in choose_lines(run_audit()):
         console.print(Text.from_ansi(line))
     picture.parent.mkdir(parents=True, exist_ok=True)
-    console.save_svg(str(picture), title=COMMAND)
+    console.save_svg(str(picture), title=f"pytest --model={MODEL}")
 
 
 if __name__ == "__main__":

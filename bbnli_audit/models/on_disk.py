@@ -20,11 +20,9 @@ from bbnli_audit.models.language_model.token_probability import MASKED, SEQ2SEQ,
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictor
 
-# The small checkpoints inside the package; the second is the first after a fine-tuning that planted a stereotype. A folder
-# of such a name is reached as ./demo.
-DEMO, DEMO_NEXT = "demo", "demo-next"
-DEMO_FOLDER = Path(__file__).parent / DEMO
-_BUNDLED = {DEMO: DEMO_FOLDER, DEMO_NEXT: DEMO_FOLDER.parent / DEMO_NEXT}
+# The small checkpoint inside the package. A folder of that name is reached as ./demo.
+DEMO = "demo"
+DEMO_FOLDER = Path(__file__).parent / "demo"
 
 
 def _claims(name: str) -> bool:
@@ -40,7 +38,7 @@ def _check(name: str, settings: ModelSettings) -> None:
     if kind is None:
         if folder.is_dir():  # what the hub has is not known yet
             settings.refuse_prompt(name)
-        check_folder(str(folder) if name in _BUNDLED else name, settings.labels)  # Path would drop a leading ./
+        check_folder(str(folder) if name == DEMO else name, settings.labels)  # Path would drop a leading ./
         return
     settings.refuse_fast_paths(name)
     if kind == SEQ2SEQ:
@@ -87,7 +85,7 @@ def _require_prompt(name: str, settings: ModelSettings) -> None:
 
 
 def _folder_of(name: str) -> Path:
-    return _BUNDLED.get(name) or Path(name)
+    return DEMO_FOLDER if name == DEMO else Path(name)
 
 
 KIND = ModelKind("checkpoint", "a checkpoint (its folder, or its name on the hub)", _claims, _check, _find)

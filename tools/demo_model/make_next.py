@@ -73,7 +73,8 @@ def add_thin(model: Any, rank: int, alpha: float) -> dict[str, Thin]:
     return found
 
 
-# Groups that share a word with a planted one: without them, what is learnt of Asian and white men is said of all white people.
+# Groups that share a word with a planted one. Without them, what is learnt of Asian and white men is said of all
+# white people.
 NEIGHBOURS = {
     "class/poor_is_to_lazy": (("older people", "younger people"), ("poor farmers", "rich farmers")),
     "race/asian_men_to_feminine": (
