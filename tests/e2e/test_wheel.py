@@ -32,7 +32,7 @@ def test_init_and_an_audit_from_the_installed_wheel(tmp_path: Path) -> None:
     assert Path(where.strip()).is_relative_to(site)
     out = run_python("-m", "bbnli_audit.frontends.cli.main", "init", cwd=project, PYTHONPATH=str(site))
     assert out.startswith("wrote       thresholds.yaml\nwrote       audits/test_bias.py\n")
-    # An empty folder, then init, then this: the demo model is meant to fail.
+    # An empty folder, then init, then this: the demo model crosses no limit.
     out = run_python(
         "-m",
         "pytest",
@@ -40,7 +40,7 @@ def test_init_and_an_audit_from_the_installed_wheel(tmp_path: Path) -> None:
         "demo",
         "--bbnli-size=small",
         cwd=project,
-        code=1,
+        code=0,
         PYTHONPATH=str(site),
         HF_HUB_OFFLINE="1",
         COLUMNS="160",

@@ -30,7 +30,7 @@ def steps(given: str, work: str, nli: str) -> Iterator[list[str]]:
     yield ["mask", work, f"--data={given}/data"]
     yield ["expand", work]
     yield ["fill", work, f"--model={given}/lm", "--top=6", "--device=cpu"]
-    yield ["filter", work, "--model=demo", f"--held-out={nli}"]
+    yield ["filter", work, f"--model={nli}", "--held-out=demo"]
     yield ["annotations", "import", work, str(judge(Path(work)))]
     yield ["agree", work]
     yield ["counterfactual", work]

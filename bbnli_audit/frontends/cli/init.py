@@ -129,7 +129,7 @@ def _print_next_steps(folder: Path, ci: str, chosen: Chosen) -> None:
     if folder.resolve() != Path.cwd():
         print(f"  cd {folder}")
     more = "".join(f" {option}" for option in chosen.options)
-    print(f"  pytest audits --model=demo{more}         # the small checkpoint inside the package; it is meant to fail")
+    print(f"  pytest audits --model=demo{more}         # the small checkpoint inside the package")
     print(f"  pytest audits --model=CHECKPOINT{more}   # yours: a folder, or owner/name on the hub")
     if ci == "gitlab":
         print("In .gitlab-ci.yml, add {local: .gitlab-ci.bias-audit.yml} under include:.")
