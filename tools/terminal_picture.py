@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 ROOT = Path(__file__).resolve().parent.parent
-COLUMNS = 142
+COLUMNS = 172
 MODEL = "planted:pro-20-of-hypotheses"
 
 
@@ -33,7 +33,8 @@ def choose_lines(output: str) -> list[str]:
     failures = [n for n, line in enumerate(plain) if line.startswith("____")]
     table = next(n for n, line in enumerate(plain) if "bias audit of" in line)
     end = next(n for n, line in enumerate(plain) if "short test summary" in line)
-    header = [line for line, text in zip(lines, plain, strict=True) if text.startswith(("bbnli:", "collected"))]
+    start = list(zip(lines, plain, strict=True))[: failures[0]]
+    header = [line for line, text in start if text.startswith(("bbnli:", "collected"))]
     first = lines[failures[0] : failures[1]] if len(failures) > 1 else lines[failures[0] : table]
     return [*header, "", *first, "", *lines[table:end], lines[-1]]
 
