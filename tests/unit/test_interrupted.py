@@ -59,6 +59,7 @@ def test_a_server_that_is_away_is_asked_once_and_what_is_known_stays_known() -> 
     assert len(predictor.predict(TEXTS[:1]).probabilities) == 1
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_answers_after_ctrl_c() -> None:
     release, stopped = threading.Event(), threading.Event()
 

@@ -228,6 +228,7 @@ def count_calls(path: Path) -> str:
     return path.read_text()
 
 
+@pytest.mark.slow
 def test_a_file_is_hashed_again_only_when_it_changed(path: Path, tmp_path: Path) -> None:
     weights, calls = tmp_path / "weights", tmp_path / "weights.calls"
     weights.write_text("one")

@@ -113,6 +113,7 @@ def test_files_are_compared_with_each_other(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suite", "n_files"), [("bbnli@1", 16), ("bbnli", 24)])
 def test_our_own_data_has_no_finding(capsys: pytest.CaptureFixture[str], suite: str, n_files: int) -> None:
     assert main(["suites", "check", suite]) == 0

@@ -137,6 +137,7 @@ def test_the_json_of_one_subtopic(data: Path, capsys: pytest.CaptureFixture[str]
     }
 
 
+@pytest.mark.slow
 def test_the_json_of_list_and_check(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     title = {"suite": "bbnli", "version": "unversioned", "sha256": Bbnli(data).sha256}
     assert main(["suites", "list", "--data", str(data), "--json"]) == 0
