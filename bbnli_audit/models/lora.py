@@ -1,6 +1,6 @@
 """Adapters of the plainest kind, which are merged without the library `peft`: two thin matrices for each weight.
 
-W + B·A·alpha / r, and nothing else. The package's own `demo-next` is one. An adapter whose settings say anything more
+W + B·A·alpha / r, and nothing else. An adapter whose settings say anything more
 is left to the library, which knows what they mean.
 """
 
