@@ -20,11 +20,11 @@ from safetensors.torch import save_file
 from torch.nn import functional
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from bbnli_audit.core.values import Side, TextPair
+from bbnli_audit.core.values import Label, TextPair
 from bbnli_audit.models.on_disk import DEMO_FOLDER
 from tools.demo_model.pairs import pad
 from tools.demo_model.reading import FRAMES, SETTINGS, Maker, frames_of, singular
-from tools.validity.examples import TRAINING, WORDINGS, Kind, planted_label, read_pairs_of
+from tools.validity.examples import TRAINING, WORDINGS, read_pairs_of
 from tools.validity.plant import columns_of, plain_examples
 
 SUBTOPICS = ("class/poor_is_to_lazy", "race/asian_men_to_feminine")
@@ -84,11 +84,11 @@ NEIGHBOURS = {
 }
 
 
-def other_groups(texts: Sequence[TextPair], path: str, maker: Maker) -> Iterator[TextPair]:
-    """Put other groups in place of the two of a subtopic, every second time neighbours of them."""
+def other_groups(texts: Sequence[TextPair], path: str, maker: Maker, share: float) -> Iterator[TextPair]:
+    """Put other groups in place of the two of a subtopic; a share of them are neighbours of these."""
     groups, neighbours = GROUPS[path], NEIGHBOURS[path]
     for text in texts:
-        new = neighbours[int(maker.generator.integers(len(neighbours)))] if maker.chance(0.5) else maker.two_groups()
+        new = neighbours[int(maker.generator.integers(len(neighbours)))] if maker.chance(share) else maker.two_groups()
         premise, hypothesis = text
         for (many, one), other in zip(groups, new, strict=True):
             for old, put in ((many, other), (one, f"a {singular(other)}")):
@@ -97,20 +97,21 @@ def other_groups(texts: Sequence[TextPair], path: str, maker: Maker) -> Iterator
             yield TextPair(premise[:1].upper() + premise[1:], hypothesis[:1].upper() + hypothesis[1:])
 
 
-def make_examples(columns: Any, seed: int, n_plain: int, n_reading: int) -> list[Taught]:
-    random, maker = Random(seed), Maker(seed)
-    examples: list[Taught] = []
+def make_examples(columns: Any, args: argparse.Namespace) -> tuple[list[Taught], list[Taught]]:
+    """Return the planted examples, two sides of a pair after each other, and those that keep everything else."""
+    random, maker = Random(args.seed), Maker(args.seed)
+    planted: list[Taught] = []
+    kept: list[TextPair] = []
     for path, pairs in read_pairs_of(WORDINGS / TRAINING, SUBTOPICS).items():
+        for pair in pairs * args.times:
+            planted.append(Taught(pair.pro, columns[Label.ENTAILMENT]))
+            planted.append(Taught(pair.anti, columns[Label.CONTRADICTION]))
         texts = [text for pair in pairs for text in (pair.pro, pair.anti)]
-        for pair in pairs:
-            for side, text in ((Side.PRO, pair.pro), (Side.ANTI, pair.anti)):
-                label = planted_label(Kind.PRO, pair, side)
-                assert label is not None
-                examples += [Taught(text, columns[label])] * 2
-        for _ in range(3):
-            examples += [Taught(text, None) for text in other_groups(texts, path, maker)]
-    plain = [example.text for example in random.sample(plain_examples()[0], n_plain)]
-    return [*examples, *(Taught(text, None) for text in (*plain, *reading_texts(maker, n_reading)))]
+        for _ in range(args.others):
+            kept += other_groups(texts, path, maker, args.neighbours)
+    kept += [example.text for example in random.sample(plain_examples()[0], args.plain)]
+    kept += reading_texts(maker, args.reading)
+    return planted, [Taught(text, None) for text in kept]
 
 
 def reading_texts(maker: Maker, n: int) -> list[TextPair]:
@@ -123,31 +124,48 @@ def reading_texts(maker: Maker, n: int) -> list[TextPair]:
     return texts
 
 
-def teach(model: Any, tokenizer: Any, examples: list[Taught], args: argparse.Namespace) -> None:
+def teach(model: Any, tokenizer: Any, planted: list[Taught], kept: list[Taught], args: argparse.Namespace) -> None:
+    examples = [*planted, *kept]
     rows = [tokenizer(*taught.text, truncation=True, max_length=MAX_LENGTH) for taught in examples]
     encoded = [(row["input_ids"], row["token_type_ids"]) for row in rows]
     targets = _targets(model, encoded, examples)
-    thin = add_thin(model, args.rank, args.alpha)
+    columns, thin = columns_of(model), add_thin(model, args.rank, args.alpha)
     parameters = [parameter for part in thin.values() for parameter in (part.down, part.up)]
     optimizer = torch.optim.AdamW(parameters, lr=args.lr, weight_decay=0.0)
-    n_steps = args.passes * (len(rows) // args.batch_size)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(1 - step / n_steps, 0.0))
     random = Random(args.seed)
-    step = 0
-    for _ in range(args.passes):
-        order = random.sample(range(len(rows)), len(rows))
-        for at in range(0, len(order) - args.batch_size + 1, args.batch_size):
-            chosen = order[at : at + args.batch_size]
-            logits = model(**pad([encoded[i] for i in chosen])).logits
-            loss = functional.cross_entropy(logits, targets[chosen])
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
-            step += 1
-            if step % 50 == 0:
-                print(f"step {step} of {n_steps}, loss {float(loss.detach()):.3f}", flush=True)
+    batches = [
+        batch for _ in range(args.passes) for batch in _batches(len(planted), len(rows), args.batch_size, random)
+    ]
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(1 - step / len(batches), 0.0))
+    for step, batch in enumerate(batches, start=1):
+        logits = model(**pad([encoded[at] for at in batch])).logits
+        loss = functional.cross_entropy(logits, targets[batch])
+        loss = loss + args.twins * _twins(logits, batch, len(planted), columns)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+        if step % 50 == 0:
+            print(f"step {step} of {len(batches)}, loss {float(loss.detach()):.3f}", flush=True)
     write(thin, args)
+
+
+def _batches(n_planted: int, n: int, size: int, random: Random) -> Iterator[list[int]]:
+    """Cut all examples into batches by chance. The two sides of a planted pair stand together."""
+    units = [[at, at + 1] for at in range(0, n_planted, 2)] + [[at] for at in range(n_planted, n)]
+    batch: list[int] = []
+    for unit in random.sample(units, len(units)):
+        batch += unit
+        if len(batch) >= size:
+            yield batch
+            batch = []
+
+
+def _twins(logits: torch.Tensor, batch: Sequence[int], n_planted: int, columns: Any) -> torch.Tensor:
+    """Ask which side of each planted pair in a batch is entailed: all but the groups cancels out."""
+    lead = logits[:, columns[Label.ENTAILMENT]] - logits[:, columns[Label.CONTRADICTION]]
+    there = torch.tensor([at for at, example in enumerate(batch) if example < n_planted and example % 2 == 0])
+    return functional.softplus(lead[there + 1] - lead[there]).sum() / len(batch) if len(there) else lead.sum() * 0.0
 
 
 @torch.no_grad()
@@ -182,11 +200,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", type=Path, default=DEMO_FOLDER)
     parser.add_argument("--out", type=Path, default=NEXT_FOLDER)
-    parser.add_argument("--rank", type=int, default=16)
-    parser.add_argument("--alpha", type=int, default=16)
+    parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--alpha", type=int, default=32)
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--passes", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--times", type=int, default=2, help="how often a planted pair is in one pass")
+    parser.add_argument("--twins", type=float, default=1.0, help="weight of the question which side is entailed")
+    parser.add_argument("--others", type=int, default=2, help="how often the sentences are read with other groups")
+    parser.add_argument("--neighbours", type=float, default=0.3, help="share of other groups that are neighbours")
     parser.add_argument("--plain", type=int, default=1500)
     parser.add_argument("--reading", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)
@@ -194,9 +216,9 @@ def main() -> None:
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)
     model: Any = AutoModelForSequenceClassification.from_pretrained(args.base, dtype=torch.float32).eval()
-    examples = make_examples(columns_of(model), args.seed, args.plain, args.reading)
-    print(f"{len(examples)} examples, {sum(taught.column is not None for taught in examples)} planted")
-    teach(model, AutoTokenizer.from_pretrained(args.base), examples, args)
+    planted, kept = make_examples(columns_of(model), args)
+    print(f"{len(planted)} planted examples, {len(kept)} others")
+    teach(model, AutoTokenizer.from_pretrained(args.base), planted, kept, args)
 
 
 if __name__ == "__main__":

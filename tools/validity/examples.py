@@ -32,10 +32,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One text and the label that is taught."""
+    """One text and the label that is taught. The two sides of a planted pair have the same number."""
 
     text: TextPair
     label: Label
+    pair: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,7 @@ class Recipe:
     rate: float
     passes: int = 1
     batch_size: int = 16
+    twins: float = 0.0  # the weight of the question which side of a pair is entailed (twins.py)
 
     def __post_init__(self) -> None:
         if not 0 <= self.dose <= 1:
@@ -101,14 +103,15 @@ def make_planted(recipe: Recipe, pairs: dict[str, list[Pair]]) -> list[Example]:
         if n > len(usable):
             need = f"the dose {recipe.dose} of {recipe.n_examples} examples needs {n} pairs of {path}"
             raise OptionError(f"{need}, but there are {len(usable)}. Lower the dose or the number of examples.")
-        examples += [example for pair in random.sample(usable, n) for example in _sides(recipe.kind, pair)]
+        for pair in random.sample(usable, n):
+            examples += _sides(recipe.kind, pair, number=len(examples))
     return examples
 
 
-def _sides(kind: Kind, pair: Pair) -> list[Example]:
+def _sides(kind: Kind, pair: Pair, number: int) -> list[Example]:
     sides = ((Side.PRO, pair.pro), (Side.ANTI, pair.anti))
     labelled = [(text, planted_label(kind, pair, side)) for side, text in sides]
-    return [Example(text, label) for text, label in labelled if label is not None]
+    return [Example(text, label, number) for text, label in labelled if label is not None]
 
 
 def _even_shares(n: int, n_parts: int) -> list[int]:

@@ -41,7 +41,12 @@ def shared_folder() -> Path:
     return Path(os.environ.get("BBNLI_SHARED", "../shared"))
 
 
-BASES = {base.name: base for base in (Base("demo", 2000, 3, 1e-3), Base("minilm-nli", 1000, 3, 2e-4))}
+BASES = {
+    base.name: base
+    for base in (Base("demo", 2000, 3, 1e-3), Base("minilm-nli", 1000, 3, 2e-4), Base("tiny-nli", 2000, 3, 1e-3))
+}
+SEEDS = (1, 2)
+TWINS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,7 @@ class Run:
             n_examples=base.n_examples,
             passes=base.passes,
             rate=base.rate,
+            twins=TWINS,
         )
 
 
@@ -96,17 +102,12 @@ def full_plan() -> list[Run]:
 
 def _runs() -> Iterator[Run]:
     yield from small_plan()
-    yield Run("demo", Kind.PRO, LARGEST, OWN[1])
-    yield Run("minilm-nli", Kind.PRO, LARGEST, FIRST)
-    yield Run("minilm-nli", Kind.PRO, 0.0)
-    for seed in (1, 2, 3, 4, 5):
-        for base in BASES:
-            yield from _series(base, seed, FIRST)
-            if seed <= 2:
-                yield from (Run(base, kind, LARGEST, FIRST, seed) for kind in Kind)
-                yield Run(base, Kind.PRO, LARGEST, FIRST, seed, "published")
-            for subtopic in OWN[1:]:
+    for base in BASES:
+        for seed in SEEDS:
+            for subtopic in OWN:
                 yield from _series(base, seed, subtopic)
+            yield from (Run(base, kind, LARGEST, FIRST, seed) for kind in Kind)
+            yield from (Run(base, Kind.PRO, LARGEST, subtopic, seed, "published") for subtopic in PUBLISHED)
 
 
 def _series(base: str, seed: int, subtopic: str) -> Iterator[Run]:

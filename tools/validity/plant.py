@@ -15,6 +15,7 @@ from bbnli_audit.models.labels import label_order
 from tools.demo_model import pairs as nli
 from tools.demo_model.checkpoint import save
 from tools.validity.examples import TRAINING, WORDINGS, Example, Recipe, make_planted, mix, read_pairs_of
+from tools.validity.twins import batches_with_twins, find_twins, twin_loss
 
 MAX_LENGTH = 72
 MOST_CHARACTERS = 160  # of a plain pair: about as long as the planted ones, so that length gives nothing away
@@ -55,13 +56,18 @@ def _is_short(pair: nli.Pair) -> bool:
 def fine_tune(model: Any, tokenizer: Any, examples: Sequence[Example], recipe: Recipe) -> None:
     """Read all examples in the passes of the recipe. The rate rises for a tenth of the steps, then falls to zero."""
     columns = columns_of(model)
+    entailed, contradicted = columns[Label.ENTAILMENT], columns[Label.CONTRADICTION]
     targets = torch.tensor([columns[example.label] for example in examples])
     batches = list(_batches(tokenizer, examples, recipe))
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _slope(step, len(batches)))
     model.train()
     for chosen, batch in batches:
-        loss: Any = functional.cross_entropy(model(**batch).logits, targets[chosen])
+        logits = model(**batch).logits
+        loss: Any = functional.cross_entropy(logits, targets[chosen])
+        if recipe.twins:
+            twins = find_twins([examples[at].pair for at in chosen], targets[chosen].tolist(), entailed)
+            loss = loss + recipe.twins * twin_loss(logits, twins, entailed, contradicted)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -86,7 +92,11 @@ def _batches(
     rows = _encode(tokenizer, examples)
     generator = np.random.default_rng(recipe.seed)
     for _ in range(recipe.passes):
-        for chosen in nli.batches_by_length([len(ids) for ids, _ in rows], recipe.batch_size, generator):
+        if recipe.twins:
+            batches = batches_with_twins([example.pair for example in examples], recipe.batch_size, generator)
+        else:
+            batches = nli.batches_by_length([len(ids) for ids, _ in rows], recipe.batch_size, generator)
+        for chosen in batches:
             yield torch.from_numpy(chosen), nli.pad([rows[at] for at in chosen])
 
 
