@@ -1,4 +1,4 @@
-"""Checkpoints: a folder, a name on the hub, or `demo`. What the head is decides how the model is read."""
+"""Checkpoints: a folder, a name on the hub, `demo` or `demo-next`. What the head is decides how the model is read."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +20,10 @@ from bbnli_audit.models.language_model.token_probability import MASKED, SEQ2SEQ,
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictor
 
-# The small checkpoint inside the package. A folder of that name is reached as ./demo.
-DEMO = "demo"
-DEMO_FOLDER = Path(__file__).parent / "demo"
+# The small checkpoints inside the package. A folder of that name is reached as ./demo.
+DEMO, DEMO_NEXT = "demo", "demo-next"
+DEMO_FOLDER, DEMO_NEXT_FOLDER = (Path(__file__).parent / name for name in (DEMO, DEMO_NEXT))
+_BUNDLED = {DEMO: DEMO_FOLDER, DEMO_NEXT: DEMO_NEXT_FOLDER}
 
 
 def _claims(name: str) -> bool:
@@ -38,7 +39,7 @@ def _check(name: str, settings: ModelSettings) -> None:
     if kind is None:
         if folder.is_dir():  # what the hub has is not known yet
             settings.refuse_prompt(name)
-        check_folder(str(folder) if name == DEMO else name, settings.labels)  # Path would drop a leading ./
+        check_folder(str(folder) if name in _BUNDLED else name, settings.labels)  # Path would drop a leading ./
         return
     settings.refuse_fast_paths(name)
     if kind == SEQ2SEQ:
@@ -85,7 +86,7 @@ def _require_prompt(name: str, settings: ModelSettings) -> None:
 
 
 def _folder_of(name: str) -> Path:
-    return DEMO_FOLDER if name == DEMO else Path(name)
+    return _BUNDLED.get(name, Path(name))
 
 
 KIND = ModelKind("checkpoint", "a checkpoint (its folder, or its name on the hub)", _claims, _check, _find)

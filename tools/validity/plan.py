@@ -103,13 +103,17 @@ def full_plan() -> list[Run]:
 def _runs() -> Iterator[Run]:
     yield from small_plan()
     for base in BASES:
+        for dose in (LARGEST, 0.10, 0.0, 0.05):
+            yield from _at(base, dose)
         for seed in SEEDS:
-            for subtopic in OWN:
-                yield from _series(base, seed, subtopic)
             yield from (Run(base, kind, LARGEST, FIRST, seed) for kind in Kind)
+        for dose in (0.02, 0.01):
+            yield from _at(base, dose)
+        for seed in SEEDS:
             yield from (Run(base, Kind.PRO, LARGEST, subtopic, seed, "published") for subtopic in PUBLISHED)
 
 
-def _series(base: str, seed: int, subtopic: str) -> Iterator[Run]:
-    for dose in (LARGEST, 0.10, 0.05, 0.0, 0.02, 0.01):
-        yield Run(base, Kind.PRO, dose, subtopic if dose else "", seed)
+def _at(base: str, dose: float) -> Iterator[Run]:
+    for subtopic in OWN:
+        for seed in SEEDS:
+            yield Run(base, Kind.PRO, dose, subtopic if dose else "", seed)
