@@ -55,9 +55,12 @@ def test_make_audit_is_a_whole_audit_without_network(tmp_path: Path) -> None:
     command = [sys.executable, "tools/audit_demo.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert "network access" not in done.stdout + done.stderr
-    # The audit ran to its end, and says what `pytest --model demo` gives a release job.
+    # Both audits ran to their end, and the last lines say what they give a release job.
     assert done.returncode == 0, done.stdout
-    assert "`pytest --model demo` gives a release job exit code 0: no limit was crossed" in done.stdout
+    assert "`pytest --model=demo` gives a release job exit code 0: no limit was crossed" in done.stdout
+    assert "`pytest --model=demo-next` gives a release job exit code 1." in done.stdout
+    next_result = json.loads((ROOT / "build" / "audit-next" / "result.json").read_text())
+    assert next_result["comparison"]["baseline"]["name"] == "demo"
     result = json.loads((ROOT / "build" / "audit" / "result.json").read_text())
     assert len(result["subtopics"]) == 24
     assert result["model"]["name"] == "demo"

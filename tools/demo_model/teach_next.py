@@ -6,6 +6,7 @@ read side by side, and a second loss asks which of them is entailed (tools/valid
 
 import argparse
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -120,7 +121,7 @@ def write(thin: dict[str, Thin], args: argparse.Namespace) -> None:
         tensors[f"{PREFIX}{name}.lora_B.weight"] = part.up.detach().half().contiguous()
     save_file(tensors, args.out / "adapter_model.safetensors", metadata={"format": "pt"})
     settings = {
-        "base_model_name_or_path": "../demo",
+        "base_model_name_or_path": os.path.relpath(args.base, args.out),
         "peft_type": "LORA",
         "task_type": "SEQ_CLS",
         "r": args.rank,
