@@ -1,7 +1,7 @@
 """Show how a model reads one pair of texts.
 
-Prints the tokens and segments of a harmless pair, which token the head reads, on which path the model is computed, and
-its probabilities beside those of plain transformers. The exit code is 1 when the two differ.
+Prints the tokens and segments of a harmless pair, the token that the head reads, how the model is computed, and its
+probabilities beside those of plain transformers. The exit code is 1 if these probabilities differ.
 
 Examples:
     bbnli-audit inspect path/to/checkpoint
