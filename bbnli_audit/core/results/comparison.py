@@ -28,7 +28,7 @@ LEANS: tuple[Lean, ...] = ("PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA")
 
 @result
 class Change:
-    """A pair whose labels changed what it counts. A cell gives both labels, pro side first: "NN" became "EN"."""
+    """A pair that counts differently than before. A cell gives both labels, pro side first: "NN" became "EN"."""
 
     pair_id: str
     cluster: str

@@ -33,7 +33,7 @@ from bbnli_audit.suites.probe import probe_items
 
 # The most batches that a worker holds: the current one and the next, so that it never waits for the driver.
 _BATCHES_AT_WORKER = 2
-# The run ends with an error after a batch has lost this many workers, or this many workers have died while loading.
+# The run ends with an error if a batch has lost more workers than this, or if more than this have died while loading.
 _MAX_LOSSES = 3
 # Seconds to wait for the first worker. Machines that start on demand take minutes.
 _PATIENCE_SECONDS = 900.0

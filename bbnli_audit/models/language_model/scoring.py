@@ -122,7 +122,10 @@ class LanguageModel:
         return [_Row(sentence, (*ids[:place], self._mask_id, *ids[place + 1 :]), (place,)) for place in places]
 
     def _log_probabilities(self, rows: Sequence[_Row]) -> list[list[float]]:
-        """Compute rows of one length. Nothing is padded and products have MIN_ROWS rows, so rows are independent."""
+        """Compute rows of one length. No row depends on the others: no padding, and products of at least MIN_ROWS rows.
+
+        The head's product has the fewest rows: one for each place of each row.
+        """
         n_kept, found = max(len(row.places) for row in rows), []
         filled = fill_up(rows, ceil(MIN_ROWS / n_kept))
         breaks = telling_breaks(self._name, "sentences", [len(row.ids) for row in rows])
