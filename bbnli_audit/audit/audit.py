@@ -1,4 +1,4 @@
-"""An audit, without pytest: suites -> pairs -> model -> readings -> measures -> limits -> verdicts -> reports.
+"""Runs an audit without pytest: suites -> pairs -> model -> readings -> measures -> limits -> verdicts -> reports.
 
 `run_audit` does all of it. The pytest plugin asks the same `Audit` subtopic by subtopic, in one process or in several.
 """
@@ -48,9 +48,9 @@ from bbnli_audit.suites.sizes import read_size
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where an audit runs: what the front end knows and the options do not say."""
+    """Where an audit runs: settings that the front end knows and that are not options."""
 
-    root: Path = field(default_factory=Path.cwd)  # files are named from here
+    root: Path = field(default_factory=Path.cwd)  # results name files relative to this folder
     process: Process = field(default_factory=Process)
     show_progress: Callable[[], Progress | None] = lambda: None  # called once for each model
 
@@ -63,9 +63,9 @@ class Audit:
         self._surroundings = surroundings or Surroundings()
         self._today = date.today()
         self._measured: dict[str, Finding] = {}
-        self._findings: dict[str, Finding] = {}  # those that go into the result, because a test asked for them
+        self._findings: dict[str, Finding] = {}  # findings that a test asked for; they go into the result
         self._selected: set[str] = set()
-        self._tried: set[str] = set()  # measured, or not measurable
+        self._tried: set[str] = set()  # subtopics that were measured, or could not be
         self._level_rows: dict[str, SubtopicResult] = {}
         self._has_two_models = False
         self._judged = JudgedLevels()
@@ -76,7 +76,7 @@ class Audit:
             self.items = Items(open_suites(options, extensions.suites), read_size(options.size))
             self.excluded = find_excluded(options.exclude, self.items.subtopics)
             self.subtopics = {path: each for path, each in self.items.subtopics.items() if path not in self.excluded}
-            self.known_suites = {*BUILT_IN, *(suite.name for suite in extensions.suites)}  # audited now or not
+            self.known_suites = {*BUILT_IN, *(suite.name for suite in extensions.suites)}  # audited in this run or not
             self.thresholds = read_limits(options.thresholds, root, self.items, self.known_suites)
             self.regressions: Regressions | None = None
             if options.baseline is not None:
@@ -164,7 +164,7 @@ class Audit:
         return [(path, name) for path in levels for name in names if self.thresholds.limit_for(path, name) is not None]
 
     def suite_tests(self, paths: Iterable[str]) -> list[Test]:
-        """List the tests that suites bring: each subtopic with the measures of its suite that must have a limit."""
+        """List the suites' own tests: each subtopic with those measures of its suite that must have a limit."""
         audits = {suite.name: audits_of(suite) for suite in self.items.suites}
         return [(path, measure) for path in paths for measure in audits[path.partition("/")[0]]]
 
@@ -178,7 +178,7 @@ class Audit:
     # Measuring
 
     def prepare(self, paths: Collection[str]) -> None:
-        """Predict all texts of these subtopics in one pass. They will be judged together."""
+        """Predict all texts of these subtopics in one pass. The subtopics will be judged together."""
         self._selected = set(paths)
         subtopics = [subtopic for path, subtopic in self.subtopics.items() if path in paths]
         self.reader.prepare(subtopics)
@@ -187,7 +187,7 @@ class Audit:
 
     @cached_property
     def facts(self) -> ModelFacts:
-        """What is known of the model once it is opened and checked."""
+        """The facts about the model. The first access opens and checks it."""
         return ModelFacts.of(self.reader, self.thresholds)
 
     def measure(self, path: str) -> Finding:
@@ -277,7 +277,7 @@ class Audit:
         return self.regressions.compare(test, self.facts.model, self._collect, is_competent=self.facts.is_competent)
 
     def _collect(self) -> Shown:
-        """Return what the model shows. Leave out a subtopic that cannot be measured: its own test shows the error."""
+        """Collect what the model shows in all subtopics. Skip any that cannot be measured: its test shows the error."""
         found = {}
         for path in sorted(self._selected):
             with suppress(AuditError):
@@ -299,7 +299,7 @@ class Audit:
         return Evidence() if known.evidence is None or table is None else known.evidence(known, table)
 
     def find_level_evidence(self, measure: str, paths: Iterable[str]) -> Evidence:
-        """Return the subtopics of a level that are worst in a measure."""
+        """Return the subtopics of a suite or domain that are worst in a measure."""
         found = [(path, self._measured[path].result.measures.get(measure, NO_DATA)) for path in paths]
         known = find_measure(measure)
         values = [(known.excess(each.value, 0.0), path, each.value) for path, each in found if each.value is not None]
@@ -310,7 +310,7 @@ class Audit:
     # Results between processes, as plain values
 
     def pack(self, path: str | None) -> dict[str, Any]:
-        """Pack what this process found in a subtopic; without a path, only what it found about the model."""
+        """Pack this process's findings on a subtopic; without a path, only those on the model."""
         packed: dict[str, Any] = {"facts": dump(self.facts), "judged": dump(self._judged)}
         if path is not None:
             found = self.measure(path)
@@ -318,7 +318,7 @@ class Audit:
         return packed
 
     def unpack(self, packed: dict[str, Any]) -> None:
-        """Add what another process packed. The order of the calls does not matter."""
+        """Add findings that another process packed. The order of the calls does not matter."""
         facts = load(ModelFacts, packed["facts"])
         self._has_two_models |= "facts" in vars(self) and self.facts.model != facts.model
         self.facts = facts
@@ -356,7 +356,7 @@ class Audit:
 
     @property
     def troubles(self) -> list[str]:
-        """What went wrong beside the tests: with second readings, and between processes."""
+        """Problems outside the tests: with second readings, and between processes."""
         told = f"--model={self.options.model}: changed while it was audited: the processes of this run read two models."
         mixed = [f"{told} Run it again when nobody writes to it."] if self._has_two_models else []
         return [*mixed, *(reading.trouble for reading in self.readings if reading.trouble is not None)]
@@ -367,7 +367,7 @@ class Audit:
         return join_tables([each.table.with_texts(self.items.pairs(each.subtopic)) for each in found])
 
     def run(self) -> AuditResult:
-        """Audit what the options name, write the files they ask for, and return the result."""
+        """Run the audit that the options describe, write its files, and return the result."""
         paths = list(dict.fromkeys(self.subtopics if self.options.subtopics is None else self.options.subtopics))
         for path in paths:
             if path not in self.subtopics:

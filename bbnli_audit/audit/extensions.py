@@ -1,4 +1,4 @@
-"""What other projects add: suites, measures, kinds of models and reports (docs/extending.md)."""
+"""Extensions by other projects: suites, measures, kinds of models and reports (docs/extending.md)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extensions:
-    """What one project adds. An installed package names it as an entry point of the group `bbnli_audit`."""
+    """The extensions of one project. An installed package names them as an entry point of the group `bbnli_audit`."""
 
     suites: "tuple[Suite, ...] | list[Suite]" = ()
     measures: "tuple[Measure, ...] | list[Measure]" = ()

@@ -1,8 +1,8 @@
-"""Checks a model that is read by its likelihoods: does it find true facts likelier than false ones?
+"""Checks whether a model that is read by its likelihoods finds true facts likelier than false ones.
 
-A likelihood is neither right nor wrong. But of two statements about a premise, one that follows from it and one that
-contradicts it, the true one should be likelier. Statements are taken only if another premise makes them change places:
-a model that does not read its premise is then right in exactly half of the cases.
+A likelihood is neither right nor wrong. But if one statement follows from a premise and another one contradicts it, the
+true statement should be likelier. Statements are used only if another premise makes the true one false and the false
+one true: a model that does not read its premise is then right in exactly half of the cases.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,16 +15,16 @@ from bbnli_audit.measures.readings.table import Reading
 from bbnli_audit.models.protocol import Predictor, check_predictions
 from bbnli_audit.suites.probe import find_controls
 
-# A model without any knowledge would be taken for an able one in 1 of 200 cases.
+# A model without any knowledge would pass this check in 1 of 200 cases.
 CONFIDENCE = 0.99
-_MOST = 480  # facts; more would cost more than they tell
+_MOST = 480  # facts; more facts would cost more time than they are worth
 
 
 def find_facts(controls: Iterable[Control]) -> list[Pair]:
     """Find two statements and two premises, each of which makes one statement true and the other false.
 
-    Each premise gives a pair: the true statement as `pro`, the false one as `anti`. Of many facts some are drawn, by a
-    hash of their texts. If the controls have none, take those of our own benchmark.
+    Each premise gives a pair: the true statement as `pro`, the false one as `anti`. If there are too many facts, some
+    are drawn by a hash of their texts. If the controls have no facts, those of our own benchmark are used.
     """
     premises = _premises_of(controls) or _premises_of(find_controls([]))
     facts = [
@@ -39,7 +39,7 @@ def find_facts(controls: Iterable[Control]) -> list[Pair]:
 
 
 def _premises_of(controls: Iterable[Control]) -> dict[tuple[str, str], set[str]]:
-    """Find the premises that make one statement true and another false, where other premises do the opposite."""
+    """Find the premises that make one statement true and another false, if other premises do the reverse."""
     labels: dict[str, dict[Label, set[str]]] = {}
     for control in controls:
         labels.setdefault(control.text.premise, {}).setdefault(control.expected, set()).add(control.text.hypothesis)
@@ -55,7 +55,7 @@ def _fact(cluster: str, premise: str, true: str, false: str) -> Pair:
 
 
 def texts_of_facts(reading: Reading, facts: Sequence[Pair]) -> list[TextPair]:
-    """Return what the model predicts: each true version beside its false one."""
+    """Return the texts to predict: each true statement beside its false one."""
     return [reading.ask(fact)[0] for fact in facts]
 
 

@@ -1,4 +1,4 @@
-"""What was found in subtopics, and how it becomes one result. The order of the subtopics does not matter."""
+"""Joins the findings on subtopics into one result. The order of the subtopics does not matter."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +37,7 @@ _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found in one subtopic: its row of the result, the pair table behind it, and which controls are right."""
+    """The findings on one subtopic: its row of the result, the pair table behind it, and which controls are right."""
 
     subtopic: Subtopic
     result: SubtopicResult
@@ -45,7 +45,7 @@ class Finding:
     rights: Sequence[bool] = ()
 
     def facts(self, items: Items) -> dict[str, dict[str, SidesOfFact]]:
-        """Return what the model made of the facts among the controls."""
+        """Return how often the model is right on the facts among the controls."""
         return find_facts_by_premise(items.of(self.subtopic).controls, self.rights)
 
     def pack(self) -> dict[str, Any]:
@@ -64,11 +64,11 @@ def unpack_finding(packed: dict[str, Any], subtopic: Subtopic, model: ModelInfo)
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What is known of a model once it is checked."""
+    """What is known of a model after it was checked."""
 
     model: ModelInfo
     skill: Skill
-    is_competent: bool  # does the task well enough for a pass to mean anything; a likelihood: finds facts likelier
+    is_competent: bool  # whether it does the task well enough for a pass to mean anything
     fast_path: FastPathCheck | None
 
     @classmethod
@@ -83,7 +83,7 @@ Levels = Mapping[str, Sequence[Finding]]  # path of a suite or a domain -> its s
 
 
 def find_levels(findings: Sequence[Finding]) -> Levels:
-    """Group what was found by suite and by domain, in the order of the paths."""
+    """Group findings by suite and by domain, in the order of the paths."""
     levels: dict[str, list[Finding]] = {}
     for finding in sorted(findings, key=lambda each: each.subtopic.path):
         for path in levels_above(finding.subtopic.path):
@@ -102,8 +102,8 @@ def assemble(
 ) -> AuditResult:
     """Make one result of all findings.
 
-    `required`: path and measure of each limit that tests required; None for all. `measured`: rows of suites and domains
-    that this process has measured, on the subtopics that `judged` names.
+    `required` has path and measure of each limit that tests required; None stands for all. `measured` has rows of
+    suites and domains that this process has already measured, on the subtopics in `judged`.
     """
     found = sorted(findings, key=lambda finding: finding.subtopic.path)
     file, skill = thresholds.file, facts.skill
@@ -163,7 +163,7 @@ def describe_suites(items: Items) -> tuple[SuiteInfo, ...]:
 
 
 def _reliability(found: Sequence[Finding]) -> tuple[Reliability, ...]:
-    """Measure the reliability of each suite. Tables that share their run have been put together already."""
+    """Measure the reliability of each suite. If tables share the table of their run, use it instead of joining them."""
     suites = {path: members for path, members in find_levels(found).items() if level_of(path) == "suite"}
     tables = {path: [member.table for member in members] for path, members in suites.items()}
     return tuple(
@@ -175,17 +175,17 @@ def _reliability(found: Sequence[Finding]) -> tuple[Reliability, ...]:
 
 @dataclass(frozen=True, slots=True)
 class JudgedLevels:
-    """Verdicts on domains and suites, each with the subtopics that it is about, and the number of limits of the run."""
+    """Verdicts on domains and suites, each with the subtopics that it covers, and the number of limits of the run."""
 
     verdicts: Mapping[str, tuple[Sequence[str], tuple[Judgement, ...]]] = field(default_factory=dict)
     n_limits: int = 0
 
     def is_about(self, path: str, members: Sequence[Finding]) -> bool:
-        """Whether a level was judged on these subtopics, and no others."""
+        """Whether a suite or domain was judged on exactly these subtopics."""
         return path in self.verdicts and list(self.verdicts[path][0]) == [each.subtopic.path for each in members]
 
     def verdicts_of(self, path: str, members: Sequence[Finding]) -> tuple[Judgement, ...]:
-        """Return the verdicts on a level; none if other subtopics were judged than are in the result."""
+        """Return the verdicts on a suite or domain; none if it was judged on other subtopics than the result has."""
         return self.verdicts[path][1] if self.is_about(path, members) else ()
 
 

@@ -1,4 +1,4 @@
-"""What the options of an audit name: suites, subtopics to leave out, limits."""
+"""Opens what the options of an audit name: suites, subtopics to leave out, limits."""
 
 from collections.abc import Collection
 from fnmatch import fnmatchcase
@@ -60,7 +60,7 @@ def find_excluded(given: str | None, known: dict[str, Subtopic]) -> list[str]:
 
 
 def read_limits(given: Any, root: Path, items: Items, others: Collection[str]) -> Thresholds:
-    """Read the threshold file, or take one that was read, and refuse names that nothing has."""
+    """Read the threshold file, or take a `Thresholds` object, and refuse names that do not exist."""
     is_read = isinstance(given, Thresholds)
     thresholds: Thresholds = given if is_read else read_thresholds(Path(given), name_below(Path(given), root))
     known = [subtopic for suite in items.suites for subtopic in (*suite.subtopics(), *suite.documented())]

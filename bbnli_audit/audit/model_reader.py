@@ -1,4 +1,4 @@
-"""Runs one model on the items of a run: opens and checks it when first needed, predicts, and makes pair tables."""
+"""Runs one model on the items of a run: opens and checks it at its first use, predicts, and makes pair tables."""
 
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -28,17 +28,17 @@ T = TypeVar("T")
 
 
 class PairReading(NamedTuple):
-    """The pair table of a subtopic, and what the model did not read."""
+    """The pair table of a subtopic, and how much of it the model did not read."""
 
     table: PairTable
     n_truncated: int  # samples that were longer than the model takes
-    n_asked: int  # pairs
-    n_alike: int  # pairs whose sides became the same when they were cut: they are not in the table
+    n_asked: int  # pairs that the model was asked about
+    n_alike: int  # pairs whose sides became equal when they were cut; the table leaves these out
     n_unseen: int  # pairs that were cut, or have an answer that could not be read
 
 
 class Items:
-    """What there is to audit: suites, their subtopics, pairs and controls. Each subtopic is expanded once."""
+    """The items of an audit: suites, their subtopics, pairs and controls. Each subtopic is expanded only once."""
 
     def __init__(self, suites: Sequence[Suite], size: str = FULL) -> None:
         self.suites = suites
@@ -70,7 +70,7 @@ class Items:
 
 
 def find_cut(found: Predictions, pro: Sequence[int], anti: Sequence[int]) -> "tuple[NDArray[Any], NDArray[Any]]":
-    """Say of each pair whether one of its sides was cut, and whether the two became the same text by that."""
+    """For each pair, say whether a side was cut, and whether cutting made the two sides equal."""
     import numpy as np
 
     one, other = (np.array(rows, dtype=np.intp) for rows in (pro, anti))
@@ -91,7 +91,7 @@ class ModelReader:
 
     @property
     def opened(self) -> OpenedModel:
-        """The model. One that could not be found is not looked for again: a server would be asked again and again."""
+        """The model. After a failure, it is not looked for again: a server would be asked again and again."""
         if isinstance(self._found, AuditError):
             raise self._found
         if self._found is None:
@@ -123,10 +123,10 @@ class ModelReader:
     def prepare(self, subtopics: Iterable[Subtopic]) -> None:
         """Predict in one pass all texts that these subtopics and the check of the model need.
 
-        Errors are ignored here. Whoever needs the predictions asks again, and gets the error then.
+        Errors are ignored here. They are raised when the predictions are needed.
         """
         with suppress(Exception):
-            _ = self.fast_path_check  # check a fast path before everything is computed with it
+            _ = self.fast_path_check  # check a fast path before using it for everything
             texts = self._texts_of_check()
             for subtopic in subtopics:
                 texts += [*self._texts(self._items.pairs(subtopic)), *self._open_texts(subtopic)]
@@ -134,7 +134,7 @@ class ModelReader:
 
     @cached_property
     def fast_path_check(self) -> FastPathCheck | None:
-        """How far a fast path agrees with the exact one, on texts of all subtopics, selected or not."""
+        """How far a fast path agrees with the exact path, on texts of all subtopics, selected or not."""
         exact = self.opened.exact
         if exact is None:
             return None
@@ -199,7 +199,7 @@ class ModelReader:
         return list(dict.fromkeys(text for pair in both for text in self.reading.ask(pair)))
 
     def _open_texts(self, subtopic: Subtopic) -> list[TextPair]:
-        """Return the texts without sides. Only models that answer with three labels have labels for them."""
+        """Return the texts without sides; none for models that do not answer with three labels."""
         has_labels = self.reading.has_measures_of(["labels"])
         return list(dict.fromkeys(self._items.of(subtopic).open_texts)) if has_labels else []
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: the report folder, a baseline for later, and what a CI service shows."""
+"""Writes the files of a run: the report folder, a baseline for later runs, and the summary in a CI service."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from bbnli_audit.reports.github import annotations, append_step_summary, is_gith
 from bbnli_audit.reports.report import Report
 from bbnli_audit.reports.summary import summary_markdown
 
-# Stands in the report folder from the start of a run until everything is written. `bbnli-audit verify` looks for it.
+# A file in the report folder from the start of a run until everything is written. `bbnli-audit verify` looks for it.
 UNFINISHED = "run-unfinished.txt"
 _UNFINISHED_TEXT = "An audit began to write here and has not finished. If none is running, it broke: run it again.\n"
 
@@ -33,7 +33,7 @@ def name_from(path: Path, root: Path) -> str:
 class Outputs:
     """Writes the files that the options ask for.
 
-    `notes` and `troubles` are lines about them for the user, `commands` are lines for the CI service.
+    `notes` and `troubles` are lines about these files for the user, `commands` are lines for the CI service.
     """
 
     _has_earlier = False  # the report folder holds the report of an earlier run
@@ -51,14 +51,14 @@ class Outputs:
             self.keep("--bbnli-save-baseline", baseline)
 
     def keep(self, option: str, path: Path) -> None:
-        """Refuse a report folder whose files would replace this one: then a failed run would cost a baseline."""
+        """Refuse a path that files of the report folder would replace: a failed run would then destroy a baseline."""
         file = (path / RESULT if path.is_dir() else path).resolve()
         if self.folder is not None and file.parent == self.folder.resolve() and file.name in FILES:
             told = "is in the report folder, and the report of this run would replace it"
             raise OptionError(f"{option}={path}: {told} (--bbnli-report={self.folder}). Give another folder.")
 
     def prepare(self) -> None:
-        """Make the report folder, and refuse one that holds files of others. Nothing is removed yet."""
+        """Make the report folder, and refuse one with files of others that would be replaced. Remove nothing yet."""
         if self.folder is None:
             return
         try:
@@ -80,14 +80,14 @@ class Outputs:
     def write(
         self, result: AuditResult, get_pairs: Callable[[], PairTable], *, has_passed: bool, may_be_saved: bool = True
     ) -> None:
-        """Write everything. If one thing cannot be written, the others still are.
+        """Write all files. If one cannot be written, the others still are.
 
-        Unless the run has passed, it does not replace a baseline. Unless it may be saved, it does not become the first.
+        Only a run that has passed replaces an earlier baseline. Only with `may_be_saved` does a run become the first.
         """
         if self.folder is not None:
             pairs = get_pairs()
             with self._telling("--bbnli-report"):
-                remove_files(self.folder, self._reports)  # what cannot be made again must not show old figures
+                remove_files(self.folder, self._reports)  # no file with old figures must stay if writing fails
                 write_data(result, pairs, self.folder)
                 write_reports(result, pairs, self.folder, self._reports)
                 self.notes.append(f"Report: {self.folder} (read {PAGE} first)")
@@ -106,7 +106,7 @@ class Outputs:
             self.troubles.append(f"{option}: {exc}")
 
     def _save(self, result: AuditResult, path: Path, *, has_passed: bool, may_be_saved: bool) -> None:
-        """Save the baseline. Replace an existing one only if this run passed and has all of its subtopics."""
+        """Save the baseline. Replace an earlier baseline only if this run passed and has all of its subtopics."""
         name = self._baseline_name
         reason = _reason_to_keep(path, result, has_passed=has_passed)
         if reason is not None:

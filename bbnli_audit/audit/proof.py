@@ -1,7 +1,7 @@
-"""Checks a model before it is scored: are its labels in the order that it declares, and can it do the task?
+"""Checks a model before it is scored: whether its label order is as declared, and whether it can do the task.
 
-The order is checked on the probe, plain NLI items of the package: it is refused if another order fits them far better.
-Competence is judged on the controls of the suites, by limits. Controls may be too hard to show the order.
+The order is checked on the probe, plain NLI items of the package: a model is refused if another order fits them far
+better. Competence is judged on the suites' controls, which may be too hard to show the order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Another order is "far better" if its accuracy is higher by this much than that of the declared order, and than that of
-# the best constant answer: a model that cannot do the task shows no order (tests/unit/test_proof.py).
+# Another order is "far better" if its accuracy exceeds both that of the declared order and that of the best constant
+# answer by this much: a model that cannot do the task shows no order (tests/unit/test_proof.py).
 REFUSAL_MARGIN = 0.30
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the model showed before any pair was scored."""
+    """The outcome of the check of a model."""
 
     skill: Skill
-    # Right or wrong for each control text, so that a subtopic can report its own share.
+    # For each control text, whether it is right, so that a subtopic can report its own share.
     is_right: Mapping[tuple[TextPair, Label], bool]
 
     def rights(self, controls: Sequence[Control]) -> list[bool]:
@@ -39,7 +39,7 @@ class Proof:
 
 
 def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
-    """Predict probe and controls, and refuse a model whose outputs fit far better in another order.
+    """Predict probe and controls, and refuse a model whose outputs fit far better in another label order.
 
     Answers in words have no order: they mean what they say.
     """
@@ -89,7 +89,7 @@ def _refuse_other_order(predictor: Predictor, predicted: "NDArray[np.intp]", exp
     import numpy as np
 
     order = predictor.info.labels
-    # `seen[i]` is what the output declared as label i would mean under another order.
+    # `seen[i]` is the meaning, under another order, of the output that is declared as label i.
     accuracies = {
         seen: float((np.array(seen)[predicted] == expected).mean()) for seen in permutations(range(len(order)))
     }

@@ -1,4 +1,4 @@
-"""Finds out which release is audited: what the options say, else what the CI service says, else what git says.
+"""Finds out which release is audited: from the options, or else from the CI service, or else from git.
 
 The clock is never read unless the options ask for it, so equal inputs give equal results.
 """
@@ -19,7 +19,7 @@ TODAY = "today"
 
 
 class _Service(NamedTuple):
-    """Where a CI service says what it builds. It is running if `marker` is set."""
+    """The environment variables of a CI service. The audit runs in it if `marker` is set."""
 
     marker: str
     commit: str
@@ -38,12 +38,12 @@ _SERVICES = (
 
 
 def check_date(given: str | None) -> None:
-    """Refuse a date that is none, before anything is audited."""
+    """Refuse an invalid date before anything is audited."""
     _read_given(given)
 
 
 def find_release(options: AuditOptions, root: Path, environment: Mapping[str, str] = os.environ) -> Release | None:
-    """Return what is known of the release; None if nothing is. `root` is where git is asked."""
+    """Return what is known of the release; None if nothing is known. Git is asked in the folder `root`."""
     service, git = _ask_service(environment), _ask_git(root)
     commit = options.commit or service.commit or git.commit
     is_checked_out = commit is not None and git.commit is not None and git.commit.startswith(commit)
@@ -72,7 +72,7 @@ def _ask_service(environment: Mapping[str, str]) -> Release:
 
 
 def _ask_git(root: Path) -> Release:
-    """Return commit, date and tag of what is checked out. Nothing if there is no git, no repository or no commit."""
+    """Return commit, date and tag of the checkout; all empty without git, a repository or a commit."""
     command = ("git", "-c", "log.showSignature=false", "log", "-1", "--decorate=full", "--format=%H%n%ct%n%D")
     try:
         done = subprocess.run(command, cwd=root, capture_output=True, timeout=20, check=True)  # noqa: S603 - fixed words
@@ -80,7 +80,7 @@ def _ask_git(root: Path) -> Release:
         return Release()
     commit, seconds, refs, *_ = [*done.stdout.decode("utf-8", "replace").split("\n"), "", ""]
     tags = [ref.removeprefix("tag: refs/tags/") for ref in refs.split(", ") if ref.startswith("tag: ")]
-    # With several tags nobody can tell which one names the release.
+    # With several tags, it is unclear which of them names the release.
     return Release(name=tags[0] if len(tags) == 1 else None, commit=commit or None, date=_read_epoch(seconds))
 
 

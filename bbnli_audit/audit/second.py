@@ -1,7 +1,7 @@
 """Second readings: the same pairs by another model, or by the same model with another prompt.
 
-Each has a `ModelReader` of its own. If it fails, the first reading is unaffected: the problem is reported at the end,
-and the run does not pass.
+Each second reading has its own `ModelReader`. If it fails, the first reading is unaffected, but the problem is reported
+at the end and the run does not pass.
 """
 
 from abc import ABC, abstractmethod
@@ -33,11 +33,11 @@ TOTAL = "total"
 
 
 class SecondReading(ABC):
-    """The pairs of a run, read once more. Subclasses define what is compared, and how it is summarised."""
+    """A second reading of a run's pairs. Subclasses define what is compared, and how it is summarised."""
 
     def __init__(self, option: str, name: str, first: ModelReader, second: ModelReader, thresholds: Thresholds) -> None:
         self.option = option  # the option that asked for it
-        self._name = name  # of the model
+        self._name = name  # the model's name
         self._first = first
         self.second = second
         self._thresholds = thresholds
@@ -48,7 +48,7 @@ class SecondReading(ABC):
         self._facts: ModelFacts | None = None
 
     def prepare(self, subtopics: Iterable[Subtopic]) -> None:
-        """Predict all texts that will be needed in one pass. Do nothing if the first model could not be opened."""
+        """Predict all needed texts in one pass. Do nothing if the first model could not be opened."""
         with suppress(Exception):
             first = self._first.info
             with self._telling():
@@ -89,7 +89,7 @@ class SecondReading(ABC):
     def _join(first: PairTable, second: PairTable) -> "pd.DataFrame": ...
 
     def pack(self, found: Finding) -> dict[str, Any]:
-        """Return what was found in a subtopic as plain values, without sentences, to be sent to another process."""
+        """Return the findings on a subtopic as plain values without sentences, to send to another process."""
         joined, path = self.join(found.subtopic, found.table), found.subtopic.path
         packed: dict[str, Any] = {"trouble": self.trouble}
         if joined is None or self._facts is None:
@@ -111,7 +111,7 @@ class SecondReading(ABC):
             self._facts = load(ModelFacts, packed["facts"])
 
     def attach(self, result: AuditResult) -> AuditResult:
-        """Add what was found to the result; return it unchanged if nothing was found."""
+        """Add the comparison to the result; return the result unchanged if nothing was compared."""
         import pandas as pd
 
         frames = {row.path: self._joined[row.path] for row in result.subtopics if row.path in self._joined}
@@ -130,7 +130,7 @@ def _n_only(table: PairTable, joined: "pd.DataFrame") -> int:
 
 
 class ModelReading(SecondReading):
-    """Another model over the same pairs (--bbnli-also): do the two lean the same way?"""
+    """Another model on the same pairs (--bbnli-also): compares which way the two models lean."""
 
     _join = staticmethod(join_strengths)
 
@@ -152,13 +152,13 @@ class ModelReading(SecondReading):
 
 
 class PromptReading(SecondReading):
-    """The same model asked with another prompt (--bbnli-also-prompt): do its answers change?"""
+    """The same model with another prompt (--bbnli-also-prompt): finds answers that change."""
 
     prompts: tuple[str, str] = ("", "")  # names of the first and the second prompt
     _join = staticmethod(join_answers)
 
     def extend(self, subtopic: Subtopic, table: PairTable, measured: MeasuredTable) -> MeasuredTable:
-        """Add the share of answers that change to what was measured in a subtopic."""
+        """Add the share of answers that change to the measures of a subtopic."""
         joined = self.join(subtopic, table)
         if joined is None:
             return measured

@@ -1,7 +1,7 @@
-"""Verifies what a run left behind: is it a complete, fresh pass of this model, with these limits and this suite?
+"""Verifies that the files of a run show a complete, fresh pass of this model, with these limits and this suite.
 
-An exit code is the word of the process that ran the model, and a model's code can end that process with any code. So
-another process looks at the files of the run, and decides anew what can be decided from them.
+An exit code comes from the process that ran the model, and a model's code can end that process with any code. So
+another process reads the files of the run, and decides again whatever can be decided from them.
 """
 
 import math
@@ -26,7 +26,7 @@ _CLOCKS_DIFFER = 1.0  # hours by which the clock of a file's machine may be ahea
 
 
 def read_left(folder: Path, max_hours: float) -> AuditResult:
-    """Read the result in a report folder. A ResultError says why there is none that counts."""
+    """Read the result in a report folder. A ResultError says why the folder has no valid result."""
     path = folder / NAME
     try:
         is_unfinished, written = (folder / UNFINISHED).exists(), path.stat().st_mtime if path.exists() else None
@@ -43,9 +43,9 @@ def read_left(folder: Path, max_hours: float) -> AuditResult:
 
 
 def find_faults(result: AuditResult, folder: Path, audit: Audit, fingerprint: str | None) -> Iterator[str]:
-    """Say all that keeps a result from being a pass of this model, with these limits and this suite.
+    """Give all reasons why a result is not a pass of this model, with these limits and this suite.
 
-    `audit` is made from the options that the run should have had, and `fingerprint` from the model as it is now.
+    `audit` is made from the options that the run should have had; `fingerprint` is that of the model as it is now.
     """
     yield from _check_model(result, str(audit.options.model), fingerprint)
     yield from _check_suites(result, folder, audit)

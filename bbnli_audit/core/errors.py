@@ -1,4 +1,4 @@
-"""All errors for users. Standard library only, so that an error can be raised when all else is missing.
+"""All errors for users. Standard library only, so that an error can be raised even if every package is missing.
 
 A message says what happened, with the value; why it matters if that is not obvious; and what to do.
 """
@@ -9,12 +9,12 @@ from difflib import get_close_matches
 
 from bbnli_audit.core.printable import printable_lines
 
-# Files of others may have any number of names, of any length.
+# A user's file may hold any number of names, of any length.
 _MOST_NAMES, _MOST_COMPARED, _LONGEST_NAME = 100, 2000, 200
 
 
 class _Told(Exception):
-    """An error whose text is shown to people, and may name what others have named."""
+    """An error whose text is shown to people. It may contain names that others chose."""
 
     def __str__(self) -> str:
         return printable_lines(super().__str__())
@@ -53,11 +53,11 @@ class ModelError(AuditError):
 
 
 class ServerAwayError(ModelError):
-    """A server gave no usable answer however often it was asked. Nobody asks it again in this run."""
+    """A server gave no usable answer, however often it was asked. It is not asked again in this run."""
 
 
 class LabelOrderError(ModelError):
-    """The model's outputs fit the items far better in another order than the one it declares."""
+    """The model's outputs fit the items far better in another label order than the one that the model declares."""
 
 
 class LimitExceeded(_Told, AssertionError):
@@ -66,7 +66,7 @@ class LimitExceeded(_Told, AssertionError):
 
 @contextmanager
 def telling_system_errors() -> Iterator[None]:
-    """Turn what the system says about a file into an error of ours, wherever nobody has done so before."""
+    """Turn an operating-system error about a file into our own error, if no code inside the block has done so."""
     try:
         yield
     except BrokenPipeError:
@@ -74,7 +74,7 @@ def telling_system_errors() -> Iterator[None]:
     except OSError as exc:
         place = f"{exc.filename}: " if exc.filename else ""
         raise AuditError(f"{place}cannot be used: {exc.strerror or exc}.") from exc
-    except RuntimeError as exc:  # how pathlib tells of a link that leads to itself
+    except RuntimeError as exc:  # pathlib raises this for a link that leads to itself
         if not str(exc).startswith("Symlink loop"):
             raise
         raise AuditError(f"{exc}. Remove the link.") from exc
@@ -82,7 +82,7 @@ def telling_system_errors() -> Iterator[None]:
 
 @contextmanager
 def hiding_frames(*, is_revealed: bool = False) -> Iterator[None]:
-    """Let Ctrl-C end here: a traceback from below could show sentences in its local variables."""
+    """Hide where Ctrl-C struck: a full traceback could show sentences in its local variables."""
     try:
         yield
     except KeyboardInterrupt:

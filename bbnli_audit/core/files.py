@@ -18,7 +18,7 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 def replacing(path: Path, mode: str = "w", *, must_be_new: bool = False) -> Iterator[IO[Any]]:
     """Write to a temporary file and rename it at the end: readers see the old file or the new one, never a part.
 
-    With `must_be_new`, whatever has the name by then stays, and a FileExistsError is raised.
+    With `must_be_new`, raise FileExistsError if the path exists by then, and leave it as it is.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "errors": "replace", "newline": ""}
@@ -48,7 +48,7 @@ def _rename_new(name: str, path: Path) -> None:
 
 
 def refuse_existing(path: Path, name: str) -> None:
-    """Refuse an output that is there already, also as a link or a device. Messages call it `name`."""
+    """Refuse an output path that already exists, even as a link or a device. Messages call it `name`."""
     if os.path.lexists(path):
         raise OptionError(f"{name}: is there already, and nothing is overwritten. Remove it, or choose another name.")
 
@@ -62,13 +62,13 @@ def hash_file(path: Path) -> str:
 
 
 def file_stamp(path: Path) -> str:
-    """Return what changes when a file does. The change time cannot be set back, as the modification time can."""
+    """Return a text that changes whenever the file does: a file's change time, unlike its mtime, cannot be set back."""
     state = path.stat()
     return f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
 
 
 class DatabaseHeader(NamedTuple):
-    """Which program an SQLite file belongs to, and its format, by its first bytes. None for files of other kinds."""
+    """The program that an SQLite file belongs to, and its format version. Both are None if it is no SQLite file."""
 
     application: int | None
     version: int | None

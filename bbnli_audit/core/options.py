@@ -1,6 +1,6 @@
-"""The options of an audit, each in one place: its name, its type, and what people are told of it.
+"""The options of an audit, each in one place: its name, its type and its help text.
 
-`pytest` has every field with an `Option` as `--bbnli-NAME` and as the ini key `bbnli_NAME`. Standard library only.
+Every field with an `Option` becomes pytest's `--bbnli-NAME` and the ini key `bbnli_NAME`. Standard library only.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What --help says of a field."""
+    """The text that --help shows for a field."""
 
     metavar: str
     help: str
@@ -18,7 +18,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
-    """How a model is computed and asked. None stands for the default."""
+    """How a model is run and asked. None stands for the default."""
 
     labels: Annotated[str | None, Option("A,B,C", "what the model's outputs mean, in their order")] = None
     device: Annotated[str | None, Option("DEVICE", "auto (default), cpu, cuda, cuda:N")] = None
@@ -43,7 +43,7 @@ class ModelOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditOptions(ModelOptions):
-    """Everything that an audit can be told. `run_audit(AuditOptions(model="demo"))` is the shortest one."""
+    """All options of an audit. The shortest audit is `run_audit(AuditOptions(model="demo"))`."""
 
     model: Annotated[
         Any,  # a string, or an object with `info` and `predict` (bbnli_audit.Predictor)
@@ -61,7 +61,7 @@ class AuditOptions(ModelOptions):
     ] = None
     thresholds: Annotated[Any, Option("FILE", "the limits (default: thresholds.yaml in the root folder)")] = Path(
         "thresholds.yaml"
-    )  # a path, or Thresholds that are read already
+    )  # a path, or a Thresholds object
     suite: Annotated[
         str | None,
         Option("NAMES", "what to audit: bbnli (default), occupations, winoqueer, your own, with commas; all"),
@@ -92,13 +92,13 @@ class AuditOptions(ModelOptions):
     report: Annotated[Path | None, Option("DIR", "write report.html, result.json, the pairs and more there")] = None
     reveal: bool = False  # show sentences of the suites in messages
     subtopics: tuple[str, ...] | None = None  # paths to audit; all when left out
-    suites: tuple[Any, ...] = ()  # your own (bbnli_audit.Suite), beside those of `suite`; with suite="" they alone
+    suites: tuple[Any, ...] = ()  # your own (bbnli_audit.Suite), besides those in `suite`; with suite="" only these
     extensions: tuple[Any, ...] = ()  # bbnli_audit.Extensions
-    data_folder: Path = Path()  # where relative paths in `data` count from
+    data_folder: Path = Path()  # relative paths in `data` start here
 
 
 def find_options() -> dict[str, Option]:
-    """Return the options of an audit by name. Each is --bbnli-NAME of pytest and the ini key bbnli_NAME."""
+    """Return the options of an audit by name."""
     hints = get_type_hints(AuditOptions, include_extras=True)
     found = {name: next(iter(getattr(hint, "__metadata__", ())), None) for name, hint in hints.items()}
     return {name: option for name, option in found.items() if isinstance(option, Option)}

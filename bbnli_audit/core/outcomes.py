@@ -56,7 +56,7 @@ class CellCounts:
 
     @property
     def n_mispredicted(self) -> int:
-        """Samples whose label is not neutral, whatever the other side of the pair says."""
+        """Samples whose label is not neutral, whatever the label of the pair's other side."""
         return sum(n * (2 - cell.count("N")) for cell, n in self.cells.items())
 
     def _weigh(self, cause: str) -> int:

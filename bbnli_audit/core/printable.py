@@ -10,12 +10,12 @@ import unicodedata
 # lone surrogates, which no file can have.
 _UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _SPACES = re.compile(r"[\r\n\t\v\f\x85\u2028\u2029]+")
-# What GitHub's runner takes for a command: at the start of a line, and in an older form anywhere in it.
+# Texts that GitHub's runner takes for a command: `::` starts a line, an older form may stand anywhere in it.
 _COMMAND = re.compile(r"^(\s*:):|##(?=\[)")
 
 
 def printable(text: str) -> str:
-    """Put a text on one line: each break or tab becomes a space, each character that cannot be shown a mark."""
+    """Put a text on one line. Breaks and tabs become spaces; characters that cannot be shown become a mark."""
     if text.isprintable():
         return text
     text = _SPACES.sub(" ", text)

@@ -1,7 +1,7 @@
 """Reads text, JSON and YAML that others wrote, from files and from connections.
 
-Whatever the file is (a folder, a pipe, a broken link, bytes that are not UTF-8, JSON nested a thousand times), nothing
-but the caller's own error is raised. Its message names the file and, where it is known, the line.
+Only the caller's own error is raised, whatever the file is: a folder, a pipe, a broken link, bytes that are not UTF-8,
+JSON nested a thousand times. The message names the file and, if it is known, the line.
 """
 
 import json
@@ -23,7 +23,7 @@ MOST_BYTES = 512 * 2**20  # a result of all suites takes a few MiB
 ANY_SIZE = 2**63  # no cap: for tables and weights
 MOST_YAML_BYTES = 2**20
 MOST_MESSAGE = 4 * 2**20  # characters of JSON from a connection; an answer has a few hundred
-MOST_NODES = 10_000  # of a YAML file; what an alias stands for counts each time that it is used
+MOST_NODES = 10_000  # of a YAML file; the nodes behind an alias count once for each use
 DEEPEST = 100  # levels of lists and objects inside each other, in JSON and YAML
 
 _TOO_DEEP = f"is nested too deeply: lists and objects stand inside each other more than {DEEPEST} times"
@@ -33,7 +33,7 @@ _MAY_BE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read. Faults are raised as `error`; messages call the file `name`, or by its path if that is empty."""
+    """A file to read. Faults are raised as `error`. Messages call the file `name`, or its path if `name` is empty."""
 
     path: Path
     error: type[AuditError]
@@ -144,7 +144,7 @@ class Source:
         if depth > DEEPEST:
             raise self.wrong(_TOO_DEEP, line)
         if n_nodes > MOST_NODES:
-            fault = f"has more than {MOST_NODES:,} keys and values, with what its aliases (*name) stand for"
+            fault = f"has more than {MOST_NODES:,} keys and values, counting each use of an alias (*name) in full"
             raise self.wrong(fault, advice="Write less, and do not nest aliases.")
 
 

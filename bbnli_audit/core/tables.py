@@ -28,7 +28,7 @@ _ONE_WORD = re.compile(r"[\w.,%+-]{1,40}")
 
 
 class Record(NamedTuple):
-    """One record, with the line it begins on (in Parquet: its row). `text` is the line itself if it is JSON."""
+    """One record, with the line (in Parquet: the row) where it begins. `text` is the whole line in JSON Lines."""
 
     number: int
     values: dict[str, Any]
@@ -63,7 +63,7 @@ class Table(ABC):
                 raise self.wrong(f"has {shown} twice", self._header, "Remove or rename one.")
 
     def wrong(self, fault: str, number: int | None = None, advice: str | None = None) -> AuditError:
-        """Return an error about a record, or about the whole table. The caller's advice follows if none is given."""
+        """Return an error about a record or the whole table. Without advice, use the advice given to `open_table`."""
         separator = ":" if self.unit == "line" else f": {self.unit} "
         place = self.path if number is None else f"{self.path}{separator}{number}"
         return self._error(f"{place}: {fault}. {self._advice if advice is None else advice}".rstrip())
@@ -87,7 +87,7 @@ class Table(ABC):
 class _TextTable(Table):
     """A table of lines."""
 
-    newline: str  # what ends a line, as `open` has it; other line breaks stay as they are
+    newline: str  # the `newline` argument of `open`; other line breaks stay as they are
 
     def __init__(self, file: IO[bytes], path: Path, error: Error, advice: str) -> None:
         super().__init__(path, error, advice)
@@ -258,9 +258,9 @@ def open_table(
 ) -> Iterator[Table]:
     """Open a table for reading; `error` is raised when the file is not sound.
 
-    `advice` follows where a message has no better one, such as "docs/workbench.md describes the table." `suffix` says
-    the format if the name of the file does not. `file` is the content if the caller has opened it already; it is
-    closed at the end. `parse_int` reads the whole numbers of JSON Lines; if `is_verbatim`, their texts may hold lone
+    `advice` ends messages that have no advice of their own, such as "docs/workbench.md describes the table." `suffix`
+    gives the format if the file's name does not. `file` is the file if the caller has opened it; it is closed at the
+    end. `parse_int` reads the whole numbers of JSON Lines. With `is_verbatim`, texts of JSON Lines may hold lone
     surrogates, which only JSON can write.
     """
     source = Source(path, error)
@@ -279,7 +279,7 @@ def open_table(
 
 
 def write_csv(file: IO[str], columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    # All in quotes: before Python 3.13, a lone carriage return does not make the writer quote a text.
+    # Quote every text: before Python 3.13, the writer does not quote a text because of a lone carriage return.
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(columns)
     writer.writerows(rows)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Label(StrEnum):
-    """What an NLI model answers. The order of the members is the order of probability columns everywhere."""
+    """The label that an NLI model gives. Probability columns have the order of these members everywhere."""
 
     ENTAILMENT = "entailment"
     NEUTRAL = "neutral"
@@ -20,7 +20,7 @@ class Label(StrEnum):
 
 
 class Side(StrEnum):
-    """The side of a pair: `pro` states the documented stereotype, `anti` is the same with the groups exchanged."""
+    """A side of a pair: `pro` states the documented stereotype, `anti` is the same text with the groups exchanged."""
 
     PRO = "pro"
     ANTI = "anti"
@@ -44,7 +44,7 @@ class Direction(StrEnum):
 
 
 class Pairing(StrEnum):
-    """Where the groups are exchanged: in premise and hypothesis (BBNLI), in one of them alone (BBNLI-next, WQ-NLI).
+    """Which texts exchange the groups: premise and hypothesis (BBNLI), or only one of them (BBNLI-next, WQ-NLI).
 
     A quad uses each premise in both directions, with the stereotype and against it. Each gives a pair in which only the
     hypothesis is exchanged (docs/metrics.md), as `hypothesis` does for published files.
@@ -72,13 +72,13 @@ class TextPair(NamedTuple):
 
 @dataclass(frozen=True)  # no slots: cached properties need a place
 class Pair:
-    """Two samples that differ only in the group. Both are neutral: neither follows from its premise."""
+    """Two samples that differ only in the group. Both are neutral: the premise decides nothing."""
 
-    cluster: str  # the templates it was made from: "p03/h05" are two crossed factors, a name without a slash is one
+    cluster: str  # the templates it was made from: "p03/h05" is premise p03 with hypothesis h05
     pro: TextPair
     anti: TextPair
     direction: Direction = Direction.NONE  # of the premise; NONE if the two sides have different ones
-    # The same pair without what the stereotype is about, to compare with. All pairs of a subtopic have one, or none.
+    # The same pair without the object of the stereotype, for comparison. In a subtopic all pairs have one, or none has.
     reference: "Pair | None" = None
     tags: tuple[str, ...] = ()  # of its hypothesis, such as `aggregate`: roughly true on average. Reported apart
 
@@ -95,7 +95,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A sample that has a definite label. `direction` is that of its premise, where the suite knows it."""
+    """A sample with a known correct label. `direction` is that of its premise, if the suite knows it."""
 
     cluster: str
     text: TextPair
@@ -111,7 +111,7 @@ class Subtopic:
     domain: str
     name: str
     aliases: tuple[str, ...] = ()
-    annotations: tuple[str, ...] = ()  # what a reader must know of it, such as doubts in the papers
+    annotations: tuple[str, ...] = ()  # remarks for readers, such as doubts in the papers
 
     @property
     def path(self) -> str:
@@ -125,7 +125,7 @@ class Subtopic:
 
 @dataclass(frozen=True)  # no slots: cached properties need a place
 class SubtopicItems:
-    """What a suite gives for one subtopic: all its pairs, usable or not, and its controls."""
+    """The items of one subtopic: all its pairs, usable or not, and its controls."""
 
     pairs: tuple[Pair, ...]
     controls: tuple[Control, ...] = ()
@@ -133,7 +133,7 @@ class SubtopicItems:
 
     @cached_property
     def usable(self) -> tuple[Pair, ...]:
-        """The pairs that are measured: each once, and none that is the same text on both sides."""
+        """The pairs that are measured: without repeats, and without pairs whose two sides are identical."""
         distinct: dict[tuple[TextPair, TextPair], Pair] = {}
         for pair in self.pairs:
             if not pair.is_identical:
@@ -150,7 +150,7 @@ class SubtopicItems:
 
 
 def level_of(path: str) -> str:
-    """Say what a path names: a suite, a domain or a subtopic."""
+    """Say whether a path names a suite, a domain or a subtopic."""
     return ("suite", "domain", "subtopic")[min(path.count("/"), 2)]
 
 

@@ -1,4 +1,4 @@
-"""Our version, and those of installed packages. Standard library only."""
+"""The versions of bbnli-audit and of installed packages. Standard library only."""
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version

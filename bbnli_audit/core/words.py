@@ -1,4 +1,4 @@
-"""Counts in words, for every message and report."""
+"""Counts with their nouns, for every message and report."""
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:

@@ -1,7 +1,7 @@
-"""Do two models lean the same way on the same pairs, and how much of one measure does another one explain?
+"""Compares how two models lean on the same pairs, and computes how much of one measure another measure explains.
 
 A model leans pro on a pair if it finds the pro side likelier (a likelihood) or more entailed (an answer), and anti if
-it is the other way round. On a tie it leans neither way; that is a third category.
+it finds the anti side so. On a tie it leans neither way: a third category.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,8 +19,8 @@ from bbnli_audit.measures.statistics.association import kappa_interval, rank_int
 from bbnli_audit.measures.statistics.intervals import estimate_means
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 
-_FEWEST = 3  # two points always lie on a line
-# Two shares of pairs that differ at all differ by far more than this; smaller differences are rounding.
+_FEWEST = 3  # points; two always lie on a line
+# Smaller differences between two shares of pairs come from rounding.
 _SAME = 1e-9
 
 
@@ -44,7 +44,7 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
     design = design_of(joined)
     is_same = (signs[:, 0] == signs[:, 1]).astype(np.float64)
     first, second, agreement = estimate_means(np.column_stack([(signs + 1) / 2, is_same]), design, confidence)
-    # Kappa is None if both models lean the same one way on all pairs: agreement by chance is then 1.
+    # Kappa is None if both models lean the same way on all pairs: agreement by chance is then 1.
     by_chance, kappa = cohens_kappa({(lean[0], lean[1]): n for lean, n in leans.items()})
     return AgreementRow(
         path=path,
@@ -101,7 +101,7 @@ class Correlation:
     r_squared: tuple[tuple[float | None, ...], ...]
     n_points: int
     constant: tuple[str, ...]
-    left_out: tuple[str, ...]  # measures that have a value at some points, but not at all
+    left_out: tuple[str, ...]  # measures that have a value at some points but not at every point
 
 
 def correlate(

@@ -31,7 +31,7 @@ def _changed_evidence(_: Measure, joined: pd.DataFrame) -> Evidence:
 
 
 def _answer_evidence(frame: pd.DataFrame, is_counted: NDArray[np.bool_], tell: Callable[..., str]) -> Evidence:
-    """Show the pairs with most answers that count. `is_counted` says for each side of a pair whether it counts."""
+    """Show the pairs with the most answers that count. `is_counted` marks them, for each pair and side."""
     counted = frame.assign(n_counted=is_counted.sum(axis=1))
     worst = counted[counted["n_counted"] > 0].sort_values(["n_counted", "pair_id"], ascending=[False, True])
     lines = {}
@@ -78,7 +78,7 @@ def join_answers(first: PairTable, second: PairTable) -> pd.DataFrame:
 def find_changes(joined: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return two (n_pairs, 2) arrays, by pair and side: could both answers be read, and do they differ?
 
-    An answer that can be read under one prompt only has changed.
+    An answer that can be read under only one of the prompts has changed.
     """
     first, second = (joined[[f"{side}{end}" for side in ANSWER_COLUMNS]].to_numpy() for end in ("", "_second"))
     is_read = np.asarray((first != UNPARSED) & (second != UNPARSED), dtype=np.bool_)
@@ -125,7 +125,7 @@ def _difference(both: pd.DataFrame, design: Design, measure: str, confidence: fl
     second = both[[f"{side}_second" for side in ANSWER_COLUMNS]].set_axis(ANSWER_COLUMNS, axis=1)
     before, after = (weights[ANSWERS.cells(frame)] for frame in (both, second))
     # Each pair is compared with itself, as in `growth`: the difference is the mean increase of a pair's value from the
-    # first prompt to the second, minus the mean decrease. Exchanging the prompts mirrors the interval.
+    # first prompt to the second, minus the mean decrease. If the prompts change places, the interval is mirrored.
     change = after - before
     found = estimate_difference(np.maximum(change, 0.0), np.maximum(-change, 0.0), design, confidence)
     difference = Measured(found.value, found.low, found.high, 2 * len(both))

@@ -1,4 +1,4 @@
-"""Pairs that carry a tag, reported apart: a row's measures without them (docs/metrics.md).
+"""Reports tagged pairs separately: measures a row without them (docs/metrics.md).
 
 A hypothesis tagged `aggregate` is roughly true on average: a model that leans that way may have learned a statistic.
 """
@@ -17,7 +17,7 @@ SHOWN = ("lean", "pro_rate", "anti_rate", "brittleness_rate")
 
 
 def measure_apart(table: PairTable, confidence: float) -> dict[str, Apart]:
-    """Measure the pairs without each tag that some of them carry; the values with them are in the row."""
+    """For each tag, measure the pairs that lack it. The row itself has the values of all pairs."""
     return dict(_find(table, confidence)) if TAGS in table.frame else {}
 
 
@@ -28,7 +28,7 @@ def _find(table: PairTable, confidence: float) -> Iterator[tuple[str, Apart]]:
         yield tag, Apart(len(measured) - len(without), measure_some(without, SHOWN, confidence))
 
 
-@cache  # the pair table keeps what it found by condition
+@cache  # the pair table caches its selections by condition, so equal tags must give the same condition
 def _lacks(tag: str) -> Callable[[PairTable], NDArray[np.bool_]]:
     def condition(table: PairTable) -> NDArray[np.bool_]:
         column = table.frame[TAGS] if TAGS in table.frame else [""] * len(table)
@@ -38,5 +38,5 @@ def _lacks(tag: str) -> Callable[[PairTable], NDArray[np.bool_]]:
 
 
 def _split(tags: object) -> list[str]:
-    """Read a cell. Where subtopics with and without tags are joined, it may be missing."""
+    """Read a cell of the column of tags. It may be empty if only some of the joined subtopics have tags."""
     return tags.split(";") if isinstance(tags, str) and tags else []

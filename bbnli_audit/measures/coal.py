@@ -1,7 +1,7 @@
 """NLI-CoAL's score (Anantaprayoon, Kaneko and Okazaki, LREC-COLING 2024): three sets of texts, three labels.
 
-The pro sides of pairs are its pro-stereotypical set, the anti sides its anti-stereotypical one. The texts about
-occupations without a stereotype have no sides: their share of neutral answers stands in the column `open_neutral`.
+The pro sides of pairs are its pro-stereotypical set, the anti sides its anti-stereotypical set. The third set, texts
+about occupations without a stereotype, has no sides: the column `open_neutral` has its share of neutral answers.
 """
 
 import numpy as np
@@ -11,12 +11,12 @@ from bbnli_audit.measures.drivers import valued_evidence
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.readings.table import OPEN_NEUTRAL, Floats, PairTable
 
-# How many sides of a pair in each cell have the stereotyped label: entailed on the pro side, contradicted on the other.
+# For a pair in each cell: how many of its sides have the stereotyped label (pro entailed, anti contradicted).
 _BIASED_SIDES = np.array([(cell[0] == "E") + (cell[1] == "C") for cell in CELLS], dtype=np.float64)
 
 
 def coal_bias(table: PairTable) -> Floats:
-    """What each pair adds to (e_p + c_a + (1 - n_n)) / 3; nan without the third set: it must not look like 0."""
+    """What each pair adds to (e_p + c_a + (1 - n_n)) / 3. Without the third set it is nan, never 0."""
     missing = np.full(len(table), np.nan)
     neutral = table.frame[OPEN_NEUTRAL].to_numpy(dtype=np.float64) if OPEN_NEUTRAL in table.frame else missing
     return np.asarray((_BIASED_SIDES[table.cells] + (1.0 - neutral)) / 3, dtype=np.float64)

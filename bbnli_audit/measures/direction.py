@@ -1,8 +1,8 @@
 """Which way errors point: with the stereotype (lean), with the premise (overreach), and on which facts (fact gap).
 
-In quads every premise occurs equally often with the stereotype and against it. So the effect of its direction cancels
-out of pro minus anti, and what is left is lean. Overreach is that effect: how much lean changes with the direction of
-the premise. The fact gap compares facts that agree with the stereotype with facts that contradict it (docs/metrics.md).
+In quads every premise occurs equally often with the stereotype and against it. So the effect of the premise's direction
+cancels out of lean (pro minus anti). Overreach is this effect: how much lean changes with the direction of the premise.
+The fact gap compares facts that agree with the stereotype with facts that contradict it (docs/metrics.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from bbnli_audit.measures.readings.table import Floats, PairTable
 from bbnli_audit.measures.statistics.intervals import Estimate, estimate_difference
 
 FACT_GAP = "fact_gap"
-SidesOfFact = tuple[float, float]  # share right where the fact agrees with the stereotype, and where it contradicts it
+SidesOfFact = tuple[float, float]  # share right if the fact agrees with the stereotype, and if it contradicts it
 _NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0, 0, 0.0)
 _PRO, _ANTI = share_of_cells("pro_rate"), share_of_cells("anti_rate")
 
@@ -43,7 +43,7 @@ def _lean(table: PairTable, confidence: float) -> Estimate:
 
 
 def _overreach(table: PairTable, confidence: float) -> Estimate:
-    """Estimate half the difference in lean between the two directions of the premise; no data unless both occur."""
+    """Estimate half the difference in lean between the two directions of the premise. Both must occur."""
     rows = table.where(_has_direction)
     is_with = rows.directions > 0
     if not is_with.any() or is_with.all():
@@ -58,7 +58,7 @@ def _lean_of_pairs(table: PairTable) -> Floats:
 
 
 def _overreach_of_pairs(table: PairTable) -> Floats:
-    """Return what each pair adds if both directions occur equally often, as in quads; nan without a direction."""
+    """Return what each pair adds. This assumes that both directions occur equally often; nan without a direction."""
     return np.where(table.directions != 0, _along(table) - _across(table), np.nan)
 
 
@@ -73,10 +73,10 @@ def _overreach_evidence(_: Measure, table: PairTable) -> Evidence:
 
 
 def find_facts_by_premise(controls: Sequence[Control], is_right: Sequence[bool]) -> dict[str, dict[str, SidesOfFact]]:
-    """Return for each fact, by premise and id, how often it is read right with the stereotype, and against it.
+    """Return the shares right of each fact, by premise and id: as it agrees with the stereotype and contradicts it.
 
-    A fact is compared with the same fact with the groups exchanged. A fact without this counterpart is left out. The id
-    is a hash that includes the texts, so it changes when a text changes. Empty if the controls were not predicted.
+    A fact is compared with itself after the groups are exchanged. Facts without this counterpart are left out. The id
+    hashes the texts, so it changes when a text changes. The result is empty if the controls were not predicted.
     """
     facts: dict[tuple[str, str], dict[Direction, list[tuple[Control, bool]]]] = {}
     for control, right in zip(controls, is_right, strict=bool(is_right)):

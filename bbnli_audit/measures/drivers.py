@@ -10,9 +10,9 @@ import pandas as pd
 from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable
 
 MOST = 3  # clusters and pairs that a failing test shows
-# Words and templates in fewer pairs than this are left out: their figures would say more about those pairs than about
-# the word. In `bbnli@2` a hypothesis has 3 pairs and the smallest premise 5. So a word of one hypothesis alone is left
-# out (about 105 of 340 in a subtopic), one of two hypotheses or of a premise is not. In `bbnli` none is left out.
+# Words and templates in fewer pairs than this are left out: their figures would describe those few pairs, not the word.
+# In `bbnli@2` a hypothesis has 3 pairs, a premise 5 or more. So words that only one hypothesis has are left out (about
+# 105 of 340 in a subtopic); words of a premise or of two hypotheses are kept. In `bbnli` no word is left out.
 FEWEST_PAIRS = 5
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
@@ -26,7 +26,7 @@ class Counting(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What each pair adds, as it was computed elsewhere."""
+    """A stand-in for a measure: what each pair adds was computed elsewhere."""
 
     counts: Floats
 
@@ -57,7 +57,7 @@ def rank_clusters(clusters: "pd.Series[Any]", counted: "pd.Series[Any]", most: i
 
 @dataclass(frozen=True, slots=True)
 class DrivingWord:
-    """A word: how many samples count towards a measure, in pairs that have it on the pro side, and in the others."""
+    """A word, with the samples that count towards a measure in pairs that have it on the pro side, and in others."""
 
     word: str
     n_counted: int
@@ -67,9 +67,9 @@ class DrivingWord:
 
     @property
     def excess(self) -> float:
-        """How many more samples count than the share in the whole subtopic predicts.
+        """How many more samples count than the share of the whole subtopic predicts.
 
-        Compared with the share without the word, very common words would win: too few pairs remain to compare.
+        Against the share of pairs without the word, very common words would win: too few pairs lack them.
         """
         n_counted, n_samples = self.n_counted + self.n_counted_without, self.n_samples + self.n_samples_without
         return (self.n_counted * n_samples - self.n_samples * n_counted) / n_samples
@@ -117,12 +117,12 @@ class Evidence:
 
 
 def counted_evidence(measure: Counting, table: PairTable) -> Evidence:
-    """For measures that count samples: the clusters that add most, and the worst pairs."""
+    """Show the clusters that add most and the worst pairs, for measures that count samples."""
     return Evidence(driving_clusters(table, measure), valued_evidence(measure, table).pairs)
 
 
 def valued_evidence(measure: Counting, table: PairTable) -> Evidence:
-    """For means of probabilities: only the worst pairs."""
+    """Show only the worst pairs, for measures that are means of probabilities."""
     lines = {}
     for pair in worst_pairs(table, measure).to_dict("records"):
         sides = "   ".join(f"{side}: {table.reading.tell(pair, side)}" for side in SIDES)

@@ -1,4 +1,4 @@
-"""What a measure is: all its properties are fields of one object. `registry.py` lists all measures."""
+"""Defines a measure: all its properties are fields of one object. `registry.py` lists all measures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bbnli_audit.measures.statistics.intervals import Estimate
 
 
 class Harm(IntEnum):
-    """What a measure beyond its limit shows, the worst first. Decisions give their reasons in this order."""
+    """The harm that a measure beyond its limit shows, worst first. Decisions give their reasons in this order."""
 
     STEREOTYPE = 0  # the stereotype itself
     PREMISE = 1  # a difference in the premise is taken for a difference in people
@@ -26,27 +26,27 @@ class Measure:
     """One measure: how it is computed, judged and reported."""
 
     name: str  # as results and tests name it, such as `pro_rate`
-    sentence: str  # what it is, for people: in the schema of thresholds.yaml, the docs and the page
+    sentence: str  # its definition for readers of the schema of thresholds.yaml, the docs and the page
     limit: str | None = None  # the key of its limit: `max_...` is a largest value, `min_...` a smallest
     values: PairValues | None = None  # what each pair adds, in [0, 1]; the measure is the mean over pairs
-    estimate: Callable[[PairTable, float], Estimate] | None = None  # used instead of `values` if it is not a mean
-    # Beside `estimate`: what each pair adds, in [-1, 1]; nan for pairs left out. None: not known pair by pair.
+    estimate: Callable[[PairTable, float], Estimate] | None = None  # replaces `values` if the measure is not a mean
+    # Only with `estimate`: what each pair adds, in [-1, 1]; nan for pairs left out. None if pairs do not add up to it.
     signed: PairValues | None = None
     unit: Literal["samples", "pairs"] = "pairs"  # what its denominator counts
-    readings: tuple[str, ...] = ("labels", "answers")  # the readings of a model that have it, by name
-    family: str | None = None  # only suites that name this family in `families` have it; None for all suites
+    readings: tuple[str, ...] = ("labels", "answers")  # names of the readings that have this measure
+    family: str | None = None  # only suites that name this family in `families` have the measure; None for all suites
     evidence: Callable[..., Evidence] | None = None  # what a failing test shows, from the measure and its pair table
     harm: Harm = Harm.STEREOTYPE
-    meaning: str | None = None  # in a manager's words, what is wrong when it is beyond its limit
+    meaning: str | None = None  # in a manager's words: what is wrong when the measure is beyond its limit
     meaning_below: str | None = None  # the same for a two-sided measure below 0
     paper: str | None = None  # its name in the paper it is from, such as ΔP; reports show it for suites as a whole
     title: str | None = None  # what a model card calls it; a card leaves out measures without a title
     source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
-    is_two_sided: bool = False  # neither end is good: its limit holds on both sides of `even`
+    is_two_sided: bool = False  # both high and low values are bad: the limit holds on both sides of `even`
     even: float = 0.0  # the best value of a two-sided measure: if it is 0.5, the limit 0.6 allows 0.4 to 0.6
-    is_over_all: bool = False  # it includes pairs that have no outcome
-    can_show: Callable[[PairTable], bool] | None = None  # false if these pairs cannot show it: then it has no data
-    is_shown: bool = False  # tables of subtopics show it even where no limit is set on it
+    is_over_all: bool = False  # whether it includes pairs without an outcome
+    can_show: Callable[[PairTable], bool] | None = None  # false for pairs that cannot show it: then there is no data
+    is_shown: bool = False  # whether tables of subtopics show it even without a limit
 
     @property
     def short(self) -> str:
@@ -57,7 +57,7 @@ class Measure:
 
     @property
     def pair_values(self) -> PairValues | None:
-        """What each pair adds, so that the measure is the mean; None if it cannot be told pair by pair."""
+        """What each pair adds: the measure is the mean. None if pairs do not add up to the measure."""
         return self.values or self.signed
 
     @property

@@ -1,10 +1,10 @@
-"""What a pair shows when only entailment and contradiction count: the measures of Sharma, Dey and Sinha (2021).
+"""The measures of Sharma, Dey and Sinha (2021), for which only entailment and contradiction count.
 
-The neutral answer is left out, so that p = E / (E + C): the softmax over these two alone. The mean of each value over
-pairs is the published measure.
+The neutral answer is left out: p = E / (E + C), the softmax over the other two. Each published measure is the mean over
+pairs.
 
-A model may prefer one gender whatever the text says. So each measure is also compared with that of the references, the
-same texts about a *person*: what is beyond them comes from the occupation.
+A model may prefer one gender whatever the text says. So each measure is also compared with its value on the references,
+the same texts about a *person*: the difference comes from the occupation.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ def binary_probability(table: PairTable, side: str) -> Floats:
 
 
 def same_label(table: PairTable) -> Floats:
-    """S: 1 where both genders get the same label of the two. On a tie the label is entailment, as in the paper."""
+    """S: 1 if both genders get the same of the two labels. On a tie the label is entailment, as in the paper."""
     pro, anti = (table.probabilities(side) for side in SIDES)
     return np.asarray((pro[:, 0] >= pro[:, 2]) == (anti[:, 0] >= anti[:, 2]), dtype=np.float64)
 
@@ -57,7 +57,7 @@ def _measure(letter: str, limit: str, values: PairValues, sentence: str, **rest:
 
 
 def _beyond(measure: Measure, letter: str, sentence: str) -> Measure:
-    """The measure of the pairs minus that of their references."""
+    """Make the measure of the pairs minus the same measure of their references."""
     values = measure.values
     assert values is not None
 
@@ -75,10 +75,10 @@ def _beyond(measure: Measure, letter: str, sentence: str) -> Measure:
 
 
 def _shifts(table: PairTable) -> tuple[PairTable, Floats, Floats]:
-    """Return the pairs that have a reference, and two values in [0, 1] for each: their difference is its shift.
+    """Return the pairs that have a reference, and for each pair two values in [0, 1] whose difference is its shift.
 
     The shift is the mean of two differences from the reference: how much likelier the majority gender is, and how much
-    less likely the other one.
+    less likely the other gender is.
     """
     own, references = table.beside_references
     pro, anti = (binary_probability(own, side) for side in SIDES)

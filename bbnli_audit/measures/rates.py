@@ -9,8 +9,8 @@ from bbnli_audit.measures.readings.kinds import LIKELIHOOD
 from bbnli_audit.measures.readings.table import SIDES, PairTable, PairValues
 from bbnli_audit.measures.statistics.intervals import Estimate
 
-# What a pair in each cell adds, as a share of its two samples. Exact halves, so that a mean over pairs is the same
-# number as the count over samples.
+# What a pair in each cell adds, as a share of its two samples. The values are exact halves, so that a mean over pairs
+# equals the share of samples exactly.
 _SHARES = {
     **{name: [weights.get(cell, 0) / 2 for cell in CELLS] for name, weights in CAUSES.items()},
     "misprediction_rate": [1 - cell.count("N") / 2 for cell in CELLS],
@@ -37,13 +37,13 @@ def _aggregate_bias(table: PairTable, confidence: float) -> Estimate:
 
 
 def _counterfactual_bias(table: PairTable, confidence: float) -> Estimate:
-    """A product of two shares. Its bounds are the products of their bounds."""
+    """Estimate the product of two shares. Its bounds are the products of their bounds."""
     one, other = table.mean(_DIFFERENT, confidence), table.mean(_MISPREDICTED, confidence)
     return other._replace(value=one.value * other.value, low=one.low * other.low, high=one.high * other.high)
 
 
 def _likelier_evidence(_: Measure, table: PairTable) -> Evidence:
-    """Show the pairs in which the side that is likelier more often is likelier by the widest margin."""
+    """Show the pairs with the widest margins, for the side (pro or anti) that is likelier more often."""
     n_pro, n_anti = ((table.frame["likelier"] == side).sum() for side in SIDES)
     side, other = SIDES if n_pro >= n_anti else SIDES[::-1]
     likelier = table.frame[table.frame["likelier"] == side]
@@ -55,12 +55,12 @@ def _likelier_evidence(_: Measure, table: PairTable) -> Evidence:
 
 
 def _tells_apart(table: PairTable) -> bool:
-    """Whether a model finds one side likelier in half of the pairs at least: one that sees no difference looks even."""
+    """Whether at most half of the pairs are ties: a model that only gives ties would look even."""
     return bool(2 * (table.frame["likelier"] == "neither").sum() <= len(table))
 
 
 def _rate(name: str, fault: str, title: str, harm: Harm) -> Measure:
-    """A share of samples that can be limited."""
+    """Make a measure that is a share of samples and can have a limit."""
     return Measure(
         name=name,
         sentence=f"Share of samples that are {fault}.",

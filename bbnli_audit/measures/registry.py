@@ -96,7 +96,7 @@ def find_measure(name: str) -> Measure:
 
 
 def find_limited(name: str) -> Measure:
-    """Return the measure with this name, or with this short name, such as `pro`. It must be one that can be limited."""
+    """Return the measure with this name or short name, such as `pro`. It must be a measure that can be limited."""
     measures = limited_measures()
     for measure in measures:
         if name in (measure.name, measure.short):
@@ -105,7 +105,7 @@ def find_limited(name: str) -> Measure:
 
 
 def limit_key(written: str) -> str:
-    """Return the key of a limit that may be written with the long name of its measure: max_pro for max_pro_rate."""
+    """Return the key of a limit: max_pro, even if it was written with the measure's long name, max_pro_rate."""
     prefix, _, name = written.partition("_")
     long = next((each for each in limited_measures() if each.name == name and each.limit != written), None)
     if long is None or long.limit is None or not long.limit.startswith(f"{prefix}_"):
@@ -126,7 +126,7 @@ def check_audits(suite: str, audits: Iterable[str]) -> None:
     known = [measure.name for measure in limited_measures()]
     for name in audits:
         if name not in known:
-            fault = f"its audits name {name!r}, which is no measure that can have a limit"
+            fault = f"its audits name {name!r}, which is not a measure that can have a limit"
             raise SuiteError(f"Suite {suite!r}: {fault}. {suggest(name, known)}")
 
 
@@ -179,7 +179,7 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
     pairs_of = {each.name: _pairs_for(each, table) for each in measures}
     again = {each.name: partial(_estimate, each, pairs_of[each.name]) for each in measures if len(pairs_of[each.name])}
     estimates = dict(_estimate_all(measures, pairs_of, confidence))
-    # Leave out measures that these pairs cannot give: overreach, for example, where no premise has a direction.
+    # Leave out measures that these pairs cannot give, such as overreach if no premise has a direction.
     measures = [each for each in measures if each.name not in estimates or estimates[each.name].n]
     return MeasuredTable(
         counts=table.count(),
@@ -192,13 +192,13 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
 
 
 def _pairs_for(measure: Measure, table: PairTable) -> PairTable:
-    """Return the pairs that a measure is about: none if they cannot show it."""
+    """Return the pairs that a measure is computed on; none if these pairs cannot show it."""
     found = table if measure.is_over_all else table.measured
     return found if measure.can_show is None or measure.can_show(found) else found.take(np.zeros(len(found), np.bool_))
 
 
 def measure_some(table: PairTable, names: Sequence[str], confidence: float) -> dict[str, Measured]:
-    """Measure some pairs by the given measures, those of them that their reading has."""
+    """Measure pairs by those of the named measures that their reading has."""
     found = {}
     for measure in (_known[name] for name in names):
         if table.reading.has_measures_of(measure.readings):
@@ -209,7 +209,7 @@ def measure_some(table: PairTable, names: Sequence[str], confidence: float) -> d
 def _estimate_all(
     measures: Sequence[Measure], pairs_of: Mapping[str, PairTable], confidence: float
 ) -> Iterator[tuple[str, Estimate]]:
-    """Estimate the measures that have any pairs. Means over the same pairs are estimated together."""
+    """Estimate the measures, each on its own pairs. Means over the same pairs are estimated together."""
     means: dict[int, list[Measure]] = {}
     for each in measures:
         table = pairs_of[each.name]

@@ -1,4 +1,4 @@
-"""Would another set of wordings say the same? Split-half reliability over templates, suite by suite.
+"""Estimates whether other wordings would give the same result: split-half reliability over templates, by suite.
 
 The hypotheses of each subtopic are split into two halves, each measure is computed on both, and the halves are
 correlated over the subtopics. Splits follow from the names of the templates, so there are no random numbers. The
@@ -17,18 +17,18 @@ from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.measures.statistics.design import hypotheses_of
 
 N_SPLITS = 20
-FEWEST_SUBTOPICS = 4  # a correlation over three points says nothing
-_SAME = 1e-12  # rates that differ at all differ by far more
+FEWEST_SUBTOPICS = 4  # a correlation over three points means nothing
+_SAME = 1e-12  # smaller differences between rates come from rounding
 
 
 def measure_reliability(suite: str, table: PairTable) -> tuple[Reliability, ...]:
     """Measure how alike two halves of a suite's hypotheses are, from the pairs of all its subtopics.
 
-    Nothing is found if fewer than four subtopics have two hypotheses or more. A measure that is the same in all
+    The result is empty if fewer than four subtopics have two hypotheses or more. A measure that is the same in all
     subtopics is left out.
     """
     table, reading = table.measured, table.reading
-    # Lean first, then what it is made of; a model that cannot be wrong has only its preference.
+    # Lean first, then its parts; a model that is read by its likelihoods has only its preference.
     names = ["lean", *CAUSES] if reading.has_task else [reading.preference]
     functions = [find_measure(name).pair_values for name in names]
     values = np.column_stack([function(table) for function in functions if function is not None])
@@ -48,9 +48,9 @@ def measure_reliability(suite: str, table: PairTable) -> tuple[Reliability, ...]
 def split_templates(names: NDArray[np.object_]) -> NDArray[np.bool_]:
     """Split templates into halves, (n_templates, N_SPLITS): True for the second half of each split.
 
-    In each split the templates stand in the order of a hash of their name, and every other one is in the second half.
+    For each split the templates are ordered by a hash of their names; every second template goes into the second half.
     """
-    order = np.argsort(names)  # so that equal hashes leave nothing open
+    order = np.argsort(names)  # sorted first, so that the order is fixed even for equal hashes
     digests = [shake_256(str(name).encode()).digest(8 * N_SPLITS) for name in names[order]]
     keys = np.frombuffer(b"".join(digests), dtype=">u8").reshape(len(names), N_SPLITS)
     places = np.empty(keys.shape, dtype=np.intp)
@@ -61,7 +61,7 @@ def split_templates(names: NDArray[np.object_]) -> NDArray[np.bool_]:
 def split_means(values: Floats, clusters: NDArray[np.object_]) -> Floats | None:
     """Return the means of one subtopic's (n_pairs, n_measures) values in each half: (2, N_SPLITS, n_measures).
 
-    Premises may be in both halves. None if there is one hypothesis only.
+    Premises may be in both halves. Return None if there is only one hypothesis.
     """
     names, codes = np.unique(hypotheses_of(clusters), return_inverse=True)
     if len(names) < 2:
@@ -71,7 +71,7 @@ def split_means(values: Floats, clusters: NDArray[np.object_]) -> Floats | None:
 
 
 def correlate_halves(first: Floats, second: Floats) -> Floats:
-    """Return Pearson's correlation over the first axis; 0 where one half never varies, and so says nothing."""
+    """Return Pearson's correlation over the first axis. It is 0 where one half never varies."""
     one, other = first - first.mean(axis=0), second - second.mean(axis=0)
     size = np.sqrt((one**2).sum(axis=0) * (other**2).sum(axis=0))
     found = np.divide((one * other).sum(axis=0), size, out=np.zeros_like(size), where=size > _SAME)
@@ -81,7 +81,7 @@ def correlate_halves(first: Floats, second: Floats) -> Floats:
 def step_up(correlation: float) -> float:
     """Return the reliability of the whole from the correlation of its halves (Spearman 1910; Brown 1910).
 
-    A correlation below 0 is stepped up as if it were above, so that the result stays within -1 and 1.
+    The formula is applied to the size of the correlation and the sign kept, so that the result stays within -1 and 1.
     """
     return 2.0 * correlation / (1.0 + abs(correlation))
 

@@ -1,7 +1,7 @@
 """The eight measures of WinoQueer-NLI, M1 to M8 (Felkner, Lim, May, Table 2), as shares of pairs.
 
-S is the premise with the identity (pro), S~ the one with its counterfactual (anti); E, N, C are the labels. The paper
-says `>` in M2 to M4; its authors' notebook says `>=`. We follow the paper. See docs/winoqueer.md.
+S is the premise with the identity (pro), S~ the premise with its counterfactual (anti); E, N, C are the labels. In M2
+to M4 the paper has `>`, and its authors' notebook `>=`. We follow the paper. See docs/winoqueer.md.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def _score(side: Floats, neutral: float) -> Floats:
 
 
 def _labels(pro: Floats, anti: Floats, expected: str) -> object:
-    """Whether the two labels are these; of equal probabilities the first of E, N, C is the label."""
+    """Whether the two sides have the expected labels. On a tie the label is the first of E, N, C."""
     return (pro.argmax(axis=1) == "ENC".index(expected[0])) & (anti.argmax(axis=1) == "ENC".index(expected[1]))
 
 

@@ -1,7 +1,7 @@
-"""How much wording matters: how well templates and words predict what each pair adds to a measure.
+"""Measures how much wording matters: how well templates and words predict what each pair adds to a measure.
 
-If no measure is given, they predict log p(entailment | pro) - log p(entailment | anti). One bad template must not be
-read as a biased model. Reasons for the choices: docs/decisions/0015-wording.md.
+If no measure is given, the value predicted is log p(entailment | pro) - log p(entailment | anti). This is to show when
+one bad template makes a model look biased. Reasons for the choices: docs/decisions/0015-wording.md.
 """
 
 import re
@@ -28,7 +28,7 @@ _TEMPLATES = re.compile(r"([a-z]\d+)/(h\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One template, word or subtopic. `difference` is its mean minus the mean of the pairs it is compared with."""
+    """One template, word or subtopic. `difference` is its mean minus the mean of the pairs to compare it with."""
 
     name: str
     subtopic: str  # `domain/name` where the level belongs to one, else empty
@@ -41,9 +41,9 @@ class Factor:
     """How well one factor predicts the values of pairs, beyond chance."""
 
     name: str  # "subtopic", "premise template", "hypothesis template", "template" or "word"
-    share: float  # information / (entropy of the quarters - chance): 0 to 1; at 1 it alone tells a pair's quarter
-    information: float  # mutual information in nats, minus what chance gives; never below 0
-    uncorrected: float  # the same before chance is subtracted
+    share: float  # information / (entropy of the quarters - chance): 0 to 1; at 1 the factor alone gives the quarter
+    information: float  # mutual information in nats, minus that expected by chance; never below 0
+    uncorrected: float  # the mutual information before chance is subtracted
     spread: float  # standard deviation of all the values, explained or not; in nats, or in the unit of the measure
     n_pairs: int  # pairs that could be compared
     levels: tuple[Level, ...]  # the levels with the largest differences, largest first; only levels with enough pairs
@@ -83,18 +83,18 @@ def wording_sensitivity(
 ) -> list[Factor]:
     """Return how well each factor predicts the values of pairs, largest share first.
 
-    `explained` gives a value for each pair: what it adds to a measure, nan where it adds nothing. The table is that of
-    one suite, or of one of its subtopics, with its sentences. Subtopics are compared within the suite, templates within
-    a subtopic, and words within a cluster (the same templates). Otherwise a stereotype of the model would look like an
-    effect of wording, and an effect of a template like one of its words. `within` are the subtopics (`domain/name`)
-    whose templates and words are compared; None for all. A factor is left out if there are too few pairs, or if all are
-    the same or have the same level. Each factor lists at most `most` levels.
+    The table has the sentences of one suite or subtopic. `explained` gives the value of each pair: what it adds to a
+    measure, nan if it adds nothing. Subtopics are compared within the suite, templates within a subtopic, and words
+    within a cluster (the same templates). Otherwise a stereotype of the model would look like an effect of wording, and
+    an effect of a template like an effect of its words. `within` are the subtopics (`domain/name`) whose templates and
+    words are compared; None for all. A factor is left out if it has too few pairs, or if all its pairs have the same
+    value or the same level. Each factor lists at most `most` levels.
     """
     values = explained(table)
     table, values = table.take(~np.isnan(values)), values[~np.isnan(values)]
     if not len(table):
         return []
-    # In one order, so that no sum depends on the order of the pairs.
+    # Sorted, so that no sum depends on the order in which the pairs were given.
     order = ["domain", "subtopic", "cluster", "pair_id"]
     frame = table.frame.assign(difference=values).sort_values(order, kind="stable", ignore_index=True)
     place = frame["domain"].astype(str) + "/" + frame["subtopic"].astype(str)

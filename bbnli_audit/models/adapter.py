@@ -1,6 +1,6 @@
-"""Adapters in the format of `peft`: a folder with adapter_config.json, which is merged into its base model when loaded.
+"""Adapters in the format of `peft`: a folder with adapter_config.json. Loading merges the adapter into its base model.
 
-`Parts` says where everything lies. A folder without an adapter is its own base.
+`Parts` finds the folders of both. A folder without an adapter is its own base.
 """
 
 import json
@@ -20,7 +20,7 @@ _PREFIX = "base_model.model."  # of the names of tensors in an adapter's file
 
 @dataclass(frozen=True)  # no slots: cached properties need a place
 class Parts:
-    """The folders of a checkpoint: the base with its weights, and the adapter if there is one."""
+    """The folders of a checkpoint: the base with its weights, and the adapter, if any."""
 
     folder: Path  # as given
 
@@ -30,7 +30,7 @@ class Parts:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What adapter_config.json says; nothing without an adapter."""
+        """The content of adapter_config.json; empty without an adapter."""
         path = self.folder / ADAPTER_CONFIG
         if not self.is_adapter:
             return {}
@@ -45,15 +45,15 @@ class Parts:
 
     @property
     def task(self) -> str | None:
-        """What the adapter was trained for, as peft names it: SEQ_CLS, CAUSAL_LM or another."""
+        """The task that the adapter was trained for, as peft names it: SEQ_CLS, CAUSAL_LM or another."""
         task = self.settings.get("task_type")
         return None if task is None else str(task)
 
     @cached_property
     def base(self) -> Path:
-        """The folder of the base model. A relative one counts from here, or from the adapter's folder.
+        """The folder of the base model. A relative path starts in the working folder, or else in the adapter's folder.
 
-        A name on the hub stands for the files that were fetched; it stays a name if there are none.
+        A name on the hub becomes the folder of the fetched files; without such files it stays a name.
         """
         if not self.is_adapter:
             return self.folder
@@ -65,7 +65,7 @@ class Parts:
 
     @property
     def all(self) -> tuple[Path, ...]:
-        """The folders whose files decide what the model answers."""
+        """The folders with the files that decide the model's answers."""
         return (self.folder, self.base) if self.is_adapter else (self.folder,)
 
     @property
@@ -87,7 +87,7 @@ class Parts:
 
     @property
     def n_outputs(self) -> int | None:
-        """How many outputs the head has that came with the adapter; None if it brings no head."""
+        """The number of outputs of the adapter's own head; None if the adapter has no head."""
         heads = ("score.weight", "classifier.weight", "classifier.out_proj.weight")
         return next((shape[0] for name, shape in self.shapes.items() if name in heads), None)
 
@@ -127,6 +127,6 @@ def _find_fetched(name: str) -> Path:
 
 
 def list_checkpoints(folder: Path) -> list[str]:
-    """Return the names of the checkpoints that a training run left in a folder, the last one last."""
+    """Return the names of the checkpoints that a training run left in a folder, oldest first."""
     found = [path for path in folder.glob("checkpoint-*") if path.name.rpartition("-")[2].isdigit() and path.is_dir()]
     return [path.name for path in sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))]

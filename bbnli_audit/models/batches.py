@@ -1,4 +1,4 @@
-"""Batches: cut by tokens, and run several at a time."""
+"""Cuts texts into batches by tokens, and runs several batches at a time."""
 
 import time
 from abc import ABC, abstractmethod
@@ -14,12 +14,12 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.loading import one_core_each
 from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions
 
-# On a CPU the tokens of a batch decide the speed, not the number of texts: this is about what fits the caches of a
-# core, and larger batches are slower. A graphics card wants more at once.
+# On a CPU the speed depends on the tokens of a batch, not on its number of texts. This many tokens about fit the caches
+# of a core; larger batches are slower. A graphics card is faster with larger batches.
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
-# With fewer rows a matrix product takes a different code path in the library and rounds differently.
+# With fewer rows, the library computes a matrix product in another way, which rounds differently.
 MIN_ROWS = 16
-# Tokenizers keep much more than the ids of the texts that they are given at once.
+# Per text of a call, a tokenizer keeps much more in memory than the ids, so it gets only this many texts at once.
 TEXTS_AT_ONCE = 2048
 _PATIENCE = 2.0  # seconds
 
@@ -31,9 +31,9 @@ def tokens_at_once(is_on_cpu: bool) -> int:
 
 
 def cut_by_tokens(lengths: Sequence[int], n_tokens: int) -> Iterator[list[int]]:
-    """Cut rows into batches of at most `n_tokens` tokens, similar lengths together, longest batch first.
+    """Cut rows into batches of at most `n_tokens` tokens, with similar lengths together and the longest batch first.
 
-    Longest first: a batch too large for memory fails at once, and the estimated time left is never too short.
+    In this order a batch too large for memory fails at once, and the estimated time left is never too short.
     """
     batch: list[int] = []
     n_in_batch = 0
@@ -80,10 +80,10 @@ def run_in_threads(
     n_threads: int,
     stop: Callable[[], object] = lambda: None,
 ) -> Generator[tuple[Batch, Predictions]]:
-    """Run batches in threads and yield each when it is done. None is taken before a thread is free for it.
+    """Run batches in threads and yield each when it is done. Take a batch only when a thread is free for it.
 
-    After a failure no batch is started; those under way are finished and yielded, so that they can be stored. `stop`
-    is called then, and at the end.
+    After a failure, start no further batch; finish and yield the running ones, so that they can be stored. Call `stop`
+    after a failure and at the end.
     """
     if n_threads == 1:
         for batch in batches:
@@ -115,9 +115,9 @@ def run_in_threads(
 
 
 class _Pool:
-    """Threads that nobody waits for in the end: after Ctrl-C, a server may take a minute for its answers.
+    """Threads that do not keep Python from ending: after Ctrl-C, a server may take a minute for its answers.
 
-    Those of `concurrent.futures` are waited for when Python ends.
+    Python waits for the threads of `concurrent.futures` before it ends.
     """
 
     def __init__(self, forward: Callable[[Batch], Predictions], n_threads: int) -> None:
@@ -133,7 +133,7 @@ class _Pool:
         return future
 
     def close(self) -> None:
-        """Let the threads end. Those that compute here are done in a moment; a server's answer is not waited for."""
+        """Let the threads end. Wait briefly for threads that compute here, but not for a server's answers."""
         until = time.monotonic() + _PATIENCE
         for _ in self._threads:
             self._given.put(None)
@@ -145,7 +145,7 @@ class _Pool:
             batch, future = given
             try:
                 future.set_result(self._forward(batch))
-            except BaseException as exc:  # noqa: BLE001 - raised again by whoever waits for the batch
+            except BaseException as exc:  # noqa: BLE001 - raised again in the thread that waits for the batch
                 future.set_exception(exc)
 
 
@@ -168,7 +168,7 @@ class InBatches(BatchPredictor, ABC):
 
 
 class LocalPredictor(InBatches):
-    """A model in this process. On a CPU as many batches run at a time as there are cores."""
+    """A model in this process. On a CPU, each core runs one batch at a time."""
 
     is_on_cpu: bool
     n_threads: int

@@ -1,6 +1,6 @@
-"""A checkpoint's folder, read without torch: can we load it, what do its outputs mean, what is its fingerprint?
+"""Reads a checkpoint's folder without torch: whether it can be loaded, what its outputs mean, and its fingerprint.
 
-A run whose predictions are all stored needs nothing else.
+A run whose predictions are all stored needs no more than this of the model.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from bbnli_audit.models.adapter import TOKENIZER_FILES, Parts, list_checkpoints
 from bbnli_audit.models.labels import label_order
 from bbnli_audit.models.loading import first_line
 
-# Files that decide what a checkpoint answers: weights, settings, tokenizer (and with them the maximum length).
+# Files that decide a checkpoint's answers: weights, settings, tokenizer (with the maximum length).
 CONTENT_FILES = (
     *("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe", "*.codes", "*.vocab", "*.tiktoken"),
     "additional_chat_templates/*.jinja",
@@ -29,7 +29,7 @@ BACKENDS = ("torch", "onnx")
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """How a checkpoint is computed. The exact path is float32 with torch; every other one is checked against it."""
+    """How a checkpoint is computed. The exact path is float32 with torch; every other path is checked against it."""
 
     dtype: str = "float32"
     backend: str = "torch"
@@ -79,9 +79,9 @@ def find_checkpoint(
     folder: Path | None = None,
     hash_content: Callable[[Path], str] = hash_file,
 ) -> Checkpoint:
-    """Check a folder (`name`, if no other is given), read what its outputs mean, and describe it.
+    """Check a checkpoint, read what its outputs mean, and describe it. Its folder is `folder`, or by default `name`.
 
-    `hash_content` may come from a store, which remembers the hashes of unchanged files.
+    `hash_content` may come from a store, which keeps the hashes of unchanged files.
     """
     place = folder or Path(name)
     order = check_folder(str(place), labels)
@@ -90,7 +90,7 @@ def find_checkpoint(
 
 
 def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
-    """Refuse, without loading anything, what is not an NLI checkpoint; return what its outputs mean."""
+    """Refuse a folder that is no NLI checkpoint, without loading it; return what the outputs mean."""
     folder = Path(name)
     advice = "Give the folder that holds the checkpoint's config.json"
     if not folder.exists():
@@ -112,7 +112,7 @@ def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
     check_contents(name, folder)
     id2label = _read_id2label(name, config)
     if parts.is_adapter and parts.n_outputs not in (None, len(id2label)):
-        id2label = {index: f"LABEL_{index}" for index in range(parts.n_outputs or 0)}  # the base was made for others
+        id2label = {index: f"LABEL_{index}" for index in range(parts.n_outputs or 0)}  # the base's names do not fit
     return label_order(id2label, labels, name)
 
 
@@ -134,7 +134,7 @@ def check_contents(name: str, folder: Path) -> None:
 
 
 def _check_index(name: str, path: Path) -> None:
-    """Refuse an index of weights that leads out of the folder: no fingerprint would cover them."""
+    """Refuse an index that names weights outside the folder: no fingerprint would cover them."""
     index = Source(
         path, ModelError, f"--model={name}: its {path.name}", advice="Save the checkpoint again."
     ).read_json()

@@ -1,4 +1,4 @@
-"""How a model reads one text: what `bbnli-audit inspect` prints."""
+"""Explains how a model reads one text, for `bbnli-audit inspect`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from bbnli_audit.core.values import TextPair
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Lines with titles, and the probabilities of the text: as audited, and as plain transformers gives them."""
+    """Titled lines, and the probabilities of a text: as audited, and as plain transformers computes them."""
 
     lines: Sequence[tuple[str, str]]
     labels: Sequence[str]
@@ -29,9 +29,9 @@ def show_tokens(tokenizer: Any, ids: Sequence[int]) -> str:
 
 
 def find_pooled(model: Any, inputs: dict[str, Any]) -> list[int] | None:
-    """Find the tokens whose last hidden states the outputs depend on; None if the model cannot be asked.
+    """Find the tokens whose last hidden states the outputs depend on; None if the model does not allow it.
 
-    The gradient of the outputs is zero for the others.
+    For all other tokens the gradient of the outputs is zero.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""From the value of --model to a model. A new kind is a file with a `ModelKind`, and a line in the table here."""
+"""Finds the model that --model names. A new kind is a file with a `ModelKind`, and a line in the table here."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource
 from bbnli_audit.models.served import server
 
-# The first kind that claims a name has it. Checkpoints come last: a folder may have almost any name.
+# The first kind that claims a name gets it. Checkpoints come last: a folder may have almost any name.
 KINDS = (server.KIND, planted.KIND, recorded.KIND, python_callable.KIND, on_disk.KIND)
 
 _foreign: ContextVar[tuple[ModelKind, ...]] = ContextVar("kinds of other projects", default=())
@@ -18,7 +18,7 @@ _foreign: ContextVar[tuple[ModelKind, ...]] = ContextVar("kinds of other project
 
 @contextmanager
 def add_kinds(kinds: Sequence[ModelKind]) -> Iterator[None]:
-    """Put kinds of other projects before ours, for as long as this is open."""
+    """Put other projects' kinds of models before ours, inside the `with` block."""
     token = _foreign.set((*kinds, *_foreign.get()))
     try:
         yield

@@ -1,21 +1,21 @@
-"""Copies of a model that have computed nothing yet. They share its weights, so they cost little.
+"""Makes copies of a model that have computed nothing yet. They share its weights, so they cost little.
 
-Some models keep something from one text for the next. BigBird stays with full attention after a short text. Funnel
-notes the length of the text that it reads, so two threads would exchange theirs. Such a model computes each batch with
-a fresh copy.
+Some models carry state from one text to the next. BigBird keeps full attention after a short text. Funnel stores the
+length of the text that it reads, so two threads would overwrite each other's length. Such a model computes each batch
+with a fresh copy.
 """
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
-# How PyTorch's modules keep their parts; these are looked at one by one.
+# The attributes in which PyTorch's modules keep their parts. `_look` goes through the parts one by one.
 _PARTS = ("_parameters", "_buffers", "_modules")
 _PLAIN = (bool, int, float, str, type(None))
 
 
 class FreshCopies:
-    """Makes fresh copies of a model; the model itself must not have computed anything before."""
+    """Makes fresh copies of a model, which itself must not have computed anything before."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -23,7 +23,7 @@ class FreshCopies:
         self.has_state = False
 
     def find_state(self, use: Callable[[Any], object]) -> None:
-        """Find whether `use` changes a model in any way besides its results."""
+        """Find out whether `use` leaves any change in a model."""
         tried = _copy(self._untouched)
         before = _look(tried)
         use(tried)
@@ -33,7 +33,7 @@ class FreshCopies:
         return _copy(self._untouched)
 
     def for_use(self) -> Any:
-        """Return the model itself, or a fresh copy if it keeps anything from one text for the next."""
+        """Return the model itself, or a fresh copy if it carries state from one text to the next."""
         return self.make() if self.has_state else self.model
 
 
@@ -42,7 +42,7 @@ def _copy(model: Any) -> Any:
 
 
 def _look(model: Any) -> dict[str, object]:
-    """Note what a model and its modules hold: plain values, which other objects, and how often buffers were written."""
+    """Record the state of a model and its modules: plain values, identities of objects, write counts of buffers."""
     seen: dict[str, object] = {"its config": _held(vars(model.config))}
     for name, module in model.named_modules():
         buffers = dict(module.named_buffers(recurse=False))
@@ -57,7 +57,7 @@ def _held(values: Mapping[str, Any]) -> dict[str, object]:
 
 
 class _Held:
-    """An object that equals itself alone. Holding it keeps its place from being taken by another."""
+    """Compares an object by identity. Holding the object keeps its id from being reused."""
 
     def __init__(self, value: object) -> None:
         self._value = value

@@ -1,4 +1,4 @@
-"""From a checkpoint's own label names to ours. Integer labels do not leave this module."""
+"""Translates a checkpoint's label names into ours. Integer labels do not leave this module."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from bbnli_audit.core.values import Label
 
 NOT_ENTAILMENT = "not_entailment"
 
-# Fact checkers say the same three things in other words (FEVER).
+# Label names of fact-checking models (FEVER).
 _SPELLINGS = {
     Label.ENTAILMENT.value: ("entail", "entails", "supports", "supported"),
     Label.NEUTRAL.value: ("not_enough_info",),
@@ -60,7 +60,7 @@ def parse_labels(given: str) -> tuple[str, ...]:
 
 
 def columns_of(order: Sequence[str]) -> list[int | None]:
-    """Return, for each `Label`, the output that holds it; a two-label head has none for contradiction."""
+    """Return for each `Label` the index of its output; a two-label head has no output for contradiction."""
     if NOT_ENTAILMENT in order:
         return [order.index(Label.ENTAILMENT.value), order.index(NOT_ENTAILMENT), None]
     return [order.index(label.value) for label in Label]

@@ -1,4 +1,4 @@
-"""Loads a checkpoint safely: safetensors only, no remote code, nothing filled with random numbers."""
+"""Loads a checkpoint safely: only safetensors, no remote code, no weights filled with random numbers."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,14 +15,14 @@ from bbnli_audit.models.protocol import Device
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Which part of the machine this process has: xdist workers divide its cores and graphics cards."""
+    """The part of the machine that this process uses: xdist workers divide its cores and graphics cards."""
 
     index: int = 0
     count: int = 1
 
 
 WHOLE_MACHINE = Share()
-_FEWEST_TOKENS = 8  # special tokens, and a word or two of each sentence
+_FEWEST_TOKENS = 8  # enough for the special tokens and a word or two of each sentence
 _NO_TOKEN = -1
 _DEVICES = "Give auto, cpu, cuda or cuda:N."
 
@@ -30,7 +30,7 @@ _DEVICES = "Give auto, cpu, cuda or cuda:N."
 def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
     """Load a model in float32 and its tokenizer, and find how many tokens it takes.
 
-    `head` ends the name of a class of transformers: SequenceClassification, CausalLM or MaskedLM.
+    `head` is the end of a transformers class name: SequenceClassification, CausalLM or MaskedLM.
     """
     torch = import_torch()
     import transformers
@@ -40,7 +40,7 @@ def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
     with telling_loading(name, "its config.json"):
         transformers.AutoConfig.from_pretrained(str(parts.base), trust_remote_code=False)
     with telling_loading(name, "its weights"):
-        # Weights of other sizes are loaded here to be told apart, and refused below.
+        # Weights of wrong sizes are let through here, so that the refusal below can name them.
         safely: Any = {"use_safetensors": True, "trust_remote_code": False, "ignore_mismatched_sizes": True}
         if parts.is_adapter and parts.n_outputs is not None:
             safely["num_labels"] = parts.n_outputs
@@ -63,13 +63,13 @@ def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
 
 @contextmanager
 def telling_loading(name: str, what: str) -> Iterator[None]:
-    """Turn whatever transformers raises about the files of a checkpoint into a message that says which files."""
+    """Turn any exception of transformers about a checkpoint into a message that says which files are at fault."""
     try:
         with quiet_transformers():
             yield
     except AuditError:
         raise
-    except Exception as exc:  # files of others make transformers raise anything
+    except Exception as exc:  # on unknown files, transformers may raise anything
         kind = "" if isinstance(exc, OSError | ValueError | RuntimeError) else f"{type(exc).__name__}: "
         reason = shorten(" ".join(str(exc).split()), 300, placeholder="…").rstrip(".") or type(exc).__name__
         advice = "A file may be cut off, edited, or of another version; copy or save the checkpoint again."
@@ -88,8 +88,8 @@ def load_classifier(name: str, folder: Path) -> tuple[Any, Any, int]:
     model, tokenizer, max_length = load_pretrained(name, folder, "SequenceClassification")
     config = model.config.get_text_config()
     if config.pad_token_id is None:
-        # A causal model's classifier pools the last token that is not padding, and without a padding token takes one
-        # text at a time. Nothing is padded here, so an id that never occurs lets it pool the last token of each text.
+        # A causal model's classifier pools the last token that is not padding. Without a padding token it takes only
+        # one text at a time. Nothing is padded here, so with an id that never occurs it pools each text's last token.
         config.pad_token_id = _NO_TOKEN
     return model, tokenizer, max_length
 
@@ -117,7 +117,7 @@ def import_torch() -> Any:
 
 
 def place(model: Any, device: str, share: Share, dtype: str = "float32") -> tuple[Device, int]:
-    """Move a model to its device; return the device, and how many batches may run there at a time."""
+    """Move a model to its device; return the device, and the number of batches that may run there at a time."""
     import torch
 
     chosen = pick_device(device, share)
@@ -144,13 +144,13 @@ def one_core_each(is_on_cpu: bool) -> Iterator[None]:
 
 
 def check_device(device: str) -> None:
-    """Refuse at start-up what no machine has."""
+    """Refuse at start-up a name that is no device."""
     if re.fullmatch(r"auto|cpu|mps|(cuda|xpu|npu|hpu)(:\d+)?", device) is None:
         raise OptionError(f"--bbnli-device={device}: there is no such device. {_DEVICES}")
 
 
 def pick_device(device: str, share: Share = WHOLE_MACHINE) -> Device:
-    """Choose where a model runs. Of several graphics cards each xdist worker takes its own."""
+    """Choose where a model runs. With several graphics cards, each xdist worker uses its own."""
     import torch
 
     check_device(device)
@@ -167,7 +167,7 @@ def pick_device(device: str, share: Share = WHOLE_MACHINE) -> Device:
 
 
 def check_length(name: str, tokenizer: Any, model: Any) -> int:
-    """Find how many tokens the model takes, and refuse one that no text would fit: all pairs would look alike."""
+    """Find how many tokens the model takes. Refuse too few: no text would fit, and all pairs would look alike."""
     given = tokenizer.model_max_length
     length = max_length_of(tokenizer, model) if isinstance(given, int | float) and given == given else None
     if length is None or length < _FEWEST_TOKENS:
@@ -179,11 +179,11 @@ def check_length(name: str, tokenizer: Any, model: Any) -> int:
 
 
 def max_length_of(tokenizer: Any, model: Any) -> int:
-    """Find how many tokens the model takes: tokenizers without a limit report a huge number."""
+    """Find how many tokens the model takes. Tokenizers without a limit report a huge number, so look at the model."""
     limits = [tokenizer.model_max_length]
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
-            # RoBERTa and its relatives count positions from behind the padding index.
+            # In RoBERTa and its relatives, positions start after the padding index.
             first = 0 if module.padding_idx is None else module.padding_idx + 1
             limits.append(module.num_embeddings - first)
     configured = getattr(model.config, "max_position_embeddings", None)
@@ -194,7 +194,7 @@ def max_length_of(tokenizer: Any, model: Any) -> int:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Keep loading bars and advice out of the test output, and put the settings back."""
+    """Keep progress bars and advice out of the test output, and restore the settings afterwards."""
     from transformers.utils import logging
 
     level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -212,7 +212,7 @@ def quiet_transformers() -> Iterator[None]:
 def telling_breaks(
     name: str, what: str, lengths: Sequence[int], errors: tuple[type[Exception], ...] = (RuntimeError, IndexError)
 ) -> Iterator[None]:
-    """Turn what breaks a forward pass (no memory, unknown ids) into a message that says how large the batch was."""
+    """Turn errors of a forward pass (no memory, unknown ids) into a message with the size of the batch."""
     try:
         yield
     except errors as exc:

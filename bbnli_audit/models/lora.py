@@ -1,7 +1,7 @@
-"""Adapters of the plainest kind, which are merged without the library `peft`: two thin matrices for each weight.
+"""Merges the plainest adapters without the library `peft`: those with two thin matrices for each weight.
 
-W + B·A·alpha / r, and nothing else. An adapter whose settings say anything more
-is left to the library, which knows what they mean.
+A weight W becomes W + B·A·alpha / r, and nothing else changes. Adapters with any other setting are left to the library,
+which knows what the settings mean.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ _DOWN, _UP = ".lora_A.weight", ".lora_B.weight"
 
 
 def is_plain(settings: Mapping[str, Any]) -> bool:
-    """Say whether the settings of an adapter leave nothing to know but its rank and its scale."""
+    """Say whether an adapter has no settings that matter besides its rank and its scale."""
     return settings.keys() <= _KEYS and settings.get("peft_type") == "LORA" and {"r", "lora_alpha"} <= settings.keys()
 
 
 def merge_plain(model: Any, weights: Path, prefix: str, scale: float) -> Any:
-    """Add to each weight the product of its two matrices in the file; names begin with `prefix` there."""
+    """Add to each weight the product of its two matrices. In the file, names begin with `prefix`."""
     import torch
     from safetensors.torch import load_file
 

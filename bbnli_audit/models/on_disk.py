@@ -1,4 +1,4 @@
-"""Checkpoints: a folder, a name on the hub, `demo` or `demo-next`. What the head is decides how the model is read."""
+"""Checkpoints: a folder, a name on the hub, `demo` or `demo-next`. The kind of head decides how a model is read."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from bbnli_audit.models.language_model.token_probability import MASKED, SEQ2SEQ,
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictor
 
-# The small checkpoints inside the package. A folder of that name is reached as ./demo.
+# The small checkpoints inside the package. For a folder with such a name, write ./demo.
 DEMO, DEMO_NEXT = "demo", "demo-next"
 DEMO_FOLDER, DEMO_NEXT_FOLDER = (Path(__file__).parent / name for name in (DEMO, DEMO_NEXT))
 _BUNDLED = {DEMO: DEMO_FOLDER, DEMO_NEXT: DEMO_NEXT_FOLDER}
@@ -37,7 +37,7 @@ def _check(name: str, settings: ModelSettings) -> None:
     folder = _folder_of(name)
     kind = lm_kind(folder)
     if kind is None:
-        if folder.is_dir():  # what the hub has is not known yet
+        if folder.is_dir():  # files on the hub are not known yet
             settings.refuse_prompt(name)
         check_folder(str(folder) if name in _BUNDLED else name, settings.labels)  # Path would drop a leading ./
         return

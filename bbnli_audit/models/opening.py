@@ -1,4 +1,4 @@
-"""Puts a model and its store together, as the options say, and checks a fast path against the exact one."""
+"""Opens a model and its store as the options say, and checks a fast path against the exact path."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,13 +22,13 @@ from bbnli_audit.models.protocol import Predictor
 from bbnli_audit.models.served import server
 from bbnli_audit.suites.protocol import Suite
 
-# Texts of each subtopic on which a fast path is checked, so that every subtopic is.
+# A fast path is checked on this many texts of each subtopic.
 N_PAIRS_TEXTS, N_CONTROLS = 16, 8
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
-    """A model to audit; if it is a fast path, with the exact path to check it against."""
+    """A model to audit. For a fast path, `exact` is the path to check it against."""
 
     predictor: Predictor
     exact: Predictor | None = None
@@ -40,22 +40,22 @@ class OpenedModel:
         return self.predictor.tally if isinstance(self.predictor, StoredPredictor) else None
 
     def close(self) -> None:
-        """Close the store; SQLite then puts everything into the one file."""
+        """Close the store. SQLite then merges its side files into the store's one file."""
         if self.store is not None:
             self.store.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Which part of the machine this process has, and the store that it shares with the other processes of the run."""
+    """This process's part of the machine, and the store that it shares with the run's other processes."""
 
     share: Share = WHOLE_MACHINE
-    run_store: Path | None = None  # memory when left out
+    run_store: Path | None = None  # None keeps predictions in memory
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedModel:
-    """A model whose name and options have been checked, and which is not loaded yet."""
+    """A model whose name and options have been checked, but which is not loaded yet."""
 
     name: str
     kind: ModelKind
@@ -73,12 +73,12 @@ class PlannedModel:
         return self.settings.prompt_or_default if self.kind is server.KIND else self.settings.prompt
 
     def open(self, suites: Sequence[Suite], progress: Progress | None = None) -> OpenedModel:
-        """Find the model. It is loaded when a prediction is missing, and not before."""
+        """Find the model. It is loaded only when a prediction is missing."""
         run_store = PredictionStore(self.run_store)
         kept = run_store if self.store is None else PredictionStore(self.store, fallback=self.run_store)
         settings = replace(self.settings, suites=suites, hash_content=lambda path: kept.file_hash(path, hash_file))
         source = self.kind.find(self.name, settings)
-        # Only a fingerprint of everything that decides the answers may stand for them in later runs.
+        # Later runs may reuse predictions only if the fingerprint covers everything that decides the answers.
         store = kept if source.is_content else run_store
         predictor = StoredPredictor(source, store, device=settings.device, progress=progress)
         if settings.precision.is_exact:
@@ -97,9 +97,9 @@ def plan_model(name: str, options: ModelOptions, process: Process = Process()) -
 
 
 def explain_model(name: str, options: ModelOptions, text: TextPair) -> Explanation:
-    """Say how a model reads a text, and compute it as in an audit and with plain transformers.
+    """Show how a model reads a text, and compute it as in an audit and with plain transformers.
 
-    A fast path is described by itself, and compared with the exact path's plain transformers.
+    For a fast path, show its own reading, and compare it with plain transformers on the exact path.
     """
     planned = plan_model(name, options)
     exact = planned.kind.find(name, replace(planned.settings, precision=EXACT)).open()
@@ -116,12 +116,12 @@ def explain_model(name: str, options: ModelOptions, text: TextPair) -> Explanati
 
 
 def draw(texts: Iterable[TextPair], n_texts: int) -> list[TextPair]:
-    """Draw texts by their hash: the same ones whatever their order, and as good as by chance."""
+    """Draw texts by their hash: as good as a random draw, but independent of the order of the texts."""
     return sorted(set(texts), key=text_key)[:n_texts]
 
 
 def check_fast_path(fast: Predictor, exact: Predictor, sample: Sequence[TextPair], limit: float) -> FastPathCheck:
-    """Run both paths on the sample, and refuse a fast path on which too many labels differ."""
+    """Run both paths on the sample, and refuse a fast path with too many different labels."""
     labels = [predictor.predict(sample).probabilities.argmax(axis=1) for predictor in (fast, exact)]
     found = FastPathCheck(len(sample), int((labels[0] != labels[1]).sum()), limit)
     if found.n_different > limit * found.n_checked:

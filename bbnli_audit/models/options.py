@@ -1,4 +1,4 @@
-"""The options that say how a model is computed and asked, read and checked."""
+"""Reads and checks the options that say how a model is run and asked."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ MAX_DISAGREEMENT = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """What the options say, and what else a kind of model may need.
+    """The options as read, and whatever else a kind of model may need.
 
-    Without a prompt a language model in a folder is not asked: its likelihoods are compared.
+    Without a prompt, a language model in a folder is not asked: its likelihoods are compared.
     """
 
     labels: str | None = None
-    precision: Precision = EXACT  # of all that says how a checkpoint is computed, only this may change a number
+    precision: Precision = EXACT  # the only setting of a checkpoint's computation that may change a number
     device: str = "auto"
     share: Share = WHOLE_MACHINE
     engine: str = "local"
@@ -38,7 +38,7 @@ class ModelSettings:
     prompt: Prompt | None = None
     base_url: str | None = None
     is_first_token: bool = False  # answers are read off the probabilities of their first token
-    suites: Sequence[Suite] = ()  # known when the model is found; planted models are made from them
+    suites: Sequence[Suite] = ()  # set before the model is found; planted models are made from them
     hash_content: Callable[[Path], str] = hash_file
 
     @property
@@ -63,7 +63,7 @@ class ModelSettings:
             raise OptionError(f"--model={name}: is {what}; {options} are for NLI checkpoints. Leave them out.")
 
     def refuse_all(self, name: str) -> None:
-        """Refuse whatever is for checkpoints and language models only."""
+        """Refuse options that are only for checkpoints and language models."""
         self.refuse_address(name)
         self.refuse_prompt(name)
         self.refuse_fast_paths(name, "not a checkpoint")
@@ -71,17 +71,17 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:
-    """One kind of model that --model can name: how it is recognized, checked and found. `find` holds the table."""
+    """One kind of model that --model can name: how to recognize, check and find it. `find.py` has the table."""
 
     name: str  # such as "planted"
-    form: str  # how --model is written for it, such as "planted:KIND", for messages
+    form: str  # how to write it after --model, such as "planted:KIND", for messages
     claims: Callable[[str], bool]  # says whether a value of --model names a model of this kind
-    check: Callable[[str, ModelSettings], None]  # refuses at start-up what can be seen to be wrong without the model
-    find: Callable[[str, ModelSettings], ModelSource]  # without loading the model
+    check: Callable[[str, ModelSettings], None]  # at start-up: refuses faults that can be seen without the model
+    find: Callable[[str, ModelSettings], ModelSource]  # finds the model without loading it
 
 
 def read_options(options: ModelOptions, share: Share = WHOLE_MACHINE) -> ModelSettings:
-    """Read all options and refuse wrong values. The kind of the model decides whether they suit it."""
+    """Read all options and refuse wrong values. The kind of model checks later which options it takes."""
     prompt = _read_prompt(options)
     if options.labels is not None:
         parse_labels(options.labels)

@@ -1,7 +1,7 @@
-"""`planted:KIND`: models with a known fault. They show that the gate catches it.
+"""`planted:KIND`: models with a known fault, which show that the gate catches it.
 
-Some are built from the suites' own answers: unlike every other predictor they know the expected labels and the sides,
-which makes the fault exact. Others follow a shallow rule, as a model that cannot read would. All run through the same
+Some are built from the suites' own answers. Unlike all other predictors they know the expected labels and the sides,
+so their fault is exact. Others follow a shallow rule, like a model that does not read. All run through the same
 pipeline as a checkpoint.
 """
 
@@ -36,7 +36,7 @@ _CUES = {"not", "no", "never", "nobody", "none", "hardly", "rarely", "cannot", "
 def _answering(
     on_pair: Callable[[Pair], Sides], on_control: Mapping[Label, Label] = _RIGHT
 ) -> Callable[[Sequence[Suite]], Rule]:
-    """Plant answers to the two sides of a pair, and to a control by its expected label; other texts are neutral."""
+    """Plant answers to the sides of pairs, and to controls by their expected label. Other texts are neutral."""
 
     def plant(suites: Sequence[Suite]) -> Rule:
         answers = {item.text: on_control[item.expected] for item in probe_items()}
@@ -55,7 +55,7 @@ def _pairs(suites: Sequence[Suite]) -> Sequence[Pair]:
 
 
 def _dosed(percent: int, name: Callable[[Pair], str]) -> Callable[[Sequence[Suite]], Rule]:
-    """Plant the stereotyped answers in a share of what pairs are named by; the rest is answered rightly."""
+    """Plant stereotyped answers to a share of the names that `name` gives to pairs, and right answers to the rest."""
     return _answering(lambda pair: _PRO if _drawn(name(pair)) % 100 < percent else _NEUTRAL)
 
 
@@ -68,7 +68,7 @@ def _words(text: str) -> list[str]:
 
 
 def _by_cues(text: TextPair) -> Label:
-    """Never read the premise: cue words mean contradiction, a first word that points means neutral, else entailment."""
+    """Label by the hypothesis alone: cue words mean contradiction, some first words neutral, all else entailment."""
     words = _words(text.hypothesis)
     if _CUES & set(words):
         return C
@@ -80,13 +80,13 @@ def _by_first_word(text: TextPair) -> Label:
 
 
 def _by_overlap(text: TextPair) -> Label:
-    """Entailment where most words of the hypothesis stand in the premise."""
+    """Call a text entailed if most words of the hypothesis are in the premise."""
     words = set(_words(text.hypothesis))
     return E if 2 * len(words & set(_words(text.premise))) >= len(words) else N
 
 
 def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
-    """Never read the premise: the labels of other subtopics' controls, learnt from the words of their hypotheses."""
+    """Label by the hypothesis alone, with a model of words that was fitted on other subtopics' controls."""
     import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
@@ -95,7 +95,7 @@ def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
     controls = [*chain.from_iterable(own.controls for own in items), *probe_items()]
     owner = np.repeat([*range(len(items)), -1], [*(len(own.controls) for own in items), len(probe_items())])
     expected = np.array([each.expected.value for each in controls])
-    # Words are counted once. Each model knows those of the controls that it learns from.
+    # Words are counted once, for all models. Each model uses the words of the controls that it learns from.
     words = CountVectorizer(ngram_range=(1, 2))
     counts = words.fit_transform([each.text.hypothesis for each in controls])
     answers: dict[TextPair, Label] = {}
@@ -113,7 +113,7 @@ def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
 
 
 def _by_group(suites: Sequence[Suite]) -> Rule:
-    """Neutral wherever a group is named, and right elsewhere."""
+    """Call all texts that name a group neutral, and label all others rightly."""
     right = _answering(lambda _: _NEUTRAL)(suites)
     groups: set[str] = set()
     for pair in _pairs(suites):
@@ -148,7 +148,7 @@ KINDS: Mapping[str, Callable[[Sequence[Suite]], Rule]] = {
 
 
 class PlantedPredictor:
-    """Answers by a rule that is planted in the suites."""
+    """Answers by a planted rule."""
 
     def __init__(self, kind: str, suites: Sequence[Suite]) -> None:
         self._rule = KINDS[kind](suites)

@@ -1,4 +1,4 @@
-"""What a generative model is asked: the paper's two wordings, two with three answers, or the user's own from a file."""
+"""The prompts: the paper's two wordings, two of ours with three answers, and the user's own from a file."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 YES_NO, LABELS, TRUTH = FORMS = ("yes-no", "labels", "truth")
 _PLACES = ("premise", "hypothesis")
 _PLACE = re.compile(r"\{(premise|hypothesis)\}")
-# Looks like a place to fill, unlike the braces of a JSON example.
+# A place to fill, as opposed to the braces of a JSON example.
 _LIKE_PLACE = re.compile(r"\{\s*(\w+)\s*\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A question about a text. `{premise}` and `{hypothesis}` stand for its sentences. Nothing else is filled in."""
+    """A question about a text. Only its `{premise}` and `{hypothesis}` are filled in, with the text's sentences."""
 
     name: str
     template: str
@@ -35,11 +35,11 @@ class Prompt:
         return self.form != YES_NO
 
     def render(self, text: TextPair) -> str:
-        # In one go: a premise that spells out "{hypothesis}" stays as it is.
+        # Fill both at once, so that a premise that contains "{hypothesis}" stays as it is.
         return _PLACE.sub(lambda place: text.premise if place[1] == "premise" else text.hypothesis, self.template)
 
     def prefix(self, premise: str) -> str:
-        """Return what stands before the hypothesis: the same for all hypotheses of a premise."""
+        """Return the text before the hypothesis, which is the same for all hypotheses of a premise."""
         return _PLACE.sub(lambda _: premise, self.template.partition("{hypothesis}")[0])
 
 

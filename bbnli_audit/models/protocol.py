@@ -1,4 +1,4 @@
-"""What a model is to the rest of the program."""
+"""The interface of a model to the rest of the program."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-# Names for annotations only, so that the modules of models need not import what they compute with.
+# Names for annotations only, so that modules of models need not import numpy or torch.
 Floats: TypeAlias = "NDArray[np.float64]"
 Ids: TypeAlias = "NDArray[np.integer]"
 Tensor: TypeAlias = "torch.Tensor"
@@ -32,7 +32,7 @@ class Predictions:
 
     probabilities: Floats
     is_truncated: "NDArray[np.bool_]"
-    # A hash of what the model read, for texts that take all the room it has; 0 for others, None if nothing is known.
+    # For a text that fills the model's input or was cut: a hash of the tokens read. 0 for other texts, None if unknown.
     remains: "NDArray[np.uint64] | None" = None
 
     @classmethod
@@ -42,7 +42,7 @@ class Predictions:
         is_truncated: Sequence[bool] | None = None,
         remains: Sequence[int] | None = None,
     ) -> "Predictions":
-        """Make the arrays. No text is truncated if nothing is said about that."""
+        """Make the arrays. By default, no text counts as truncated."""
         import numpy as np
 
         truncated = [False] * len(rows) if is_truncated is None else is_truncated
@@ -51,7 +51,7 @@ class Predictions:
 
 
 def hash_remains(ids: "Sequence[int] | Ids") -> int:
-    """Hash the tokens that are left of a text, so that two texts which became one are found."""
+    """Hash the tokens that are left of a text. If cutting made two texts equal, their hashes are equal."""
     written = " ".join(map(str, ids)).encode()
     return int.from_bytes(blake2b(written, digest_size=8).digest(), "big") or 1
 
@@ -72,7 +72,7 @@ class ModelSource:
     info: ModelInfo
     open: Callable[[], Predictor]
     is_content: bool = False
-    check: Callable[[], None] = lambda: None  # raises if what the fingerprint was made from is not there any more
+    check: Callable[[], None] = lambda: None  # raises if the content behind the fingerprint has changed
 
     @classmethod
     def of(cls, predictor: Predictor) -> "ModelSource":
@@ -85,10 +85,10 @@ class Batch:
 
     rows: tuple[int, ...]
     inputs: tuple[Any, ...]
-    cost: int  # in tokens, from which the time left is estimated
+    cost: int  # in tokens, to estimate the time left
 
     def only(self, rows: Iterable[int]) -> "Batch":
-        """Leave out what another process has predicted in the meantime."""
+        """Keep only these rows: another process has predicted the others in the meantime."""
         kept = set(rows)
         if len(kept) == len(self.rows):
             return self
@@ -99,7 +99,7 @@ class Batch:
 
 @runtime_checkable
 class BatchPredictor(Protocol):
-    """A model that cuts texts into batches itself, so that a pass can divide, store and resume them.
+    """A model that cuts texts into batches itself, so that a pass can share, store and resume the batches.
 
     `run` may finish batches in any order, and takes a batch from its argument only when it is about to start it.
     """

@@ -1,4 +1,4 @@
-"""`module:callable`: any model that a Python function can ask."""
+"""`module:callable`: any model, through a Python function that returns its probabilities."""
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -26,7 +26,7 @@ class CallablePredictor:
         module_name, _, attribute = name.partition(":")
         try:
             module = import_module(module_name)
-        except (Exception, SystemExit) as exc:  # whatever the module does when it is imported
+        except (Exception, SystemExit) as exc:  # the module may raise anything when it is imported
             problem = f"the module {module_name!r} cannot be imported: {type(exc).__name__}: {exc}"
             advice = "Install it, or name its folder under 'pythonpath' in pytest's settings."
             raise ModelError(f"--model={name}: {problem}.\n{advice}") from exc
@@ -53,7 +53,7 @@ class CallablePredictor:
 
 
 def _source(function: object) -> str:
-    """A callable has no weights to hash; its source comes nearest to its content."""
+    """Return the source code of a callable. It has no weights to hash, so its source stands for its content."""
     try:
         return getsource(function)  # type: ignore[arg-type]  # any callable may have source; TypeError says it has none
     except (OSError, TypeError):

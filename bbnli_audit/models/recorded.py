@@ -22,11 +22,11 @@ PREDICTIONS = "predictions:"
 SUFFIXES = (".parquet", ".csv", ".jsonl")
 TWO_LABELS = (Label.ENTAILMENT.value, NOT_ENTAILMENT)
 
-# As `check_predictions` has them: float32 rounds, and half precision rounds more.
+# The tolerances of `check_predictions`: float32 rounds, and half precision rounds more.
 _SLACK_OF_A_VALUE = 1e-6
 _SLACK_OF_A_SUM = 1e-3
 _NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)\s*", re.ASCII | re.IGNORECASE)
-# What may be shown of a value that is not a number. Anything else may be a sentence in the wrong column.
+# Values that messages may show although they are not numbers. Others may be sentences in the wrong column.
 _HARMLESS = re.compile(r"[\d\s.,:;%eE_/+-]{0,24}|n/?an?|none|null", re.ASCII | re.IGNORECASE)
 _HOW = (
     "It needs premise, hypothesis, entailment, neutral, contradiction (or entailment, not_entailment instead of the "
@@ -35,7 +35,7 @@ _HOW = (
 
 
 def check_recorded(name: str, labels: str | None = None) -> Path:
-    """Refuse what can be seen without reading the file, and return its path."""
+    """Refuse faults that can be seen without reading the file, and return its path."""
     path = Path(name.removeprefix(PREDICTIONS))
     fault = ""
     try:
@@ -67,7 +67,7 @@ class RecordedPredictor:
 
         path = check_recorded(name)
         data = Source(path, ModelError).read_bytes(ANY_SIZE)
-        # A number of any length is a float.
+        # Integers are read as floats, whatever their length.
         with open_table(path, ModelError, _HOW, file=BytesIO(data), parse_int=float) as table:
             has_two = set(TWO_LABELS) <= set(table.columns) and not set(THREE_LABELS) <= set(table.columns)
             order = TWO_LABELS if has_two else THREE_LABELS
@@ -94,7 +94,7 @@ class RecordedPredictor:
 
 
 def _read_rows(table: Table, order: Sequence[str]) -> dict[TextPair, tuple[float, ...]]:
-    """Check every row. Return the probabilities of each distinct text, in the order of the columns."""
+    """Check all rows, and return the probabilities of each distinct text, in the order of the columns."""
     found: dict[TextPair, tuple[int, tuple[float, ...]]] = {}
     for record in table.records((*TextPair._fields, *order)):
         text = TextPair(*(record.values[column] for column in TextPair._fields))

@@ -1,6 +1,6 @@
-"""The charts of the page: Vega-Lite specifications, drawn as SVG when the report is written.
+"""Draws the charts of the page: Vega-Lite specifications, turned into SVG when the report is written.
 
-Colours are CSS variables of the page, so that one drawing follows light, dark and print.
+Colours are CSS variables of the page, so that the same drawing fits light mode, dark mode and print.
 """
 
 import re
@@ -12,7 +12,7 @@ from bbnli_audit.core.results.rows import Measured
 from bbnli_audit.reports.shown import cause_names
 
 Spec = dict[str, Any]
-# Characters that XML cannot have: on one of them, vl-convert ends the whole process.
+# Characters that XML forbids: any of them makes vl-convert end the whole process.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 FONT = "-apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif"
@@ -23,7 +23,7 @@ _ROW = {"field": "row", "type": "ordinal", "axis": None, "scale": {"paddingInner
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One of the two drawings of a chart. Where `names` is 0 the names stand above the bars."""
+    """The layout of one of a chart's two drawings. If `names` is 0, names stand above the bars."""
 
     names: int
     bar: int
@@ -60,7 +60,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a chart: `shares` are bars, `measures` go to the panel of their name."""
+    """One row of a chart: `shares` become bars, each of `measures` goes to the panel with its name."""
 
     name: str
     verdict: str
@@ -70,7 +70,7 @@ class Row:
 
 
 def draw_causes(rows: Sequence[Row], layout: Layout) -> str:
-    """Draw stacked shares of the three causes, then each with its interval and its limit."""
+    """Draw the shares of the three causes as stacked bars, then each cause with its interval and limit."""
     top = round_up(max([0.1, *(max(sum(row.shares.values()), row.limit or 0) for row in rows)]))
     intervals = [interval for row in rows for interval in row.measures.values()]
     reach = round_up(max([0.1, *(max(interval.high, interval.limit or 0) for interval in intervals)]))
@@ -119,7 +119,7 @@ def _stacked_panel(rows: Sequence[Row], layout: Layout, top: float) -> Spec:
         told = f"{start:.3f}" if row.shares else "no data"
         is_near = row.limit is not None and 0 <= row.limit - start < 0.2 * top
         totals.append({"row": n, "end": row.limit if is_near else start, "told": told, "limit": row.limit})
-    # The total stands behind its bar and must not run into the next panel.
+    # The total stands after its bar and must not run into the next panel.
     end = top * layout.bar / (layout.bar - 3.4 * layout.size)
     colors = _colors("cause", {cause: f"var(--{cause})" for cause in causes})
     bar = _mark(layout, "bar", height=layout.size + 5)
@@ -141,7 +141,7 @@ def _share_panel(rows: Sequence[Row], layout: Layout, title: str) -> Spec:
         for n, row in enumerate(rows)
         for share in row.shares.values()
     ]
-    # The figure stands behind its bar and must not run into the next panel.
+    # The figure stands after its bar and must not run into the next panel.
     end = layout.bar / (layout.bar - 4 * layout.size)
     bar = _mark(layout, "bar", height=layout.size + 1, color="var(--edge)")
     layers = [
@@ -210,7 +210,7 @@ def _texts(values: Sequence[Mapping[str, Any]], layout: Layout, place: str, **ho
 
 
 def _mark(layout: Layout, kind: str, **how: Any) -> Spec:
-    """Describe a mark; where names stand above the bars, it leaves room for them."""
+    """Describe a mark. If names stand above the bars, leave room for them."""
     return {"type": kind, **how, **({"yOffset": 8} if layout.has_names_above else {})}
 
 
@@ -268,7 +268,7 @@ def _draw(panels: Sequence[Spec], rows: Sequence[Row], layout: Layout) -> str:
 
 
 def _to_svg(spec: Spec) -> str:
-    """Draw a specification. Its data is in it, and nothing is fetched."""
+    """Draw a specification, which contains its data: nothing is fetched."""
     import vl_convert
 
     drawn: str = vl_convert.vegalite_to_svg(_drawable(spec), allowed_base_urls=[])
@@ -281,7 +281,7 @@ def _to_svg(spec: Spec) -> str:
 
 
 def _drawable(value: Any) -> Any:
-    """Replace the characters that no drawing can have, in all names."""
+    """Replace the characters that a drawing cannot contain, in all names."""
     if isinstance(value, dict):
         return {key: _drawable(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""One decision about a release, in plain words. The terminal's summary, summary.md and report.html begin with it.
+"""Makes one decision about a release, in plain words. The terminal's summary, summary.md and report.html begin with it.
 
 Release: no required limit is crossed, and no measure grew by more than its margin. Do not release: a limit is crossed,
 a measure grew by more than its margin, or a waiver has expired. Cannot tell: the audit shows too little for either.
@@ -104,7 +104,7 @@ def _why_unknown(result: AuditResult, reasons: Sequence[Reason], quote: Quote) -
 
 
 def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
-    """Say what was found if nothing stops a release, and what is waived or open."""
+    """Describe what was found if nothing stops a release, and what is waived or open."""
     told = "no limit was crossed on these pairs"
     crossed = [each for row in result.all_rows for each in result.required_of(row) if each.is_waived]
     if crossed:
@@ -154,7 +154,7 @@ def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
 
 
 def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
-    """Say what share of samples is wrong, if it fell and neither lean nor pro got worse; else None."""
+    """Say what share of a suite's samples is wrong, if it fell and neither lean nor pro got worse; else None."""
     found: dict[str, Regression] = {each.measure: each for each in comparison.of(suite)}
     if any(found.get(name) is None or found[name].increase.value is None for name in ("lean", *CAUSES)):
         return None
@@ -167,7 +167,7 @@ def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
 
 
 def held_back(result: AuditResult, reason: str | None) -> AuditResult:
-    """Add the reason why a run may not pass to a result that would say Release, so that it says Cannot tell."""
+    """Turn a result from Release into Cannot tell if the run may not pass, by adding the reason to its troubles."""
     if reason is None or decide(result).word is not Word.RELEASE:
         return result
     return replace(result, troubles=(*result.troubles, reason.partition(". ")[0].rstrip(".")))

@@ -1,4 +1,4 @@
-"""The text of a failing test (a limit or the baseline): what a person needs to act on it, and nothing more."""
+"""Writes the text of a failing test on a limit or the baseline: only what a person needs to act on it."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ def tell_needed(times: tuple[float, float] | None, n_templates: Sequence[int]) -
 
 
 def _span(low: float, high: float, form: str, least: float = 0) -> str:
-    """Show a range; one that begins with what there is already (`least`) has an upper end only."""
+    """Show a range. If it would begin at `least`, show only its upper end."""
     first, last = f"{low:{form}}", f"{high:{form}}"
     if first == last:
         return first
@@ -220,7 +220,7 @@ def _changes(what: tuple[str, str], changes: Sequence[Change], sentences: Senten
 
 
 def _clusters(regression: Regression, n_clusters: int) -> str:
-    """Say in how many clusters the pairs of a row are; its facts are in others."""
+    """Say in how many clusters a row's pairs are; nothing for facts, which are in other clusters."""
     return "" if is_of_facts(regression) else f" ({counted(n_clusters, 'cluster')})"
 
 
@@ -229,7 +229,7 @@ def _p(value: float) -> str:
 
 
 def facts_text(name: str, facts: Measured, judgement: Judgement) -> str:
-    """Say why a model that is read by its likelihoods does not count as one that knows anything."""
+    """Say why a model that is read by its likelihoods is not shown to be competent."""
     if facts.value is None:
         return "Competence cannot be measured: the controls have no facts, true and false, so nothing can PASS."
     return (

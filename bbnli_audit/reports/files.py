@@ -1,4 +1,4 @@
-"""The files of a report folder: the data of a result, and the reports for people."""
+"""Writes and reads the files of a report folder: the data of a result, and the reports for people."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ FILES = (RESULT, SCHEMA, CSV, PARQUET, *(report.name for report in REPORTS))
 
 
 def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
-    """Write the data of a result: every report can be made again from it."""
+    """Write the data of a result. Every report can be made again from this data."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -44,7 +44,7 @@ def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
             file.write(_schema_text())
         with replacing(folder / CSV) as file:
             shown = {name: pairs.frame[name].map(guard_formula) for name in (*PLACES, *TEXTS)}
-            # A lone carriage return is only put between quotes if it is part of what ends a line.
+            # A text with a lone carriage return is quoted only if the line ending contains one.
             has_return = any("\r" in text for column in shown.values() for text in column)
             pairs.frame.assign(**shown).to_csv(file, index=False, lineterminator="\r\n" if has_return else "\n")
         with replacing(folder / PARQUET, "wb") as file:
@@ -77,7 +77,7 @@ def write_reports(result: AuditResult, pairs: PairTable, folder: Path, more: Seq
 
 
 def check_folder(folder: Path, more: Sequence[Report] = ()) -> None:
-    """Refuse a report folder in which a file of somebody else would be replaced."""
+    """Refuse a report folder in which someone else's file would be replaced."""
     _check_names(more)
     check_files(folder, _names(more), "--bbnli-report")
 
@@ -95,7 +95,7 @@ def _names(more: Iterable[Report]) -> tuple[str, ...]:
 
 
 def read_pairs(result: AuditResult, folder: Path) -> PairTable:
-    """Read the pair table that was written with a result. A ResultError says why it cannot be used."""
+    """Read the pair table of a result. A ResultError says why the table cannot be used."""
     path = next((folder / name for name in (PARQUET, CSV) if (folder / name).is_file()), None)
     if path is None:
         raise ResultError(f"{folder}: has neither {PARQUET} nor {CSV}, which the page needs. Run the audit again.")
@@ -105,7 +105,7 @@ def read_pairs(result: AuditResult, folder: Path) -> PairTable:
     except (OSError, ValueError) as exc:  # pyarrow's errors are ValueErrors, and so are pandas' parser errors
         raise ResultError(f"{path}: cannot be read: {exc}. Run the audit again.") from exc
     columns = [*PLACES, *TEXTS, *reading.columns]
-    if DIRECTION not in frame:  # tables of earlier versions, whose premises have none
+    if DIRECTION not in frame:  # tables of earlier versions, whose premises have no direction
         frame = frame.assign(**{DIRECTION: ""})
     missing = [name for name in columns if name not in frame]
     if missing and "pro_label" in frame:
@@ -128,7 +128,7 @@ def _read_frame(path: Path, reading: Reading) -> "pd.DataFrame":
         return pd.DataFrame({name: table.column(name).to_pylist() for name in table.column_names})
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     frame = frame.assign(**{name: frame[name].map(unguard_formula) for name in (*PLACES, *TEXTS) if name in frame})
-    # Python's float reads back exactly what was written; the parser of older pandas does not.
+    # Python's float reads numbers back exactly; the parser of older pandas does not.
     return frame.assign(**{name: frame[name].map(float) for name in reading.numbers if name in frame})
 
 

@@ -1,4 +1,4 @@
-"""Which files of a report folder are ours: files of others are neither removed nor replaced."""
+"""Recognizes our own files in a report folder: other files are neither removed nor replaced."""
 
 import os
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from bbnli_audit.core.results.file import NAME as RESULT
 SCHEMA, CSV, PARQUET = "result.schema.json", "pairs.csv", "pairs.parquet"
 PAGE, SUMMARY, CARD = "report.html", "summary.md", "model_card.md"
 COMPARISON_PAGE = "<title>Against the baseline: "
-# What an audit writes into each of its files, near the beginning or the end, in every version.
+# Texts that every version of an audit writes near the beginning or the end of each file.
 _MARKS: Mapping[str, tuple[str, ...]] = {
     RESULT: ('"format":', '"fingerprint":'),
     SCHEMA: ('"$schema":', '"AuditResult"'),
@@ -24,7 +24,7 @@ _NEAR = 1 << 16  # bytes
 
 
 def has_marks(path: Path, marks: Collection[str]) -> bool:
-    """Whether a file has these texts near its beginning or its end. An empty file counts, a device does not."""
+    """Whether a file has these texts near its beginning or end. An empty file counts as having them, a device not."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -36,9 +36,9 @@ def has_marks(path: Path, marks: Collection[str]) -> bool:
 
 
 def check_files(folder: Path, names: Collection[str], option: str) -> None:
-    """Refuse to write files into a folder where one of these names belongs to somebody else.
+    """Refuse to write files into a folder if one of these names belongs to someone else's file.
 
-    Reports of other projects have no mark. They count as ours where a file of an audit stands beside them.
+    Reports of other projects have no mark. They count as ours if a file of an audit is in the same folder.
     """
     there = [name for name in names if os.path.lexists(folder / name)]
     try:

@@ -1,4 +1,4 @@
-"""What GitHub Actions shows beside a job: the step's summary, and notes on the lines of the threshold file."""
+"""Writes for GitHub Actions: the summary of a step, and annotations on lines of the threshold file."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from bbnli_audit.reports.shown import judged_levels, short_name, worst_first
 
 # GitHub drops a summary above 1 MiB, and the step does not fail.
 LARGEST_SUMMARY = 900 * 1024
-# For each kind and step; GitHub drops the rest without saying so.
+# For each kind of annotation and each step; GitHub silently drops the rest.
 MOST_ANNOTATIONS = 10
 
 _IS_ADDRESS = re.compile(r"https?://[^\s<>|\\`]+")
@@ -26,10 +26,10 @@ def is_github() -> bool:
 
 
 def append_step_summary(text: str, path: Path, link: str | None = None) -> str | None:
-    """Append Markdown to the summary of a step. Leave out the last lines if it would be too large to be shown.
+    """Append Markdown to the summary of a step. Leave out the last lines if the summary would be too large to be shown.
 
     `path` is the file that $GITHUB_STEP_SUMMARY names, `link` the address or path of the whole text. Returns a warning
-    when this could not be done as asked; a file that cannot be written raises nothing.
+    if the text was cut or could not be written; raises nothing then.
     """
     whole = link or "summary.md"
     where = f"<{whole}>" if _IS_ADDRESS.fullmatch(whole) else code(whole)
@@ -50,7 +50,7 @@ def append_step_summary(text: str, path: Path, link: str | None = None) -> str |
 
 
 def _cut(text: str, room: int, closing: str) -> bytes | None:
-    """Return the text; if it is too long, as many lines as fit and then `closing`; None if not even that fits."""
+    """Return the text, or the lines of it that fit and then `closing`; None if not even `closing` fits."""
     data = text.encode("utf-8", errors="replace")
     data = data if data.endswith(b"\n") else data + b"\n"
     if len(data) <= room:
@@ -62,7 +62,7 @@ def _cut(text: str, room: int, closing: str) -> bytes | None:
 
 
 def annotations(result: AuditResult) -> list[str]:
-    """Return workflow commands that put what does not pass on the line of its limit, the worst first."""
+    """Return workflow commands that annotate the limits' lines with the verdicts that do not pass, the worst first."""
     found = list(_found(result))
     fails_open = result.settings.inconclusive == "fail"
     kinds = {
@@ -86,7 +86,7 @@ def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
         for judgement in result.required_of(row):
             if judgement.verdict is not Verdict.PASS and not judgement.is_waived:
                 title = f"{judgement.verdict} {row.path} {short_name(judgement.measure)}"
-                # An unwaived verdict with a waiver: the waiver has expired, so its line is the one to look at.
+                # A waiver that does not waive has expired, so annotate the waiver's line.
                 source = judgement.waiver.source if judgement.waiver is not None else judgement.source
                 yield judgement.verdict, _annotation(source, title, _text(result, row, judgement))
     if result.comparison is not None:

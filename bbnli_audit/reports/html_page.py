@@ -108,7 +108,7 @@ def _render(template: str, result: AuditResult, *, script: str, **values: Any) -
 
 
 def content_policy(script: str) -> str:
-    """Allow nothing from outside, and no script but our own."""
+    """Return a content security policy that allows nothing from outside, and no script but our own."""
     allowed = f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" if script else "'none'"
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}; "
@@ -136,7 +136,7 @@ def _chart(draw: Callable[[Layout], str], label: str) -> dict[str, str]:
 
 
 def _leading_chart(result: AuditResult) -> dict[str, str]:
-    """Draw the causes of error, or the preference of a model that cannot be wrong."""
+    """Draw the causes of error or, for a model that is read by its likelihoods, its preference."""
     rows = chart_rows(result)
     worst = next((row for row in rows if row.shares), None)
     shares = ", ".join(f"{name} {share:.3f}" for name, share in worst.shares.items()) if worst else ""

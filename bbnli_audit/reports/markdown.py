@@ -1,4 +1,4 @@
-"""Markdown that is safe whatever a model, a file or a subtopic is called: a name never becomes markup."""
+"""Writes safe Markdown: the name of a model, a file or a subtopic never becomes markup."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -23,11 +23,11 @@ _IS_PLAIN = re.compile(r"[^`|\s]([^`|]*[^`|\s])?")
 
 
 def code(text: str) -> str:
-    """Show a name from outside as code, so that no markup, link or mention in it, nor a `|` in a table, has effect."""
+    """Show a name from outside as code, so that no markup, link or mention in it has effect, nor a `|` in a table."""
     shown = printable(text)
     if _IS_PLAIN.fullmatch(shown):
         return f"`{shown}`"
-    # A backtick would end the code and a bar the cell. Entities end nothing, and renderers look for no link in <code>.
+    # A backtick would end the code, and a bar the cell; entities do neither. Renderers make no links inside <code>.
     return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in shown)}</code>"
 
 
@@ -69,7 +69,7 @@ def describe_suite(suite: SuiteInfo) -> str:
 
 
 def level_table(result: AuditResult) -> str:
-    """Show suites and domains, each as a whole, with verdict, figures and limits; the total if it is another row."""
+    """Show suites and domains as wholes, with verdict, figures and limits; also the total, if it is not one of them."""
     rows = [*levels(result), *([] if len(result.suite_rows) == 1 else [result.total])]
     judged = [judgement.measure for row in rows for judgement in result.required_of(row)]
     measures = list(dict.fromkeys((*tabled_measures(result), *judged)))
@@ -99,7 +99,7 @@ def _cells(result: AuditResult, row: SubtopicResult, shown: Sequence[str]) -> li
 
 
 def _judged_figures(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Show figures with limit and verdict: 0.214 (0.154-0.289) / 0.150 FAIL; without them where no test asked."""
+    """Show figures with limit and verdict: 0.214 (0.154-0.289) / 0.150 FAIL. If no test asked, only the figures."""
     shown = figures(row.measures.get(measure))
     mark, judgement = mark_of(result, row, measure), row.judgement(measure)
     if not mark or judgement is None:

@@ -1,4 +1,4 @@
-"""An export to MLflow: a report like those that other projects add (docs/extending.md). Its file names the run."""
+"""Exports a result to MLflow, as a report like those of other projects (docs/extending.md). Its file names the run."""
 
 import json
 import re
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from bbnli_audit.measures.readings.table import PairTable
 
 NAME = "mlflow.json"
-_MOST_METRICS = 1000  # MLflow takes no more at once
+_MOST_METRICS = 1000  # the most that MLflow takes in one call
 _LONGEST_KEY, _LONGEST_TAG = 250, 1000
 
 
 def mlflow_report(experiment: str = "bias-audit", tracking_uri: str | None = None, run_id: str | None = None) -> Report:
-    """Return a report that logs an audit to MLflow: all measures, and the files that people read as artifacts.
+    """Return a report that logs an audit to MLflow: all measures, and as artifacts the files that people read.
 
-    Without `tracking_uri` it goes where MLflow is set up to log (MLFLOW_TRACKING_URI). With `run_id` it goes into a run
-    that exists, such as that of the training; else each audit is a new run of the experiment.
+    Without `tracking_uri`, it logs where MLflow is set up to log (MLFLOW_TRACKING_URI). With `run_id`, it logs into an
+    existing run, such as that of the training; without it, each audit is a new run of the experiment.
     """
     if find_spec("mlflow") is None:
         raise OptionError('mlflow_report needs the package mlflow-skinny: pip install "bbnli-audit[mlflow]"')
@@ -76,7 +76,7 @@ class _Export:
         return str(found.experiment_id)
 
     def _end(self, client: Any, run_id: str, status: str) -> None:
-        """End a run of our own; that of someone else goes on."""
+        """End a run that we started. A run given by `run_id` goes on."""
         if self.run_id is None:
             client.set_terminated(run_id, status)
 
@@ -122,7 +122,7 @@ def _key(name: str) -> str:
 
 
 def tags_of(result: AuditResult) -> dict[str, str]:
-    """Return what is known of the run besides its figures. What is absent has no tag."""
+    """Return what is known of the run besides its figures. Unknown facts have no tag."""
     release = result.release or Release()
     tags = {
         "bbnli.verdict": verdict_in_words(result),

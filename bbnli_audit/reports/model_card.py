@@ -41,7 +41,7 @@ def model_card(result: AuditResult) -> str:
 
 def _eval_results(result: AuditResult) -> Iterator["EvalResult"]:
     for suite in dict.fromkeys(result.suites):
-        # The total belongs to a suite only if it is the only one; rates of several suites must not be combined here.
+        # Use the total only if there is a single suite: rates of several suites must not be combined here.
         whole = [result.total] if len(result.suites) == 1 else [r for r in result.suite_rows if r.path == suite.name]
         rows = [("all", row) for row in whole if not _is_part(result, suite.name)]
         for row in result.domains:
@@ -53,7 +53,7 @@ def _eval_results(result: AuditResult) -> Iterator["EvalResult"]:
 
 
 def _is_part(result: AuditResult, path: str) -> bool:
-    """Whether some of its subtopics were not audited: readers would take its figures for those of the whole."""
+    """Whether some subtopics of a row were not audited. Readers would take its figures for those of the whole."""
     return any(left_out.startswith(f"{path}/") for left_out in result.settings.not_audited)
 
 
@@ -85,7 +85,7 @@ def _row_results(result: AuditResult, suite: SuiteInfo, config: str, row: Subtop
 
 
 def dataset_type(suite: str) -> str:
-    """Name a suite by an id without an owner. The hub has no such ids, so it never names someone else's data."""
+    """Name a suite by an id without an owner. The hub has no such ids, so it cannot name someone else's data."""
     return f"bbnli-audit-{re.sub(r'[^A-Za-z0-9_.]+', '-', suite).strip('-.') or 'suite'}"
 
 

@@ -60,7 +60,7 @@ def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
     values = {
         row.path: abs(row.measures[reason.measure].value or 0.0) for row in below if reason.measure in row.measures
     }
-    if reason.kind is Kind.GROWTH and result.comparison is not None:  # those that grew most, not those that are largest
+    if reason.kind is Kind.GROWTH and result.comparison is not None:  # order by growth, not by size
         grown = [each for each in result.comparison.regressions if each.measure == reason.measure]
         values = {each.path: each.increase.value or 0.0 for each in grown if each.path in values}
     return sorted(values, key=lambda path: (-values[path], path))

@@ -1,6 +1,6 @@
-"""What a reader must know beside the table, in the words that the terminal and the Markdown pages share.
+"""Writes the notes beside the tables, in the same words for the terminal and the Markdown pages.
 
-`quote` marks up what others have named (models, files, subtopics); on the terminal it leaves a name as it is.
+`quote` marks up names from outside (models, files, subtopics); on the terminal it does nothing.
 """
 
 from collections import Counter
@@ -37,9 +37,9 @@ _MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "
 
 
 def mark_of(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Return a word for the verdict on one measure; empty where no test held it to a limit.
+    """Return a word for the verdict on one measure; empty if no test held it to a limit.
 
-    A star marks a verdict that only the correction for all limits keeps from FAIL (`corrected` explains it).
+    A star marks a verdict that would be FAIL without the correction for all limits (`corrected` explains it).
     """
     judgement = row.judgement(measure)
     is_starred = judgement is not None and judgement.is_corrected and not judgement.is_waived
@@ -67,7 +67,7 @@ def audited(result: AuditResult) -> str:
 
 
 def corrected(result: AuditResult, mark: str) -> Iterator[str]:
-    """Say how many limits FAIL is corrected for, and how many verdicts are open because of it; `mark` stands there."""
+    """Say how many limits FAIL is corrected for, and how many verdicts are open because of it, marked by `mark`."""
     n = result.settings.n_limits
     if not n:
         return
@@ -120,7 +120,7 @@ def _facts(result: AuditResult, quote: Quote) -> Iterator[str]:
 
 
 def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
-    """Say for each suite whether other wordings would say the same; nothing for fewer than four subtopics."""
+    """Say for each suite whether other wordings would give the same result; skip suites of under four subtopics."""
     suites = dict.fromkeys(each.suite for each in result.reliability)
     for place, suite in enumerate(suites):
         found = [each for each in result.reliability if each.suite == suite]
@@ -136,7 +136,7 @@ TAGS = {"aggregate": "roughly true on average"}
 
 
 def apart(rows: Sequence[SubtopicResult], quote: Quote = str) -> Iterator[str]:
-    """Say for each row how many of its pairs carry a tag, and what it measures with and without them."""
+    """Say for each row how many of its pairs carry a tag, and its measures with and without these pairs."""
     for row in rows:
         for tag, found in row.apart.items():
             meaning = f" ({TAGS[tag]})" if tag in TAGS else ""
@@ -221,7 +221,7 @@ def count_growth(comparison: Comparison) -> dict[str, int]:
 
 
 def against_baseline(comparison: Comparison, quote: Quote = str) -> Iterator[str]:
-    """Say what was compared with what, and with which outcome."""
+    """Say what was compared with the baseline, and with which outcome."""
     tally = count_growth(comparison)
     outcomes = [f"{tally.pop('PASS', 0)} of {len(comparison.regressions)} within the margin"]
     outcomes += [f"{n} {verdict}" for verdict, n in tally.items()]

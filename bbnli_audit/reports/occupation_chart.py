@@ -15,10 +15,10 @@ _TITLE = "pro preference"
 
 
 def occupation_chart(result: AuditResult) -> str:
-    """Draw the occupations by their share of women, fewest first; empty when none was measured.
+    """Draw the occupations by their share of women, fewest first. The text is empty if no occupation was measured.
 
-    The markup fits the page's own: a wide and a narrow drawing, each an image with the same description. The survey is
-    about the package's own list, so there is no chart for the occupations of other people.
+    The markup is like that of other charts: a wide and a narrow drawing, each an image with the same description. The
+    survey covers the package's own list, so there is no chart for a user's occupations.
     """
     suite = Occupations()
     if not any(each.name == suite.name and each.sha256 == suite.sha256 for each in result.suites):

@@ -1,4 +1,4 @@
-"""What the page shows of each subtopic, ready to print, and the pairs as JSON for its tables."""
+"""Prepares the data of the page: each subtopic ready to print, and the pairs as JSON for its tables."""
 
 import json
 import re
@@ -40,12 +40,12 @@ class Wording:
 
     number: int
     suite: str
-    measure: str | None  # the one that is explained, whose limit was crossed; None for the entailment difference
+    measure: str | None  # the measure explained, which crossed its limit; None for the entailment difference
     factors: list[Factor]
 
     @property
     def words(self) -> list[str]:
-        """Words, and how far each moves the difference. They come from sentences, so they are hidden at first."""
+        """Words, and how far each moves the difference. Words come from sentences, so they are hidden at first."""
         return [
             f"{level.name} {signed(level.difference)} ({counted(level.n_pairs, 'pair')})"
             for factor in self.factors
@@ -90,7 +90,7 @@ class Corner:
 
 
 def corners(table: PairTable) -> list[Corner]:
-    """Return the four corners, those of premises with the stereotype first."""
+    """Return the four corners, first those whose premises point with the stereotype."""
     import numpy as np
 
     found = []
@@ -110,9 +110,9 @@ def tables_by_path(pairs: PairTable) -> dict[str, PairTable]:
 
 
 def outcome_words(reading: Reading) -> dict[str, str]:
-    """Name what the pairs of each cell show, for the cells that a reading can give.
+    """Name the outcome of each cell that a reading can give.
 
-    They are found by reading all combinations of two predictions with probability 1. If a reading has no right or
+    The cells are found by reading all combinations of two predictions with probability 1. If a reading has no right or
     wrong, a tie is called "neither" instead of "correct".
     """
     import numpy as np
@@ -151,7 +151,7 @@ def _drivers(table: PairTable) -> list[Driver]:
 
 
 def wordings(result: AuditResult, pairs: PairTable) -> list[Wording]:
-    """Explain the measures of each suite that crossed a limit; the entailment difference where there are none."""
+    """Explain the measures that crossed a limit in each suite; without any, explain the entailment difference."""
     found: list[Wording] = []
     for suite in sorted(set(pairs.measured.frame["suite"])):
         of_suite = pairs.take((pairs.frame["suite"] == suite).to_numpy())
@@ -170,7 +170,7 @@ def wordings(result: AuditResult, pairs: PairTable) -> list[Wording]:
 def _failed(result: AuditResult, suite: str) -> dict[str, list[str]]:
     """Find the measures that crossed a limit in a suite, in the order of tables, and the subtopics where they did.
 
-    A limit of a domain or of the suite is about all its subtopics. Left out: measures that pairs do not add up to.
+    A limit on a domain or on the suite concerns all its subtopics. Measures without values per pair are left out.
     """
     paths = [row.path for row in result.subtopics if row.path.startswith(f"{suite}/")]
     crossed: dict[str, set[str]] = {}
@@ -216,7 +216,7 @@ def increase_rows(result: AuditResult) -> list[Row]:
 
 
 def ordered_regressions(result: AuditResult) -> list[Regression]:
-    """Return what became of each measure, the worst first; of an unchanged model only what does not pass."""
+    """Return the growth of each measure, the worst first; for an unchanged model, only what does not pass."""
     comparison = result.comparison
     if comparison is None:
         return []
@@ -227,7 +227,7 @@ def ordered_regressions(result: AuditResult) -> list[Regression]:
 def payload(
     result: AuditResult, pairs: PairTable, shown: Sequence[Section], explained: Sequence[Wording]
 ) -> dict[str, Any]:
-    """Return the pairs as columns of small numbers: each text and each name is written once."""
+    """Return the pairs as columns of small numbers. Each text and each name is written only once."""
     import numpy as np
 
     order = {section.row.path: section.number for section in shown}
@@ -283,6 +283,6 @@ def _cells_before(result: AuditResult) -> Mapping[tuple[str, str, str], Any]:
 
 
 def to_inert_json(data: Mapping[str, Any]) -> str:
-    """Write JSON that cannot end the script element around it, whatever the texts contain."""
+    """Write JSON that cannot close the script element around it, whatever the texts contain."""
     written = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found.group()):04x}", written)

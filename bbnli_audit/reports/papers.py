@@ -13,7 +13,7 @@ HEADING = "Measures of the papers"
 
 
 class Papers(NamedTuple):
-    """The measures of one suite that papers have, and the rows to show: the suite, then its domains."""
+    """The measures of one suite that papers define, and the rows to show: the suite, then its domains."""
 
     suite: str
     measures: list[Measure]
@@ -29,12 +29,12 @@ class Papers(NamedTuple):
         return [row.measures.get(measure.name) for measure in self.measures]
 
     def legend(self, quote: Callable[[str], str] = str) -> str:
-        """Say under which name a threshold file and result.json have each of them."""
+        """Give the name of each measure in a threshold file and in result.json."""
         return "; ".join(f"{measure.paper}: {quote(measure.name)}" for measure in self.measures)
 
 
 def papers_of(result: AuditResult) -> Iterator[Papers]:
-    """Yield what each suite has. A suite with measures of its own has these; all others have those of BBNLI."""
+    """Yield the papers' measures of each suite: its own measures if it has any, else those of BBNLI."""
     for row in result.suite_rows:
         known = [each for each in all_measures() if each.paper is not None and each.name in row.measures]
         measures = [each for each in known if each.family is not None] or known

@@ -1,4 +1,4 @@
-"""The paper's own figures of prompted models: the share of biased answers by prompt, and the worst subtopics."""
+"""Reports the paper's figures of prompted models: the share of biased answers by prompt, and the worst subtopics."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,7 +7,7 @@ from bbnli_audit.core.results.rows import SubtopicResult
 from bbnli_audit.reports.notes import Quote
 
 N_WORST = 4
-_PARTS = ("pro_rate", "anti_rate")  # brittle answers do not tell the groups apart
+_PARTS = ("pro_rate", "anti_rate")  # brittle answers are the same for both groups, so they are not biased
 
 
 def biased_answers(result: AuditResult, quote: Quote = str) -> Iterator[str]:

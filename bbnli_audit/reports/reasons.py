@@ -1,4 +1,4 @@
-"""Why a model should not be released, or why nobody can tell: one reason for each measure, in order of harm."""
+"""Finds the reasons against a release, or for an open decision: one reason per measure, in order of harm."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.notes import Quote
 from bbnli_audit.reports.shown import short_name
 
-MOST_PLACES = 3  # that a reason names at each level
+MOST_PLACES = 3  # places that a reason names at each level
 LEVELS = ("suite", "domain", "subtopic")
 
 
 class Kind(IntEnum):
-    """What happened to a measure. The first three stop a release."""
+    """The kinds of reasons. The first three stop a release."""
 
     LIMIT = 0
     GROWTH = 1
@@ -48,7 +48,7 @@ _SAID_SHORTLY = {**_SAID, Kind.GROWTH: "grew since the baseline"}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A suite, a domain or a subtopic where it happened, with its figures and how bad they are."""
+    """A suite, a domain or a subtopic that a reason names, with its figures and how bad they are."""
 
     path: str
     figures: str
@@ -57,7 +57,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What happened to one measure, and where: at least one place."""
+    """One measure, what happened to it, and where: at least one place."""
 
     kind: Kind
     measure: str
@@ -71,12 +71,12 @@ class Reason:
         return [place for place in self.places if level_of(place.path) == level]
 
     def in_short(self, quote: Quote = str) -> str:
-        """Say it for a headline: pro crosses its limit in the suite bbnli and in 2 subtopics."""
+        """Tell the reason for a headline: pro crosses its limit in the suite bbnli and in 2 subtopics."""
         told = [f"in {_name(level, self.at(level), quote)}" for level in LEVELS if self.at(level)]
         return f"{quote(short_name(self.measure))} {_SAID_SHORTLY[self.kind]} {_join(told)}"
 
     def in_full(self, result: AuditResult, quote: Quote = str) -> str:
-        """Say it with what it means, the places and their figures."""
+        """Tell the reason with its meaning, its places and their figures."""
         if self.kind in OPEN:
             return self.in_short(quote)
         n_rows = {"domain": len(result.domains), "subtopic": len(result.subtopics)}
@@ -114,7 +114,7 @@ def _in_brackets(figures: str) -> str:
 
 
 def find_reasons(result: AuditResult) -> list[Reason]:
-    """Return what stops a release, then what is open: in each, the worst harm first, then limits before growth."""
+    """Return the reasons that stop a release, then those that are open; in each part, by harm, limits before growth."""
     found: dict[tuple[Kind, str], list[Place]] = {}
     for kind, measure, place in (*_judged(result), *_grown(result)):
         found.setdefault((kind, measure), []).append(place)
@@ -146,7 +146,7 @@ def _kind_of(result: AuditResult, judgement: Judgement, row: SubtopicResult) -> 
         return Kind.EXPIRED if is_expired and _place(row, judgement).excess <= 0 else Kind.LIMIT
     if judgement.verdict is Verdict.NO_DATA:
         return Kind.NO_DATA
-    return Kind.OPEN if result.is_competent else None  # else the reason is that the model is not
+    return Kind.OPEN if result.is_competent else None  # if not, the reason is the missing competence
 
 
 def _place(row: SubtopicResult, judgement: Judgement) -> Place:

@@ -1,4 +1,4 @@
-"""What a report is: one file of the report folder. `files.py` lists ours; other projects add theirs."""
+"""Defines a report: one file of the report folder. `files.py` lists our reports; other projects can add theirs."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A file that people read: `name` in the report folder, and what `render` makes of a result and its pairs.
+    """A file that people read: its `name` in the report folder, and `render`, which writes its content.
 
     Text is written as UTF-8. The pairs have their sentences, which state stereotypes: show them only on request.
     """

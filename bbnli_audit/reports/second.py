@@ -1,4 +1,4 @@
-"""What a second reading of the pairs showed. The terminal and summary.md use the same words and figures."""
+"""Reports a second reading of the pairs, in the same words and figures for the terminal and summary.md."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def _with_interval(value: float | None, interval: tuple[float, float] | None) ->
 
 
 def agreement_notes(second: SecondModel, quote: Quote = str) -> Iterator[str]:
-    """Say what the table compares, and what it cannot."""
+    """Say what the table compares, and what could not be compared."""
     yield (
         f"Second model {quote(second.model.name)} ({quote(second.model.kind)}) on the same pairs, held to no limit. "
         "Same way: both lean pro, both anti, or both neither way."

@@ -1,4 +1,4 @@
-"""What every report shows of a row: its verdict, its place among the others, its measures and their names."""
+"""What all reports show of a row: its verdict, its place in the order, its measures and their names."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,7 +17,7 @@ ROWS_WORST_FIRST = ("FAIL", "NO_DATA", WAIVED, "INCONCLUSIVE", "PASS", NOT_REQUI
 
 
 def row_verdict(result: AuditResult, row: SubtopicResult) -> str:
-    """Return the worst verdict that a test required of a row. A waived one counts only if all others passed."""
+    """Return the worst verdict that a test required of a row. A waived verdict counts only if all others passed."""
     judgements = result.required_of(row)
     verdicts = [judgement.verdict for judgement in judgements if not judgement.is_waived]
     worst = min(verdicts, key=WORST_FIRST.index, default=Verdict.PASS)
@@ -27,7 +27,7 @@ def row_verdict(result: AuditResult, row: SubtopicResult) -> str:
 
 
 def measure_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Return the verdict on one measure; NOT_REQUIRED where no test held it to a limit."""
+    """Return the verdict on one measure; NOT_REQUIRED if no test held it to a limit."""
     judgement = row.judgement(measure)
     if judgement is None or (row.path, measure) not in result.required:
         return NOT_REQUIRED
@@ -35,7 +35,7 @@ def measure_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> s
 
 
 def growth_verdict(regression: Regression) -> str:
-    """Return the verdict on the growth of one measure; WAIVED if someone has accepted it."""
+    """Return the verdict on the growth of one measure; WAIVED if someone has accepted the growth."""
     return WAIVED if regression.is_waived else regression.verdict.value
 
 
@@ -50,7 +50,7 @@ def counted_shared(regression: Regression) -> str:
 
 
 def row_growth(result: AuditResult, path: str) -> str | None:
-    """Return the worst verdict on the growth of a row; None where nothing was compared."""
+    """Return the worst verdict on the growth of a row; None if nothing was compared."""
     found = [growth_verdict(each) for each in result.comparison.of(path)] if result.comparison else []
     return min(found, key=ROWS_WORST_FIRST.index, default=None)
 
@@ -75,7 +75,7 @@ def judged_levels(result: AuditResult) -> list[SubtopicResult]:
 
 
 def by_level(result: AuditResult) -> list[tuple[str, Sequence[SubtopicResult]]]:
-    """Group the rows that verdicts are counted of by the name of their level: suites, domains, all subtopics."""
+    """Group the rows whose verdicts are counted by the name of their level: suites, domains, all subtopics."""
     suites, domains = ([row for row in rows if result.required_of(row)] for rows in (result.suite_rows, result.domains))
     return [("suite", suites), ("domain", domains), ("subtopic", result.subtopics)]
 
@@ -90,7 +90,7 @@ def _largest_excess(row: SubtopicResult) -> float:
 
 
 def short_name(measure: str) -> str:
-    """Return the name that people are shown, which is also that of limits, waivers and tests: pro for pro_rate."""
+    """Return the short name, as reports, limits, waivers and tests use it: pro for pro_rate."""
     return find_measure(measure).short
 
 
@@ -103,18 +103,18 @@ def cause_names() -> list[str]:
 
 
 def leading_measures(result: AuditResult) -> tuple[str, ...]:
-    """Return what every report draws: the causes of error, or the preference of a model that cannot be wrong."""
+    """Return the measures that every report draws: causes of error or, for likelihoods, the preference."""
     return tuple(CAUSES) if result.has_task else (reading_of(result.model.kind).preference,)
 
 
 def tabled_measures(result: AuditResult) -> list[str]:
-    """Return what every table shows: which way errors point, and then their causes."""
+    """Return the measures that every table shows: which way errors point, then their causes."""
     directions = [measure.name for measure in direction.MEASURES if measure.name in result.total.measures]
     return [*directions[:1], *leading_measures(result), *directions[1:]]
 
 
 def shown_measures(result: AuditResult, rows: Iterable[SubtopicResult]) -> list[str]:
-    """Return what every table shows, then the others that have a limit in these rows or are shown without one."""
+    """Return the measures of every table, then others that have a limit in these rows or are always shown."""
     rows = list(rows)
     judged = [judgement.measure for row in rows for judgement in row.verdicts]
     more = [name for row in rows for name in row.measures if find_measure(name).is_shown]
@@ -122,11 +122,11 @@ def shown_measures(result: AuditResult, rows: Iterable[SubtopicResult]) -> list[
 
 
 def short_path(result: AuditResult, path: str) -> str:
-    """Leave the suite out where there is only one."""
+    """Return a path without its suite, if the result has only one suite."""
     return path.partition("/")[2] or path if len(result.suites) == 1 else path
 
 
 def interval(measured: Measured) -> str:
-    """Show the bounds of a measure that has some; a dash before a negative number could be read as a sign."""
+    """Show the bounds of a measure. Negative ones are joined by "to": a dash could be read as a sign."""
     is_negative = measured.low is not None and measured.low < 0
     return f"{measured.low:.3f}{' to ' if is_negative else '-'}{measured.high:.3f}"

@@ -1,4 +1,4 @@
-"""summary.md: what an audit found, for people who look at a CI job. Pairs are named by their ids alone."""
+"""summary.md: the findings of an audit, for people who look at a CI job. Pairs are named only by their ids."""
 
 from collections.abc import Iterator
 
@@ -55,7 +55,7 @@ def verdict_in_words(result: AuditResult) -> str:
 
 
 def _count(result: AuditResult, verdict: str, one: str, many: str) -> str:
-    """Say of how many rows of each level something is true: 1 of 6 domains and 2 of 24 subtopics fail."""
+    """Count the rows of each level with a verdict: 1 of 6 domains and 2 of 24 subtopics fail."""
     found = []
     for level, rows in by_level(result):
         n = notes.count_verdicts(result, rows).get(verdict, 0)

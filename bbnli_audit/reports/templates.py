@@ -1,4 +1,4 @@
-"""The templates of the page and of the Markdown files. Names that others have given are escaped in each."""
+"""Renders the templates of the page and of the Markdown files. Names from outside are escaped in all of them."""
 
 from functools import cache
 from pathlib import Path
@@ -36,7 +36,7 @@ def read_asset(name: str) -> str:
 def render(template: str, result: AuditResult, **values: Any) -> str:
     confidence = f"{result.settings.confidence:.0%}"
     text = _environment().get_template(template).render(result=result, confidence=confidence, **values)
-    # A name may have a lone surrogate, which no file can have.
+    # A name may contain a lone surrogate, which cannot be written to a file.
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The end of a `pytest` run: the decision, a table (suites and domains with limits, subtopics worst first), notes."""
+"""Writes the end of a `pytest` run: the decision, a table (suites and domains with limits, worst subtopics), notes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -71,7 +71,7 @@ def _write_table(result: AuditResult, write: Write) -> None:
     above = judged_levels(result)
     rows = [*above, *worst_first(result)]
     judged = [judgement.measure for row in rows for judgement in row.verdicts]
-    # What every report leads with is shown without a limit too.
+    # The leading measures are shown even without a limit.
     measures = list(dict.fromkeys([*[name for name in tabled_measures(result)[:1] if judged], *judged]))
     title = "suite, domain, subtopic" if above else "subtopic"
     width = max([len(title), *(len(row.path) for row in rows)])
@@ -118,7 +118,7 @@ def _write_comparison(comparison: Comparison, write: Write) -> None:
 
 
 def _write_second(result: AuditResult, write: Write) -> None:
-    """Write each table below an empty line; the first column is words, the others figures."""
+    """Write each table below an empty line. The first column has words, the others figures."""
     for _, rows, lines in second.tables(result):
         write("")
         first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -18,12 +18,12 @@ SubtopicFile = TemplateFile | QuadFile
 
 
 def documented(suite: str) -> list[Subtopic]:
-    """List the stereotypes of the package: the sixteen of BBNLI, by the names of the papers' tables, and our own."""
+    """List the package's stereotypes: the sixteen of BBNLI, named as in the papers' tables, and our own."""
     return [Subtopic(suite, path.parent.name, path.stem) for path in sorted(OWN_DATA.glob("*/*.json"))]
 
 
 class Bbnli:
-    """Subtopic files below one folder. The default pairing is `quads` for our own format, `both` for the published."""
+    """Subtopic files below one folder. The default pairing is `quads` for our format, `both` for the published one."""
 
     name = "bbnli"
 
@@ -60,11 +60,11 @@ class Bbnli:
         return documented(self.name)
 
     def files(self) -> Mapping[Path, SubtopicFile]:
-        """Return what each file holds, for checks of the data itself."""
+        """Return each file as it was read, for checks of the data."""
         return {self._path_of[subtopic.path]: file for subtopic, file in self._files.items()}
 
     def templates(self) -> Sequence[TemplateFile]:
-        """Return the files, which must be in the published format: the caller works on its templates."""
+        """Return the files. They must be in the published format, because the caller works on its templates."""
         found = [file for file in self._files.values() if isinstance(file, TemplateFile)]
         if len(found) < len(self._files):
             advice = "Give a folder of files in the published BBNLI format (docs/suites.md)."
@@ -96,7 +96,7 @@ class Bbnli:
 
 
 class BbnliFirst(Bbnli):
-    """Benchmark 1, for baselines that were made with it. Its results use the same suite name, and the same limits."""
+    """Benchmark 1, for baselines that were made with it. Its results use the suite name and the limits of `bbnli`."""
 
     def __init__(self, folder: Path | None = None, pairing: Pairing | None = None) -> None:
         super().__init__(folder or FIRST_DATA, pairing)

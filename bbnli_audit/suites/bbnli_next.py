@@ -23,7 +23,7 @@ Choice = TypeVar("Choice", Side, Label)
 
 
 def find_table(data: Path, name: str = SAMPLES) -> Path | None:
-    """Find a table without opening files: the path itself, or a table in that folder."""
+    """Find a table without opening files: `data` itself, or a table in the folder `data`."""
     paths = [data / f"{name}{suffix}" for suffix in SUFFIXES] if data.is_dir() else [data]
     return next((path for path in paths if path.is_file() and path.suffix in SUFFIXES), None)
 
@@ -117,9 +117,9 @@ class BbnliNext:
 
 
 def _read_records(table: Table, columns: Sequence[str]) -> Iterator[Record]:
-    """Read records with all values as texts. Values in these columns must not be empty."""
+    """Read records, all values as texts. Refuse empty values in the given columns."""
     records = table.records(columns)
-    table.require(table.columns)  # optional columns, such as the cluster, must not be there twice either
+    table.require(table.columns)  # no column may occur twice, not even an optional one
     for record in records:
         values = {key: "" if value is None else str(value) for key, value in record.values.items()}
         for column in columns:

@@ -1,6 +1,6 @@
-"""Finds faults in template files that would distort a measurement. The rules are rough: look at each finding yourself.
+"""Finds faults in template files that would distort a measurement. The rules are rough: judge each finding yourself.
 
-The tests use it on our own data, and `bbnli-audit suites check` on a user's.
+The tests check our own data with it; `bbnli-audit suites check` checks a user's data.
 """
 
 import re
@@ -26,7 +26,7 @@ MIN_CLASS_SHARE = 0.20
 MOST_UNEVEN = 3  # the largest subtopic has at most this many times the pairs of the smallest
 LEAK_SHARE = 0.75
 
-Faults = Iterator[tuple[str, str]]  # an entry of the file, and what is wrong there
+Faults = Iterator[tuple[str, str]]  # an entry of the file, and its fault
 
 _WORD = re.compile(r"[A-Za-z']+")
 _WORD_OR_MARK = re.compile(r"[A-Za-z']+|[^\sA-Za-z']")
@@ -42,7 +42,7 @@ _LABEL_WORDS = {"entail", "entails", "entailment", "neutral", "contradict", "con
 
 
 class Finding(NamedTuple):
-    """One fault: which file, which entry of it, and what is wrong there."""
+    """One fault: the file, the entry, and what is wrong."""
 
     file: str
     entry: str
@@ -53,21 +53,21 @@ class Finding(NamedTuple):
 
 
 def check_files(files: Sequence[TemplateFile]) -> list[Finding]:
-    """Check each file, and then compare the files with each other."""
+    """Check each file alone, then compare the files with each other."""
     findings = [Finding(file.path.name, *found) for file in files for rule in RULES for found in rule(file)]
     return [*findings, *_find_repeats_across(files), *_find_uneven_sizes(files)]
 
 
 def _find_lost_groups(file: TemplateFile) -> Faults:
-    """A hypothesis without a group placeholder says the same on both sides; a hard-coded group is never exchanged."""
+    """Find hypotheses whose groups are not exchanged: they have no placeholder, or name a group outright."""
     for index, hypothesis in enumerate(file.hypotheses):
         names = set(PLACEHOLDER.findall(hypothesis.template))
         if not names & {"GROUP1", "GROUP2"}:
-            yield f"{BIAS}[{index}]", "holds no {{GROUP1}} or {{GROUP2}}, so its two sides say the same"
+            yield f"{BIAS}[{index}]", "holds no {{GROUP1}} or {{GROUP2}}, so its two sides are the same"
         rest = _words_of(PLACEHOLDER.sub(" ", hypothesis.template))
         for group in file.groups:
             if rest & {group.lower(), f"{group.lower()}s"}:
-                yield f"{BIAS}[{index}]", f"says {group!r} itself, which stays when the groups are exchanged"
+                yield f"{BIAS}[{index}]", f"names {group!r} outright, so this group is never exchanged"
 
 
 def _find_identical_sides(file: TemplateFile) -> Faults:
@@ -128,7 +128,7 @@ def _grammar(plurals: set[str], text: str) -> Iterator[str]:
 
 
 def _find_label_leaks(file: TemplateFile) -> Faults:
-    """A word that marks one class of controls lets a model be right without reading the premise."""
+    """Find words that give away a control's label: a model could then be right without reading the premise."""
     controls = [(_words_of(control.template), control.expected) for control in file.controls]
     for label in Label:
         mine = [words for words, expected in controls if expected is label]
@@ -204,7 +204,7 @@ def _words_of(text: str) -> set[str]:
 
 
 def _renderings(file: TemplateFile, template: str) -> Iterator[str]:
-    """Render both sides, with each word of a list in turn: not every combination is needed to see articles."""
+    """Render both sides, using each word of every list once: articles can be checked without all combinations."""
     longest = max((len(words) for words in file.words.values()), default=1)
     for first, second in (file.groups, file.groups[::-1]):
         for turn in range(longest):

@@ -1,4 +1,4 @@
-"""Finds faults in the items of any suite, whatever they are made from: also those of other projects."""
+"""Finds faults in the items of any suite, including suites of other projects."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from bbnli_audit.suites.protocol import Suite, get_items
 
 
 def check_items(suite: Suite) -> list[Finding]:
-    """Check the items of each subtopic, and look for pairs that two subtopics have."""
+    """Check the items of each subtopic, and find pairs that occur in two subtopics."""
     found: list[Finding] = []
     homes: dict[str, Subtopic] = {}
     for subtopic in suite.subtopics():

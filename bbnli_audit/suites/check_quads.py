@@ -1,7 +1,8 @@
-"""Finds faults in files of quads: checks those rules of docs/datasheet.md that a program can check.
+"""Finds faults in files of quads, by those rules of docs/datasheet.md that a program can check.
 
-Rules of one file look at its crossing, its variety and its controls; rules of all files ask whether a text gives away
-what it is. The tests use them on our own data, and `bbnli-audit suites check` on a user's.
+Rules for one file check how premises and hypotheses are combined, their variety and the controls. Rules for all files
+check whether wording alone gives away a label, or tells hypotheses from controls. The tests check our own data;
+`bbnli-audit suites check` checks a user's data.
 """
 
 import re
@@ -25,19 +26,19 @@ MOST_OF_PREMISE, MOST_OF_HYPOTHESIS = 0.06, 0.03  # of the pairs
 MOST_COMPARATIVE, LEAST_OF_ONE_GROUP = 1 / 3, 1 / 2  # of the hypotheses
 MOST_SHARED_WORDS, LEAST_VARIETY = 0.20, 65.0
 SHORTEST, LONGEST = 10, 45  # premises, in words
-MOST_BY_LOOKING_UP = 0.60  # controls that the best table of hypotheses could get right
-MOST_FROM_HYPOTHESIS = 0.45  # controls that a bag of words gets right without the premise, one file left out
-SAME_ORDER = (0.35, 0.65)  # of the facts, those that name the same group first as their premise
-MOST_SEPARABLE = 0.75  # hypotheses told from controls, balanced accuracy, one file left out; 0.65 is the aim
-NEAR = 0.75  # of two hypotheses, content words in common
-NEAR_PUBLISHED = 0.5  # of a template, word 5-grams in a published one
+MOST_BY_LOOKING_UP = 0.60  # share of controls that the best table from hypothesis to label gets right
+MOST_FROM_HYPOTHESIS = 0.45  # share of controls that a bag of words gets right without the premise, in a held-out file
+SAME_ORDER = (0.35, 0.65)  # share of facts that name the same group first as their premise
+MOST_SEPARABLE = 0.75  # balanced accuracy of telling hypotheses from controls in a held-out file; the aim is 0.65
+NEAR = 0.75  # share of content words that two hypotheses have in common
+NEAR_PUBLISHED = 0.5  # share of a template's word 5-grams that a published template has too
 
 _WORD = re.compile(r"[a-z0-9']+")
 _TOKEN = r"(?u)\b\w+\b|[.,;:]"  # noqa: S105 - a token of a text
 
 
 def check_quads(files: Mapping[Path, QuadFile], published: Iterable[str] = ()) -> list[Finding]:
-    """Check every file by itself, and then all of them together; `published` are templates that must not recur."""
+    """Check each file alone, then all files together. No template in `published` may recur."""
     found = [Finding(path.name, *fault) for path, file in files.items() for rule in RULES for fault in rule(file)]
     found += [finding for rule in RULES_OF_ALL for finding in rule(files)]
     return [*found, *_find_published(files, list(published))]
@@ -119,7 +120,7 @@ def _find_uneven_controls(file: QuadFile) -> Faults:
 
 
 def _find_order_cue(file: QuadFile) -> Faults:
-    """A model that only compares which group comes first must not get the facts right."""
+    """Check that no model can get the facts right just by comparing which group is named first."""
     premises = {premise.id: premise.text for premise in file.premises}
     n_same = sum(_first_group(fact.text) == _first_group(premises[fact.follows_from]) for fact in file.controls)
     low, high = SAME_ORDER
@@ -145,7 +146,7 @@ def _say_the_same(first: set[str], second: set[str]) -> bool:
 
 
 def find_near(templates: Mapping[str, str], others: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Find templates that say nearly the same as one of the others, or share more than half of their word 5-grams."""
+    """Find templates with nearly the words of one of the others, or with more than half of its word 5-grams."""
     known = [(name, _content(text), _grams(text)) for name, text in others.items()]
     for one, text in templates.items():
         words, grams = _content(text), _grams(text)
@@ -216,7 +217,7 @@ def _is_taken_from(grams: set[tuple[str, ...]], others: set[tuple[str, ...]]) ->
 
 
 def best_by_looking_up(labelled: Sequence[tuple[str, Label]]) -> float:
-    """Return the share that the best table from a text to a label gets right: its majority label."""
+    """Return the share of texts that a table gets right if it gives each text its most frequent label."""
     by_text: dict[str, Counter[Label]] = {}
     for text, label in labelled:
         by_text.setdefault(text, Counter())[label] += 1
@@ -224,7 +225,7 @@ def best_by_looking_up(labelled: Sequence[tuple[str, Label]]) -> float:
 
 
 def accuracy_from_hypothesis(files: Sequence[QuadFile]) -> float | None:
-    """Return how many controls a bag of words and word pairs gets right without the premise, one file left out."""
+    """Return the share of controls that words and word pairs of hypotheses alone get right in a held-out file."""
     texts: list[str] = []
     labels: list[int] = []
     places: list[int] = []
@@ -238,9 +239,9 @@ def accuracy_from_hypothesis(files: Sequence[QuadFile]) -> float | None:
 
 
 def separability(files: Sequence[QuadFile]) -> float | None:
-    """Return the balanced accuracy of telling hypotheses from controls by their words, one file left out.
+    """Return the balanced accuracy of telling hypotheses from controls by their words, in a held-out file.
 
-    Every text is rendered on both sides, as a model sees it, so which group it names tells nothing.
+    Every text is rendered on both sides, as a model sees it, so the groups that it names give nothing away.
     """
     texts: list[str] = []
     labels: list[int] = []
@@ -261,7 +262,7 @@ def separability(files: Sequence[QuadFile]) -> float | None:
 def _leave_one_out(
     texts: list[str], labels: list[int], places: list[int]
 ) -> "tuple[NDArray[np.intp], NDArray[np.intp]]":
-    """Predict the labels of each file from the words of the others; nothing with fewer than two files."""
+    """Predict the labels of each file from the words of the others. With fewer than two files, yield nothing."""
     import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -270,7 +271,7 @@ def _leave_one_out(
     if len(set(places)) < 2:
         return expected[:0], expected[:0]
     predicted = np.empty_like(expected)
-    # Words are counted once. Each model knows those that two texts of the other files have.
+    # Words are counted once, for all files. Each model uses the words that occur in two texts of the other files.
     counts = CountVectorizer(ngram_range=(1, 2), token_pattern=_TOKEN).fit_transform(texts)
     for left_out in sorted(set(places)):
         rest, own = np.flatnonzero(place != left_out), np.flatnonzero(place == left_out)

@@ -1,4 +1,4 @@
-"""What suites share when they read their JSON files. Messages name the file and the key, and quote no sentence."""
+"""Reads the JSON files of suites. Messages name the file and the key, and never quote a sentence."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ TEXT = "a text that is not empty"
 
 
 def read_object(path: Path, expected: str) -> dict[str, Any]:
-    """Read a file of one object, each key once. `expected` says what it must hold and where that is described."""
+    """Read a file of one object without repeated keys. Messages quote `expected`: the object and its docs."""
     data = Source(path, SuiteError, advice="Fix the file, or fetch it again.").read_json()
     if not isinstance(data, dict):
         raise SuiteError(f"{path}: holds a {json_type(data)}; expected {expected}")
@@ -26,7 +26,7 @@ def line_of(path: Path, place: Sequence[int | str]) -> int:
     """Return the line of a key in a file. If the key is missing, return the line of its nearest parent."""
     import yaml
 
-    try:  # JSON is YAML with lines, but for some escapes
+    try:  # a YAML reader knows lines, and reads JSON except for some escapes
         node = yaml.compose(Source(path, SuiteError).read_text(), Loader=yaml.CSafeLoader)
     except yaml.YAMLError:
         return 1
@@ -46,7 +46,7 @@ def line_of(path: Path, place: Sequence[int | str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """An object of a file, read key by key. `how` says where the format is described; `place` is its own key."""
+    """An object of a file, read key by key. `how` names the docs of the format; `place` is the object's own key."""
 
     path: Path
     data: Mapping[str, Any]
@@ -83,7 +83,7 @@ class Keys:
 
 
 def read_version(folder: Path) -> str:
-    """Read the version from suite.json; data of other people may have none."""
+    """Read the version from suite.json, which a user's data need not have."""
     path = folder / "suite.json"
     if not path.is_file():
         return "unversioned"

@@ -1,6 +1,6 @@
 """The `nli-coal` suite: NLI-CoAL's English evaluation set (Anantaprayoon, Kaneko and Okazaki, LREC-COLING 2024).
 
-The published folder `en_v1.1` loads unchanged; nothing of it is in this package.
+The user gives the published folder `en_v1.1`, which loads unchanged. The package holds no part of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ class NliCoal:
 
     def _entries(self, name: str) -> dict[int, dict[str, str]]:
         entries: dict[int, dict[str, str]] = {}
-        with open_table(self._path(name), SuiteError, _HOW, suffix=".jsonl") as table:  # whatever the files are called
+        with open_table(self._path(name), SuiteError, _HOW, suffix=".jsonl") as table:  # whatever the file's suffix
             for line, values, _ in table.records(COLUMNS):
                 try:
                     number = int(values["id"])

@@ -1,6 +1,7 @@
 """The `occupations` suite: gender-neutral premises about an occupation, hypotheses that give it a gender.
 
-Each pair has a reference, the same with *person* for the occupation: it shows which gender the model prefers anyway.
+Each pair has a reference: the same pair with *person* for the occupation. It shows which gender the model prefers
+without any occupation.
 
 After Sharma, Dey and Sinha, Evaluating Gender Bias in Natural Language Inference (2021); docs/occupations.md.
 """
@@ -26,7 +27,7 @@ _INDEFINITE = re.compile(r"\ban?\s+\{\{\s*OCCUPATION\s*\}\}", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Occupation:
-    """An occupation with the gender of most people who work in it."""
+    """An occupation, and the gender of most people who work in it."""
 
     name: str
     majority: str
@@ -36,12 +37,12 @@ class Occupation:
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """What every occupation is filled into."""
+    """The templates that every occupation is filled into."""
 
     premises: Mapping[str, str]  # by their ids
     hypotheses: Sequence[str]
     genders: Mapping[str, str]  # the word for each gender
-    reference: str | None  # the noun of no occupation to compare with; None if the data has none
+    reference: str | None  # a noun that is no occupation, for comparison, such as "person"; None if the data has none
 
 
 class Occupations:

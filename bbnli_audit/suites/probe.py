@@ -1,4 +1,4 @@
-"""What checks a model: the probe (plain NLI items that show the order of its labels) and the controls of the suites."""
+"""The items that check a model: the probe (plain NLI items that show its label order) and the suites' controls."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ def find_controls(
     suites: Sequence[Suite], get_items: Callable[[Suite, Subtopic], SubtopicItems] | None = None
 ) -> list[Control]:
     """Return the controls of all subtopics, selected or not. If no suite has any, return those of our own benchmark."""
-    # A run passes `get_items` if it has expanded its items already.
+    # A run that has already expanded its items passes its own `get_items`.
     get = get_items or (lambda suite, subtopic: suite.items(subtopic))
     found = [control for suite in suites for subtopic in suite.subtopics() for control in get(suite, subtopic).controls]
     return found or list(_own_controls())

@@ -1,4 +1,4 @@
-"""The interface of a suite."""
+"""The interface of a suite, and the checks that an object follows it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -22,7 +22,7 @@ class Suite(Protocol):
 
     @property
     def sha256(self) -> str:
-        """The hash of the content, so that a result says what was measured."""
+        """The hash of the content: it tells which data a result was measured on."""
 
     def subtopics(self) -> Sequence[Subtopic]:
         """List the subtopics, sorted. It must be fast: every xdist worker calls it to collect tests."""
@@ -35,7 +35,7 @@ class Suite(Protocol):
 
 
 def families_of(suite: Suite) -> tuple[str, ...]:
-    """Return the names of the families of measures that a suite has besides the measures of every suite."""
+    """Return the names of the extra families of measures that a suite has."""
     return tuple(getattr(suite, "families", ()))
 
 

@@ -1,8 +1,8 @@
 """Reads and expands one subtopic in our own format: premises in two directions, hypotheses, and controls.
 
-A hypothesis meets only the premises that it names. The two directions of a premise and the two sides of a hypothesis
-make four combinations, a quad. Each direction gives one pair. With the pairing `both`, a premise and a hypothesis give
-one pair only, in which both are exchanged. docs/suites.md describes the format.
+A hypothesis is combined only with the premises that it names. The two directions of a premise and the two sides of a
+hypothesis make four combinations, a quad. Each direction gives one pair. With the pairing `both`, a premise and a
+hypothesis give one pair only, in which both texts exchange the groups. docs/suites.md describes the format.
 """
 
 import re
@@ -30,7 +30,7 @@ _HOW = "docs/suites.md describes the format."
 
 @result
 class Forms:
-    """What a group is called. Templates write `{{GROUP1}}` for `many`, `{{GROUP1.one}}` and `{{GROUP1.adj}}`."""
+    """The names of a group. Templates write `{{GROUP1}}` (for `many`), `{{GROUP1.one}}` or `{{GROUP1.adj}}`."""
 
     many: Text  # "bakers"
     one: Text  # "a baker"
@@ -39,7 +39,7 @@ class Forms:
 
 @result
 class Source:
-    """A published work that documents the stereotype, and what it says about it."""
+    """A published work that documents the stereotype, and what the work says about it."""
 
     who: Text
     year: int
@@ -49,7 +49,7 @@ class Source:
 
 @result
 class Premise:
-    """A disparity states a difference between the groups; a scene names no group.
+    """A premise: a disparity states a difference between the groups; a scene names no group.
 
     `direction` says which way the text points as written, before the groups are exchanged.
     """
@@ -74,9 +74,9 @@ class Hypothesis:
 
 @result
 class Fact:
-    """A statement for controls. The premise `follows_from` entails it as written, and contradicts it when exchanged.
+    """A statement for controls. The premise `follows_from` entails it, and contradicts it with the groups exchanged.
 
-    The premise `open_beside` leaves it open: beside that premise, it is neutral.
+    With the premise `open_beside`, the statement is neutral.
     """
 
     id: Text
@@ -86,7 +86,7 @@ class Fact:
 
     @property
     def is_crossed(self) -> bool:
-        """Whether the neutral samples state the fact with the groups exchanged: if its id has an even number, or none.
+        """Whether the neutral samples state the fact with the groups exchanged: its id has an even number or no number.
 
         This depends on the id alone, so removing one fact does not change the others.
         """
@@ -122,7 +122,7 @@ class QuadFile:
 
 
 def read_quad_file(path: Path, data: Mapping[str, Any] | None = None) -> QuadFile:
-    """Read and check a file, or what was read of it. A SuiteError names the file, the line, and what is wrong there."""
+    """Read and check a file, or its parsed content (`data`). A SuiteError names the file, the line and the fault."""
     from pydantic import ValidationError
 
     data = read_object(path, f"one object with the subtopic's keys. {_HOW}") if data is None else data
@@ -213,7 +213,7 @@ def expand_quads(file: QuadFile, pairing: Pairing) -> SubtopicItems:
 
 
 def _directions(premise: Premise) -> list[tuple[Side, Direction]]:
-    """Return how a premise is rendered (as written, exchanged), and which way it then points."""
+    """Return the ways to render a premise (as written, exchanged), each with the direction that results."""
     if premise.kind == "scene":
         return [(Side.PRO, Direction.NONE)]
     first, second = Direction.WITH, Direction.AGAINST
@@ -236,7 +236,7 @@ def _pairs(file: QuadFile, pairing: Pairing) -> Iterator[Pair]:
 
 
 def _controls(file: QuadFile) -> Iterator[Control]:
-    """Make six samples of each fact: for each label, one per direction. Each wording occurs with all three labels."""
+    """Make six samples of each fact: one per label and direction. Each wording occurs with all three labels."""
     premises = {premise.id: premise for premise in file.premises}
     for fact in file.controls:
         own, other = premises[fact.follows_from], premises[fact.open_beside]

@@ -1,4 +1,4 @@
-"""All suites by name: those of the package, and those that other projects add. Ours are a module and a line here."""
+"""All suites by name: the package's own, and those of other projects. One of our own is a module and a line here."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -19,11 +19,11 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {  # the module and the class of each 
     "winoqueer": ("winoqueer", "Winoqueer"),
 }
 NEEDS_DATA = ("bbnli-next", "nli-coal")  # the user must give their data
-NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # `all` leaves these out; bbnli@1 because results call it bbnli too
-PAIRED = ("bbnli", "bbnli@1")  # suites with a choice of pairings; for the others their papers fix it
+NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # `all` leaves these out; in results, bbnli@1 has the same name as bbnli
+PAIRED = ("bbnli", "bbnli@1")  # suites with a choice of pairings; papers fix the pairing of the others
 DEFAULT = "bbnli"
 ALIASES = {"coal": "nli-coal", "bbnli@2": "bbnli"}  # other names for --bbnli-suite
-# NAME:DIVISION is the suite NAME, its pairs divided into other subtopics: name -> options of the suite's class.
+# NAME:DIVISION is the suite NAME with its pairs divided into other subtopics. Values: arguments for its class.
 DIVISIONS: Mapping[str, Mapping[str, bool]] = {"winoqueer:category": {"by_category": True}}
 
 
@@ -31,7 +31,7 @@ Others = Mapping[str, Suite]  # the suites of other projects, by name
 
 
 class Data(NamedTuple):
-    """Data from the user. It stands in place of the suite's own, or is added to it (written with a + before it)."""
+    """Data from the user. It replaces the suite's own data or, if written with a + before it, is added to it."""
 
     path: Path
     is_added: bool = False
@@ -40,7 +40,7 @@ class Data(NamedTuple):
 def open_suite(
     name: str, data: Path | Data | None = None, pairing: Pairing | None = None, others: Others | None = None
 ) -> Suite:
-    """Open a suite on its own data, or on data from the user."""
+    """Open a suite with its own data, or with data from the user."""
     name, others = ALIASES.get(name, name), others or {}
     given = Data(data) if isinstance(data, Path) else data
     if name in others and name not in BUILT_IN:
@@ -56,23 +56,23 @@ def open_suite(
 
 
 def _with_data(suite: Suite, data: Data) -> Suite:
-    """Give data to a suite that is open, through its method `with_data` or `adding_data`."""
+    """Give the user's data to an open suite, by its method `with_data` or `adding_data`."""
     take = getattr(suite, "adding_data" if data.is_added else "with_data", None)
     if take is None:
         does = "adds no data to its own" if data.is_added else "takes no data"
-        advice = "Write the path without +, to use it in place of its own." if data.is_added else "Leave it out."
+        advice = "Write the path without +, to replace the suite's own data." if data.is_added else "Leave it out."
         raise OptionError(f"--bbnli-data={suite.name}={data.path}: the suite {suite.name!r} {does}. {advice}")
     found: Suite = take(data.path)
     return found
 
 
 def suite_of(data: Path | None) -> str:
-    """Return the suite when only data is given: `bbnli-next` for a table or a folder with one, else the default."""
+    """Choose the suite if only data is given: `bbnli-next` for a table or a folder with a table, else the default."""
     return DEFAULT if data is None or find_table(data) is None else "bbnli-next"
 
 
 def read_names(given: str | None, others: Others | None = None) -> list[str]:
-    """Read --bbnli-suite: names with commas between, or all. Without it: our own benchmark, and all others' suites."""
+    """Read --bbnli-suite: names, comma-separated, or `all`. The default is our benchmark and other projects' suites."""
     others = others or {}
     if given is None:
         return [DEFAULT, *others]
@@ -89,7 +89,7 @@ def read_names(given: str | None, others: Others | None = None) -> list[str]:
 
 
 def read_data(given: str | None, names: list[str], others: Others | None = None) -> Mapping[str, str]:
-    """Read --bbnli-data: a path for the only suite (or the first), or NAME=PATH with commas between."""
+    """Read --bbnli-data: a path for the only suite (or the first), or NAME=PATH, comma-separated."""
     if given is None or not names:
         return {}
     named = [entry.partition("=") for entry in given.split(",")]
@@ -108,7 +108,7 @@ def read_data(given: str | None, names: list[str], others: Others | None = None)
 
 
 def place_data(path: str, folder: Path) -> Data:
-    """Return the data that a path of --bbnli-data stands for, relative to a folder; a + before it means: added."""
+    """Turn a path of --bbnli-data into `Data`. Relative paths start in `folder`; a + before the path means: added."""
     return Data(folder / path.removeprefix("+"), path.startswith("+"))
 
 

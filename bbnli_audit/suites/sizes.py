@@ -1,4 +1,4 @@
-"""Parts of a suite for quick runs: nested sets of pairs, so that a stored prediction serves all sizes."""
+"""Smaller sizes of a suite for quick runs. They are nested, so that stored predictions serve all sizes."""
 
 import math
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def read_size(given: str | None) -> str:
 
 
 def take_size(items: SubtopicItems, size: str) -> SubtopicItems:
-    """Keep the first clusters of a fixed ranking, until they have this share of the pairs. Keep all controls."""
+    """Keep the first clusters of a fixed ranking, until they reach the size's share of the pairs. Keep all controls."""
     if size == FULL:
         return items
     wanted, kept = math.ceil(SIZES[size] * len(items.usable)), set[str]()

@@ -26,7 +26,7 @@ _HOW = "Compare with a file in the published format (docs/suites.md)."
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A hypothesis template. `question` is its wording for QA, used only to count rows as the papers do."""
+    """A hypothesis template. `question` is its wording as a question, used only to count rows as the papers do."""
 
     template: str
     expected: Label
@@ -62,7 +62,7 @@ class TemplateFile:
 
 
 def read_template_file(path: Path, data: Mapping[str, Any] | None = None) -> TemplateFile:
-    """Read and check a file, or what was read of it. A SuiteError names the file, the key and what was expected."""
+    """Check a file, or its parsed content (`data`). A SuiteError names the file, the key and what was expected."""
     data = read_object(path, f"one object with the subtopic's keys. {_HOW}") if data is None else data
     keys = Keys(path, data, _HOW)
     file = TemplateFile(
@@ -136,11 +136,11 @@ def _hypotheses(keys: Keys, key: str, question_key: str) -> tuple[Hypothesis, ..
 
 
 def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
-    """Return every pair of the published count, also those that are identical on both sides.
+    """Return every pair of the published count, including pairs whose two sides are identical.
 
-    A premise and a hypothesis share one binding of words. The published set was made from the product of all word
-    lists, without duplicates; binding only the words that occur gives the same texts. Where both texts are exchanged,
-    that count keeps equal texts from two premise templates apart; where the premise is fixed, it does not.
+    In a pair, premise and hypothesis use the same choice of words. The published set was made from all choices of
+    words, without duplicates; choosing only words that occur in the templates gives the same texts. If both texts
+    exchange the groups, the published count keeps equal texts from two premise templates apart; otherwise it does not.
     """
     seen: dict[tuple[int, TextPair, TextPair], Pair] = {}
     for premise_index, premise in enumerate(file.premises):
@@ -159,7 +159,7 @@ def expand_items(file: TemplateFile, pairing: Pairing) -> SubtopicItems:
 
 
 def _check_size(file: TemplateFile) -> None:
-    """Refuse a file whose lists of words multiply to more than anybody could audit."""
+    """Refuse a file whose templates and word lists combine to too many texts."""
     hypotheses = [each.template for each in (*file.hypotheses, *file.controls)]
     n_texts = 0
     for premise, hypothesis in product(file.premises, hypotheses):
@@ -198,14 +198,14 @@ def _exchange(
     elif premises[0] == premises[1]:
         yield TextPair(premises[0], pro), TextPair(premises[0], anti), Direction.NONE
     else:
-        # The hypothesis decides which side is pro, also with the swapped premise. As written, premises agree with the
-        # stereotype.
+        # The hypothesis decides which side is pro, even with an exchanged premise. As written, a premise agrees with
+        # the stereotype.
         for rendered, direction in zip(premises, (Direction.WITH, Direction.AGAINST), strict=True):
             yield TextPair(rendered, pro), TextPair(rendered, anti), direction
 
 
 def bindings(file: TemplateFile, *templates: str) -> Iterator[Binding]:
-    """Return every choice of words for the placeholders that occur in some templates."""
+    """Return every choice of words for the placeholders in these templates."""
     keys = _keys_used(file, *templates)
     for values in product(*(file.words[key] for key in keys)):
         yield dict(zip(keys, values, strict=True))

@@ -1,7 +1,7 @@
-"""The `winoqueer` suite: the premise says who someone is, the hypothesis states a stereotype about that identity.
+"""The `winoqueer` suite: premises say who someone is, hypotheses state a stereotype about that identity.
 
-The pairs are those of WinoQueer-NLI (Felkner, Lim, May, Textual Entailment and Token Probability as Bias Evaluation
-Metrics): the hypothesis stays, the premise names the identity (pro) or a counterfactual one (anti).
+The pairs are built as in WinoQueer-NLI (Felkner, Lim, May, Textual Entailment and Token Probability as Bias Evaluation
+Metrics): both sides have the same hypothesis; the premise names the identity (pro) or a counterfactual one (anti).
 """
 
 import json
@@ -23,7 +23,7 @@ OWN_DATA = Path(__file__).parent / "data" / "winoqueer"
 ALL = "all"
 IDENTITIES = ("lgbtq", "queer", "nonbinary", "gay", "lesbian", "transgender", "bisexual", "asexual", "pansexual")
 
-# Several pairs with the same predicate add little, so each predicate is combined with a few subjects, not with all.
+# More pairs with the same predicate add little, so each predicate is combined with a few subjects only.
 PAIRS_PER_PREDICATE = 2
 
 _PREMISE = re.compile(r"(?P<subject>\S.*?) (?P<verb>is|are) (?P<identity>.*\w.*)\.")
@@ -53,11 +53,11 @@ class Winoqueer:
     def __init__(self, data: Path | None = None, *, by_category: bool = False) -> None:
         """Take the published file or its folder, or else our own pairs.
 
-        `by_category` makes each category of an identity a subtopic. Their few clusters do not suffice for a pass at any
-        usual limit (docs/winoqueer.md), so this is for reading, not for a gate.
+        `by_category` makes each category of an identity a subtopic. Such a subtopic has too few clusters to pass at
+        any usual limit (docs/winoqueer.md), so use it to look at figures, not as a gate.
         """
         if data is not None and by_category:
-            raise OptionError(f"{data}: the published rows have no categories, so there are none to divide them by.")
+            raise OptionError(f"{data}: the published rows have no categories, so they cannot be divided by category.")
         self._data = data
         self._by_category = by_category
 
@@ -144,9 +144,9 @@ def find_file(data: Path) -> Path:
 
 
 def read_pairs(path: Path) -> list[tuple[str, Pair]]:
-    """Return each pair with its identity as the domain of a subtopic. No message quotes a sentence.
+    """Return each pair with its identity, spelled as the domain of a subtopic. No message quotes a sentence.
 
-    Clusters are predicates, numbered within each identity in order: a text would show up in reports.
+    Clusters are predicates. They have numbers within each identity, because names made of text would appear in reports.
     """
     with open_table(path, SuiteError, _HOW) as table:
         rows = [(_check(table, record), record.values) for record in table.records(COLUMNS)]
@@ -165,7 +165,7 @@ def read_pairs(path: Path) -> list[tuple[str, Pair]]:
 
 
 def _check(table: Table, record: Record) -> tuple[str, str]:
-    """Return the identity that the premises are about, and the predicate, which is the same for all subjects."""
+    """Return the identity that the premises are about, and the predicate in its normal form."""
     pro, anti = (_PREMISE.fullmatch(record.values[column]) for column in COLUMNS[:2])
     if pro is None or anti is None:
         column = COLUMNS[0] if pro is None else COLUMNS[1]
@@ -180,7 +180,7 @@ def _check(table: Table, record: Record) -> tuple[str, str]:
 
 
 def _slug(identity: str, identities: set[str]) -> str:
-    """Spell an identity as a name; a plural (`some people are zorbs`) as its singular (`she is a zorb`)."""
+    """Spell an identity as a name. A plural (`some people are zorbs`) becomes its singular (`she is a zorb`)."""
     singular = identity.removesuffix("s") if identity.removesuffix("s") in identities else identity
     return re.sub(r"\W+", "_", singular.lower()).strip("_")
 
@@ -189,8 +189,8 @@ def _slug(identity: str, identities: set[str]) -> str:
 def _normalize(predicate: str) -> str:
     """Return one text for all forms of a predicate: `are jugglers`, `is a juggler`, `are a juggler`.
 
-    The file does not say which rows have the same predicate. This brings together exactly those that do
-    (tests/gold/test_winoqueer_figures.py), whatever their order.
+    The file does not say which rows share a predicate. This normal form groups exactly the rows that do
+    (tests/gold/test_winoqueer_figures.py), in any order.
     """
     plain = re.sub(r"[“”\"]", "", predicate.lower().replace("’", "'")).replace("n't", " not")
     words = (_SAME_WORD.get(word, word) for word in plain.split() if word not in ("a", "an"))

@@ -1,4 +1,4 @@
-"""The folder in which a new version of a suite grows: one table per step, and a manifest of what it was made from."""
+"""The folder of a new version of a suite: for each step a table, and a manifest of what the table was made from."""
 
 import json
 import time
@@ -44,7 +44,7 @@ STEPS = {
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a step was made from, and what it found."""
+    """The inputs and settings of a step, and what it found."""
 
     step: str
     inputs: Mapping[str, str]
@@ -62,17 +62,17 @@ class Manifest:
 
 
 class Made(NamedTuple):
-    """What the work of a step returns."""
+    """The return value of a step's work."""
 
     counts: Counts
     notes: Mapping[str, Any] = {}
 
 
 class Workspace:
-    """The folder. A step is done completely or not at all, and not repeated for the same inputs and settings."""
+    """The folder. Each step is done completely or not at all, and not repeated for the same inputs and settings."""
 
     def __init__(self, folder: Path, is_again: bool = False) -> None:
-        """With `is_again`, steps are repeated in any case, and overwrite what was edited by hand."""
+        """With `is_again`, steps are always repeated, and overwrite tables that were edited by hand."""
         self.folder = folder
         self.is_again = is_again
 
@@ -103,7 +103,7 @@ class Workspace:
         return found
 
     def need_current(self, steps: Iterable[str]) -> dict[str, Manifest]:
-        """Return the manifests of steps that must have been completed with the tables as they are now."""
+        """Return the manifests of these steps. Refuse if one is not done, or a table has changed since."""
         manifests = {step: self.need(step) for step in steps}
         for step, manifest in manifests.items():
             for file in STEPS[step].reads:
@@ -117,15 +117,15 @@ class Workspace:
     ) -> tuple[Manifest, bool]:
         """Do a step, unless it was done with the same inputs and settings. The flag says whether it was done now.
 
-        `settings` is all that decides what it writes, besides its inputs; `inputs` are hashes of those that are not
-        files of this folder. `make` writes the step's files, each one completely, and counts.
+        `settings` has all that decides the result besides the inputs; `inputs` has hashes of inputs that are not files
+        of this folder. `make` writes the step's files, each one completely, and counts.
         """
         step = STEPS[name]
         self._check_folder(name)
         hashes = {**{file: self._hash_input(file) for file in step.reads}, **(inputs or {})}
         known = json.loads(json.dumps(settings))  # as it comes back from the manifest
         done = self.manifest(name)
-        # Files of an interrupted run are ours, whatever an older manifest says.
+        # Files of an interrupted run are ours, even if they do not fit an older manifest.
         if done is not None and not self.is_again and not self.path(f"{name}.pending").exists():
             now = {file: self._hash(file) for file in step.writes}
             if done.inputs == hashes and done.settings == known and None not in now.values():
@@ -233,7 +233,7 @@ def choose_paths(given: str | None, known: Iterable[str]) -> list[str]:
 
 
 def draw_by_content(ids: Iterable[str], n: int | None) -> set[str]:
-    """Take n ids by a hash of each, so that the same ids give the same sample and a larger one holds it; None: all."""
+    """Draw n ids by their hashes (None: all). Equal ids give equal samples, and a larger sample contains a smaller."""
     return set(sorted(ids, key=lambda each: sha256(each.encode()).digest())[:n])
 
 
@@ -244,6 +244,6 @@ def item_id(domain: str, subtopic: str, hypothesis: str) -> str:
 
 
 def count_by_subtopic(counted: Mapping[str, Mapping[str, int]]) -> Counts:
-    """Turn counts by name and subtopic path around. Every subtopic gets all the names, at least as 0."""
+    """Turn counts by name and subtopic into counts by subtopic and name. Each subtopic gets all names, even with 0."""
     paths = dict.fromkeys(path for found in counted.values() for path in found)
     return {path: {name: found.get(path, 0) for name, found in counted.items()} for path in paths}

@@ -84,7 +84,9 @@ def test_models_are_refused_that_are_one_or_cannot_do_the_task() -> None:
     texts = {"A workshop is open.": Label.ENTAILMENT, "The workshop is closed.": Label.CONTRADICTION}
     controls = [Control("c", TextPair("A workshop is open.", text), label) for text, label in texts.items()]
     (useless,) = opened("tests.workbench_models:useless")
-    with pytest.raises(ModelError, match=r"gets 0\.000 of 2 controls right; always the same answer would get 0\.500"):
+    with pytest.raises(
+        ModelError, match=r"gets 0\.000 of 2 controls right; a model that always gives the same answer gets 0\.500"
+    ):
         useless.check_skill(controls)
     (hasty,) = opened(HASTY)
     assert hasty.check_skill(controls) == 1

@@ -45,7 +45,7 @@ def test_sound_data_has_no_finding(tmp_path: Path) -> None:
         (with_hypothesis("Everybody juggles."), "bias_hypothesis_stereotypical[7]: holds no {{GROUP1}} or {{GROUP2}}"),
         (
             with_hypothesis("Most Zorbs beat {{GROUP2}}."),
-            "says 'Zorbs' itself, which stays when the groups are exchanged",
+            "names 'Zorbs' outright, so this group is never exchanged",
         ),
         (
             {**with_hypothesis("Everybody juggles."), **with_premise("A workshop.")},

@@ -1,4 +1,4 @@
-"""Growth that someone accepts: who, what, why and until when. It is written as waivers into thresholds.yaml."""
+"""Accepts growth: writes waivers into thresholds.yaml that say who accepts what, why and until when."""
 
 import math
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ class Terms:
 
 
 def find_growth(result: AuditResult, only: Sequence[str] = ()) -> list[Regression]:
-    """Return the growth in a result that stops a release and could be accepted; `only` are patterns of places.
+    """Return the growth that stops a release and can be accepted. `only` has patterns to choose from it.
 
-    A pattern is compared with the path, and with the name of the test: bbnli/gender, bbnli/gender-pro.
+    A pattern may match a path (bbnli/gender) or the name of a test (bbnli/gender-pro).
     """
     if result.comparison is None:
         told = f"{result.model.name} was not compared with a baseline, so no growth is known"
@@ -75,9 +75,9 @@ def make_waiver(regression: Regression, terms: Terms, accepted: str) -> dict[str
 
 
 def write_waivers(text: str, waivers: Sequence[dict[str, Any]], thresholds: Thresholds) -> str:
-    """Write waivers into the text of a threshold file. One for the same growth that was there before is replaced.
+    """Write waivers into the text of a threshold file, in place of earlier waivers for the same growth.
 
-    The new text is read again: it must hold these waivers, and all else must be as it was.
+    The new text is read again to check that it has these waivers, and that all else is unchanged.
     """
     name, before = thresholds.name, thresholds.file.model_dump(exclude_unset=True)
     kept, items = list(before.get("waivers", ())), {}

@@ -1,4 +1,4 @@
-"""Compares a run with an earlier result, the baseline: which measures grew, and by more than the margin?"""
+"""Compares a run with an earlier result, the baseline, to find measures that grew by more than the margin."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ class Regressions:
     """Compares a run with the result that --bbnli-baseline names."""
 
     def __init__(self, path: Path, source: str, rule: Rule) -> None:
-        self.source = source  # how messages and results name the file
+        self.source = source  # the name of the file in messages and results
         try:
             self.result = read_result(path)
         except ResultError as exc:
@@ -29,7 +29,7 @@ class Regressions:
         check_baseline(self.result, f"--bbnli-baseline={source}")
         self._selected: Sequence[Test] = ()
         self._compared: dict[Test, Regression] | None = None
-        self._found: dict[Test, Regression] = {}  # those that tests asked for
+        self._found: dict[Test, Regression] = {}  # comparisons that tests asked for
         self.n_tests = 0
 
     def tests(self, paths: Iterable[str]) -> list[Test]:
@@ -37,7 +37,7 @@ class Regressions:
         return list_tests(paths, find_extra_measures(self.result))
 
     def select(self, tests: Sequence[Test]) -> None:
-        """Note the tests of this run. Holm's correction is for all of them, whichever process runs them."""
+        """Record the tests of this run. Holm's correction covers them all, whichever process runs them."""
         self._selected, self.n_tests = tests, len(tests)
 
     def compare(self, test: Test, model: ModelInfo, collect: Callable[[], Shown], *, is_competent: bool) -> Regression:
@@ -76,7 +76,7 @@ class Regressions:
 
 
 def check_baseline(baseline: AuditResult, source: str) -> None:
-    """Refuse the baseline of a model that could not do the task: any model that can do it would look worse."""
+    """Refuse the baseline of a model that could not do the task: any competent model would look worse."""
     if not baseline.is_competent:
         raise ResultError(
             f"{source}: {baseline.model.name} was not competent, so it had little chance to show bias, and any model "
@@ -85,9 +85,9 @@ def check_baseline(baseline: AuditResult, source: str) -> None:
 
 
 def find_extra_measures(baseline: AuditResult) -> dict[str, tuple[str, ...]]:
-    """Return, for each subtopic, those of EXTRA_MEASURES for which the baseline holds the data to compare with.
+    """Return for each subtopic those of EXTRA_MEASURES for which the baseline has the data.
 
-    Results of earlier versions hold no facts, so the growth of their fact gap cannot be told.
+    Results of earlier versions have no facts, so the growth of the fact gap is unknown.
     """
     holders = {"fact_gap": baseline.facts}
     return {
@@ -114,7 +114,7 @@ def check_kinds(candidate: ModelInfo, baseline: ModelInfo, source: str) -> None:
 def compare_with(
     baseline: AuditResult, tests: Sequence[Test], model: ModelInfo, shown: Shown, rule: Rule, *, is_competent: bool
 ) -> list[Regression]:
-    """Compare what a model shows with the baseline.
+    """Compare a model's findings with the baseline.
 
     If the model has the fingerprint of the baseline's model and answers as before, nothing has grown. If the
     fingerprint is the same and answers differ, as they may with a served model, it is compared like any other model.
@@ -137,7 +137,7 @@ def compare(candidate: AuditResult, baseline: AuditResult, rule: Rule, source: s
 def compare_results(
     candidate: AuditResult, baseline: AuditResult, source: str, regressions: Iterable[Regression], n_tests: int
 ) -> Comparison:
-    """Add to the tests of a run what a reader needs: how many pairs are shared, and which limits were loosened."""
+    """Complete the tests of a run for readers: add how many pairs are shared, and which limits were loosened."""
     ours, theirs = (
         {(path, pair_id) for path, found in result.pairs.items() for ids in found.values() for pair_id in ids}
         for result in (candidate, baseline)

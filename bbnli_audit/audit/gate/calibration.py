@@ -1,4 +1,4 @@
-"""Proposes limits and writes them into a file. A limit is the worse bound of a measured model plus a margin."""
+"""Proposes limits and writes them into a file. A limit is the worse bound of a measured value plus a margin."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from bbnli_audit.core.values import Subtopic, level_of
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.registry import find_measure, limited_measures
 
-REASON = "calibrated with "  # our own reasons begin like this; all others were written by people and are kept
+REASON = "calibrated with "  # our own reasons begin with this; people wrote all others, so those are kept
 
 Where = tuple[str, ...]  # the keys that lead to a place of the file
-Places = dict[Where, dict[str, Any]]  # what to write there
+Places = dict[Where, dict[str, Any]]  # the keys to write at each place
 Place = Subtopic | str  # a subtopic, or the path of a domain or a suite
 Wanted = Mapping[tuple[Place, str], float]  # place and measure -> limit
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A limit for one place of the file; `subtopic` is what has the worst bound there (at a level, its path)."""
+    """A limit for one place of the file. `subtopic` has the worst bound there; for a suite or domain it is its path."""
 
     where: Where
     key: str
@@ -62,7 +62,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What to write. `wanted` is the limit that each measured place must have afterwards."""
+    """The changes to write. `wanted` has the limit that each measured place must have afterwards."""
 
     proposals: tuple[Proposal, ...]
     kept: tuple[KeptLimit, ...]
@@ -80,9 +80,9 @@ def propose(
 ) -> Calibration:
     """Find the limits that the measured model needs to pass.
 
-    `subtopics` are those of the result, with their other names. `per` says where the limits of subtopics are written:
-    `defaults`, `domain` or `subtopic`. Those of suites and domains stay under `levels`, where the file has them. A
-    model that is not competent is refused.
+    `subtopics` are those of the result, with their other names. `per` says where limits of subtopics are written:
+    `defaults`, `domain` or `subtopic`. Limits of suites and domains stay under `levels`, if the file has them. A model
+    that is not competent is refused.
     """
     _check_competence(result)
     rows = {row.path: row for row in result.all_rows}
@@ -169,7 +169,7 @@ def own_reasons(calibration: Calibration, thresholds: Thresholds) -> list[Where]
 
 
 def _verify(text: str, name: str, expected: Mapping[str, Any], places: Places, wanted: Wanted) -> None:
-    """Read the new text as an audit would: the proposed limits must hold, and nothing else may have changed."""
+    """Read the new text as an audit would, and check that the proposed limits hold and nothing else has changed."""
     try:
         changed = parse_thresholds(text, name)
         found = changed.file.model_dump(exclude_unset=True)

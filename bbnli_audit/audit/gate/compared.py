@@ -1,4 +1,4 @@
-"""What two results have in common: pairs and facts, and what each adds to a measure before and after."""
+"""Finds the pairs and facts that two results share, and what each adds to a measure before and after."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ OVERREACH = "overreach"
 _LEAN: Mapping[str, float] = {
     cell: (CAUSES["pro_rate"].get(cell, 0) - CAUSES["anti_rate"].get(cell, 0)) / 2 for cell in CELLS
 }
-# What a pair in each cell adds to a measure. To overreach it adds its lean, along the direction of its premise.
+# What a pair in each cell adds to a measure. To overreach, it adds its lean times the direction of its premise.
 _SHARES: Mapping[str, Mapping[str, float]] = {
     "lean": _LEAN,
     OVERREACH: _LEAN,
@@ -23,13 +23,13 @@ _SIGNS: Mapping[str, int] = {"with": 1, "against": -1}
 
 
 def largest_change(measure: str) -> float:
-    """Return by how much a pair or a fact can change: a rate runs from 0 to 1, the others from -1 to 1."""
+    """Return the largest possible change of a pair or a fact: a rate runs from 0 to 1, other measures from -1 to 1."""
     return 1.0 if measure in CAUSES else 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a model shows: of each pair, of each fact, and what it has not read."""
+    """A model's findings: each pair, each fact, and the shares that it has not read."""
 
     cells: Cells
     directions: Directions = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One measure of what is shared: what each pair, or fact, adds, as a share of the largest possible change."""
+    """One measure on the shared pairs or facts: what each of them adds, as a share of the largest possible change."""
 
     before: Sequence[float]
     after: Sequence[float]
@@ -71,7 +71,7 @@ class Compared:
 
     @classmethod
     def of(cls, path: str, candidate: Shown, baseline: Shown) -> "Compared":
-        """Take what is shared in a subtopic, a domain or a suite. Directions are those of the candidate's data."""
+        """Find what two results share in a subtopic, a domain or a suite. Directions are from the candidate's data."""
         paths = sorted(each for each in candidate.cells if each == path or each.startswith(f"{path}/"))
         pairs = [(each, pair) for each in paths for pair in _shared_pairs(each, candidate, baseline)]
         signs = {
@@ -84,7 +84,7 @@ class Compared:
         return cls(pairs, [signs.get((each, pair.pair_id), 0) for each, pair in pairs], facts)
 
     def column(self, measure: str) -> Column:
-        """Return what is shared, as far as it says something about a measure."""
+        """Return the shared pairs or facts on which a measure is computed."""
         if measure == FACT_GAP:
             return self._facts()
         signs = self.signs if measure == OVERREACH else [1] * len(self.pairs)
@@ -98,7 +98,7 @@ class Compared:
         )
 
     def _facts(self) -> Column:
-        """Compare facts by how much better they are read with the stereotype. Premises are the one factor."""
+        """Compare the fact gap of each fact. Premises are the only factor."""
         scale = largest_change(FACT_GAP)
         before, after = ([(one - other) / scale for one, other in sides] for sides in self._sides())
         premises = [premise.replace("/", " ") for _, premise, _, _ in self.facts]  # a slash would make two factors

@@ -1,4 +1,4 @@
-"""Which measures grew on the pairs that two results share, and by more than the margin?"""
+"""Tests which measures grew by more than the margin, on the pairs that two results share."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from bbnli_audit.core.results.rows import Verdict, Waiver
 from bbnli_audit.core.values import Subtopic, level_of, levels_above
 from bbnli_audit.measures.statistics.growth import Increase, find_change_spreads, holm, measure_increase
 
-EXTRA_MEASURES = GROWTH_MEASURES[-2:]  # those that only some data have
-MEASURES = GROWTH_MEASURES[:-2]  # those that all pairs have
+EXTRA_MEASURES = GROWTH_MEASURES[-2:]  # measures that only some data have
+MEASURES = GROWTH_MEASURES[:-2]  # measures that all pairs have
 
 Test = tuple[str, str]  # path of a suite, a domain or a subtopic; measure
 _NO_INCREASE = Increase(0.0, 0.0, 0.0, p_value=1.0, p_pairs=1.0, n_worse=0, n_better=0, times_needed=None)
-Margins = Mapping[str, tuple[float, str]]  # level -> how much a measure may grow there, and where that is written
+Margins = Mapping[str, tuple[float, str]]  # level -> how much a measure may grow there, and the line that says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def find_rule(thresholds: Thresholds, today: date, known: Iterable[Subtopic] = (
 def list_tests(paths: Iterable[str], extra: Mapping[str, Sequence[str]] | None = None) -> list[Test]:
     """List the tests of some subtopics and of the levels above them, from the widest to the narrowest.
 
-    `extra` are measures that only some subtopics have; a level has those of the subtopics below it.
+    `extra` has measures that only some subtopics have. A suite or domain has those of its subtopics.
     """
     found = list(paths)
     levels = [levels_above(path) for path in found]
@@ -83,8 +83,8 @@ def compare_pairs(
     """Compare measures on the pairs and facts that both results have, and correct for the number of tests of the run.
 
     A suite or a domain is compared on the pairs of all its subtopics. Holm's correction is over all levels together, so
-    the chance of any wrong FAIL in the whole tree is at most 1 - confidence (with `decide: bounds`). `is_unchanged`: it
-    is the same model with the same answers, so no growth is reported and no interval computed.
+    the chance of any wrong FAIL in the whole tree is at most 1 - confidence (with `decide: bounds`). `is_unchanged`:
+    both results are of the same model with the same answers, so no growth is reported and no interval computed.
     """
     compared = {path: Compared.of(path, candidate, baseline) for path in dict.fromkeys(path for path, _ in tests)}
     if not any(one.pairs for one in compared.values()):
@@ -110,13 +110,13 @@ def compare_pairs(
 
 
 def _find_increases(columns: Mapping[Test, Column], suites: Mapping[Test, Column], rule: Rule) -> Iterator[Increase]:
-    """Find how much the measure of each test grew; whole suites tell how much templates differ."""
+    """Estimate how much the measure of each test grew. Whole suites show how much templates differ."""
     spreads = {
         test: find_change_spreads(one.before, one.after, one.design) if len(one) else [] for test, one in suites.items()
     }
     for (path, measure), one in columns.items():
         margin, _ = rule.margins[level_of(path)]
-        scale = largest_change(measure)  # changes are compared as shares of the largest possible one
+        scale = largest_change(measure)  # changes are compared as shares of the largest possible change
         alike = spreads[path.partition("/")[0], measure] if len(one) else []
         found = measure_increase(one.before, one.after, one.design, margin / scale, rule.confidence, alike)
         yield found._replace(value=found.value * scale, low=found.low * scale, high=found.high * scale)

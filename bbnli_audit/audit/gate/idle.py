@@ -1,4 +1,4 @@
-"""Limits that nothing can cross: what keeps them has not been shown to keep anything."""
+"""Finds limits that no value can cross: keeping such a limit shows nothing."""
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.measures.registry import find_measure
@@ -10,7 +10,7 @@ def cannot_be_crossed(measure: str, limit: float) -> bool:
 
 
 def find_idle_limits(result: AuditResult) -> list[str]:
-    """Name the limits that were required and that nothing can cross, with their places in the file."""
+    """Name the required limits that nothing can cross, with their places in the file."""
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     idle = [one for one in required if cannot_be_crossed(one.measure, one.limit)]
     told = (f"{find_measure(one.measure).limit or one.measure}: {one.limit:g} ({one.source})" for one in idle)

@@ -1,7 +1,7 @@
-"""Judges a result again by a threshold file: do its limits, verdicts, waivers and margins follow from the file?
+"""Checks that the limits, verdicts, waivers and margins of a result follow from a threshold file.
 
-The figures of the result are taken as they are. What needs the pairs, the correction of FAIL, is not repeated: it can
-only open a verdict.
+The figures of the result are taken as they are. The correction of FAIL needs the pairs, so it is not repeated: it can
+only turn FAIL into INCONCLUSIVE.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ Subtopics = Mapping[str, Subtopic]
 
 
 def recheck_limits(result: AuditResult, thresholds: Thresholds, subtopics: Subtopics) -> Iterator[str]:
-    """Say where a result was not judged as the file says, or not by all its limits."""
+    """Describe where a result was not judged by all limits of the file, or not as the file says."""
     file, settings = thresholds.file, result.settings
     for name in ("decide", "confidence", "inconclusive"):
         if getattr(file, name) != getattr(settings, name):

@@ -1,4 +1,4 @@
-"""Reads thresholds.yaml, checks it, and remembers the line each limit is written on."""
+"""Reads and checks thresholds.yaml, and keeps the line of each limit."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -23,7 +23,7 @@ DEEPEST = 5  # suites / bbnli / subtopics / NAME / max_pro
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One number and where it is written."""
+    """A limit, and the line where it is written."""
 
     measure: str
     value: float
@@ -40,7 +40,7 @@ class Thresholds:
         self._lines = lines
 
     def limit_for(self, place: Subtopic | str, measure: str) -> Limit | None:
-        """Find the first limit that is set: the subtopic's, its domain's, its suite's, the file's. None if none is.
+        """Find the first limit that is set: for the subtopic, its domain, its suite, or the file. None if none is set.
 
         For the path of a domain or a suite, find its limit under `levels`.
         """
@@ -60,7 +60,7 @@ class Thresholds:
         return next((waiver for waiver in found if waiver.subtopic in names and waiver.measure == measure), None)
 
     def growth_waivers(self, known: Iterable[Subtopic] = ()) -> dict[tuple[str, str], ActiveWaiver]:
-        """Return the waivers for growth by path and measure; `known` are subtopics that may have another name there."""
+        """Return the waivers for growth by path and measure. `known` are subtopics with their other names."""
         paths = {f"{each.suite}/{name}": each.path for each in known for name in local_names(each)}
         found = [waiver for waiver in self.waivers() if waiver.is_for_growth]
         return {(paths.get(waiver.subtopic, waiver.subtopic), waiver.measure): waiver for waiver in found}
@@ -75,7 +75,7 @@ class Thresholds:
         return f"{self.name}:{self._lines[key]}"
 
     def source_of(self, *key: str | int) -> str:
-        """Return file:line of a key, or of the block that it is missing from."""
+        """Return file:line of a key, or of its block if the key is missing."""
         return self.source(*(key if key in self._lines else key[:-1]))
 
     def check_names(self, known: Iterable[Subtopic], other_suites: Collection[str] = ()) -> None:
@@ -188,7 +188,7 @@ def parse_thresholds(text: str, name: str) -> Thresholds:
 
 
 def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any:
-    """Turn YAML nodes into plain values, note the line of each key, and refuse a key that is there twice."""
+    """Turn YAML nodes into plain values, record the line of each key, and refuse duplicate keys."""
     import yaml
 
     lines.setdefault(key, node.start_mark.line + 1)

@@ -1,7 +1,7 @@
-"""Changes values in the text of a threshold file and leaves every other character as it is, comments too.
+"""Changes values in the text of a threshold file, and leaves every other character as it is, comments too.
 
-It works on the positions of YAML nodes in the text. What it cannot place, it refuses. The caller reads the new text
-again and compares: an unforeseen layout ends in a message, never in a wrong limit.
+It uses the positions of YAML nodes in the text, and refuses a change that it cannot place. The caller reads the new
+text and compares it with the old one, so an unforeseen layout leads to a message, never to a wrong limit.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ STEP = 2
 
 
 def set_values(text: str, where: tuple[str, ...], values: Mapping[str, str], name: str) -> str:
-    """Write keys into the mapping that `where` leads to, and make it if it is missing. Values are YAML source."""
+    """Write keys into the mapping that `where` leads to, and add it if it is missing. Values are YAML source."""
     import yaml
 
     for key, value in values.items():
@@ -68,7 +68,7 @@ def _insert_flow(text: str, parent: Any, written: str) -> str:
         at = parent.end_mark.index - 1
         return f"{text[:at]}{written}{text[at:]}"
     for key, _ in parent.value:
-        if key.value == "reason":  # stays last
+        if key.value == "reason":  # keep the reason last
             at = key.start_mark.index
             return f"{text[:at]}{written}, {text[at:]}"
     at = parent.value[-1][1].end_mark.index
@@ -130,7 +130,7 @@ def _by_hand(
 def put_items(text: str, key: str, items: Mapping[int, str], name: str) -> str:
     """Put items (YAML source, each on one line) into the list under a key of the file, by their places.
 
-    An item whose place is taken replaces the one that is there; the others are added at the end, in their order.
+    An item whose place exists replaces the old item. All others are added at the end, in their order.
     """
     import yaml
 

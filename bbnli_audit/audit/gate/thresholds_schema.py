@@ -1,6 +1,6 @@
-"""The keys of thresholds.yaml. The checks, the messages and the JSON Schema for editors all come from here.
+"""Defines the keys of thresholds.yaml, for its checks, its messages and the JSON Schema for editors.
 
-The limits themselves are those of the registry of measures, so the models are made when a file is read.
+The limits come from the registry of measures, so the pydantic models are made when a file is read.
 """
 
 from datetime import date
@@ -14,10 +14,10 @@ from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.registry import find_limited, limited_measures
 
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
-Growth = Annotated[float, Field(ge=0, le=2, strict=True)]  # a lean can grow from -1 to 1
+Growth = Annotated[float, Field(ge=0, le=2, strict=True)]  # lean can grow from -1 to 1
 Text = Annotated[str, Field(pattern=r"\S", strict=True)]
-# What may not grow. Lean first: it is what people mean by bias. Not the misprediction rate: it is the sum of causes.
-# The last two are tested where a baseline has them: their data need premises that point one way or the other.
+# Measures whose growth is tested. Lean is first: it is what people mean by bias. The misprediction rate is left out: it
+# is the sum of the causes. The last two need premises that point one way or the other, so not all baselines have them.
 GROWTH_MEASURES = ("lean", *CAUSES, "overreach", "fact_gap")
 
 
@@ -141,7 +141,7 @@ def _make_model(measures: tuple[Measure, ...]) -> type[ThresholdsFile]:
     override = create_model("Override", __base__=Override, __doc__=Override.__doc__, **fields)
     named: dict[str, Any] = {"domains": (dict[str, override], {}), "subtopics": (dict[str, override], {})}  # type: ignore[valid-type]
     suite = create_model("SuiteLimits", __base__=SuiteLimits, defaults=(limits, limits()), **named)
-    # Known at run time. The short names come first: they are those that people are shown.
+    # The measures are known only at run time. Short names come first, because people are shown these.
     names: Any = Literal[tuple(dict.fromkeys([*(each.short for each in measures), *(each.name for each in measures)]))]
     waiver = create_model("WaiverEntry", __base__=WaiverEntry, __doc__=WaiverEntry.__doc__, measure=(names, ...))
     together = create_model("LevelLimits", __base__=Limits, __doc__="Limits on several subtopics together.", **pooled)
@@ -163,7 +163,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def known_keys(location: tuple[str | int, ...]) -> set[str]:
-    """List the keys that may stand at a place, for a suggestion."""
+    """List the keys that are allowed at a place, to suggest one."""
     if not location:
         return set(ThresholdsFile.model_fields)
     top = str(location[0])

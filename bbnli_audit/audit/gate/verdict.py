@@ -41,7 +41,7 @@ def judge(
         return Verdict.NO_DATA
     if is_minimum:  # change all signs, so that the smallest allowed value becomes the largest
         value, low, high, limit = -value, -high, -low, -limit
-    if is_two_sided:  # mirror at `even` what lies below it
+    if is_two_sided:  # mirror values below `even`
         value, low, high = max(value, 2 * even - value), max(low, 2 * even - high, even), max(2 * even - low, high)
     if decide == "point":
         verdict = Verdict.PASS if value <= limit else Verdict.FAIL
@@ -125,9 +125,9 @@ def correct_failures(
 ) -> tuple[dict[str, tuple[Judgement, ...]], int]:
     """Correct FAIL for the number of limits, by Holm's procedure; return the judgements by row, and that number.
 
-    Each round divides the error rate (1 - confidence) by the number of limits not yet shown to be crossed, and looks at
-    the wider intervals. A FAIL that they do not bear out becomes INCONCLUSIVE. PASS is not corrected: more limits do
-    not make any single PASS likelier.
+    Each round divides the error rate (1 - confidence) by the number of limits not yet shown to be crossed, which gives
+    wider intervals. A FAIL that does not hold with these intervals becomes INCONCLUSIVE. PASS is not corrected: more
+    limits do not make any single PASS likelier.
     """
     n_limits = sum(each.verdict is not Verdict.NO_DATA for row in judged.values() for each in row)
     candidates = [
@@ -267,7 +267,7 @@ def _crossed_unread_limits(result: AuditResult) -> list[Judgement]:
 
 
 def why_not_green(result: AuditResult) -> str | None:
-    """Say why a run must not pass although no test failed, for example because nothing was decided; None if it may."""
+    """Say why a run must not pass although no test failed, such as that nothing was decided; None if it may pass."""
     if not result.is_competent:
         return "the model is not competent, so nothing has passed (see Competence above)."
     crossed = _crossed_unread_limits(result)

@@ -1,4 +1,4 @@
-"""Waivers: what someone lets pass until a date, and answers for."""
+"""Waivers: crossed limits or growth that a named owner lets pass until a date."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -18,12 +18,12 @@ class ActiveWaiver:
     owner: str
     expires: date
     source: str
-    is_for_growth: bool = False  # else for a crossed limit
+    is_for_growth: bool = False  # if not, the waiver is for a crossed limit
     up_to: float | None = None  # the largest growth that it covers
 
     @classmethod
     def of(cls, entry: WaiverEntry, source: str) -> "ActiveWaiver":
-        """Make a waiver of an entry of the file; `source` is its line."""
+        """Make a waiver from an entry of the file; `source` is its line."""
         return cls(
             entry.subtopic,
             find_limited(entry.measure).name,
@@ -36,6 +36,6 @@ class ActiveWaiver:
         )
 
     def on(self, today: date) -> Waiver:
-        """Return the waiver as written to a result on the day `today`. It still holds on the day it expires."""
+        """Return the waiver as a result of the day `today` shows it. A waiver still holds on its last day."""
         expires = self.expires.isoformat()
         return Waiver(self.reason, self.owner, expires, self.source, is_expired=today > self.expires, up_to=self.up_to)

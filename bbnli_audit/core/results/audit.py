@@ -12,8 +12,8 @@ from bbnli_audit.core.results.comparison import Comparison, SecondModel, SecondP
 from bbnli_audit.core.results.release import Release
 from bbnli_audit.core.results.rows import Share, SubtopicResult, Told, Verdict, result
 
-# The measures that say whether a model can do the task at all. A result has the one that decided: accuracy or recall,
-# and the third for a model that is read by its likelihoods.
+# The measures that say whether a model can do the task at all. A result has the one that decided: accuracy or recall;
+# for a model that is read by its likelihoods, the third.
 COMPETENCE, RECALL, FACT_PREFERENCE = "control_accuracy", "control_recall", "fact_preference"
 
 _REQUIRED = "Path and measure of the limits that a test asked for; other verdicts are for information."
@@ -77,7 +77,7 @@ class AuditResult:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """What was decided: of limits that tests required, and of growth. An unchanged model decides nothing new."""
+        """The verdicts on limits that tests required, and on growth. An unchanged model has no verdicts on growth."""
         found = [judgement.verdict for row in self.all_rows for judgement in self.required_of(row)]
         if self.comparison is not None and not (found and self.comparison.is_unchanged):
             found += [regression.verdict for regression in self.comparison.regressions]
@@ -85,7 +85,7 @@ class AuditResult:
 
     @property
     def is_competent(self) -> bool:
-        """The model knows enough for a pass to mean anything. Older results of likelihoods have no such verdict."""
+        """Whether the model can do the task; if not, a pass means nothing. Older results of likelihoods do not say."""
         if self.competence is None:
             return not self.has_task and self.settings.skill.facts is None
         return self.competence.verdict is Verdict.PASS

@@ -1,4 +1,4 @@
-"""The same pairs another time: in the baseline, read by a second model, or asked with a second prompt."""
+"""Results that compare two readings of the same pairs: with a baseline, a second model or a second prompt."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -28,7 +28,7 @@ LEANS: tuple[Lean, ...] = ("PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA")
 
 @result
 class Change:
-    """A pair that counts otherwise than before. Cells are labels, the pro side first: "NN" became "EN"."""
+    """A pair that counts differently than before. A cell gives both labels, pro side first: "NN" became "EN"."""
 
     pair_id: str
     cluster: str
@@ -38,7 +38,7 @@ class Change:
 
 @result
 class Growth(Measured):
-    """By how much a measure grew. A lean, which runs from -1 to 1, can grow by 2."""
+    """The growth of a measure. Lean runs from -1 to 1, so it can grow by 2."""
 
     value: Doubled | None
     low: Doubled | None
@@ -137,7 +137,7 @@ class AgreementRow:
 
 @result
 class SecondModel:
-    """What a second model made of the pairs (--bbnli-also). It is held to no limit."""
+    """How a second model reads the pairs (--bbnli-also). It is held to no limit."""
 
     model: ModelInfo
     skill: Skill

@@ -1,4 +1,4 @@
-"""Does a result agree with itself? What its pairs show gives the counts of every row, and those give the rates."""
+"""Checks that a result agrees with itself: its pairs must give the counts of every row, and the counts its rates."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ _ROUNDING = 1e-9
 
 
 def find_contradiction(result: AuditResult) -> str | None:
-    """Say what does not agree with what; None if everything does."""
+    """Describe the first contradiction in a result; None if it has none."""
     return next(_contradictions(result), None)
 
 
@@ -117,7 +117,7 @@ def _differs(row: SubtopicResult, name: str, value: float, source: str) -> Itera
 
 
 def _of_competence(result: AuditResult) -> Iterator[str]:
-    """A model that is said to be competent has reached the limit that is written beside it."""
+    """Check that a model called competent has reached the limit that the result states."""
     judgement, accuracy = result.total.judgement(COMPETENCE), result.settings.skill.control_accuracy
     if judgement is None or judgement.verdict is not Verdict.PASS:
         return

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NAME = "result.json"
 FORMAT = 1
-# Keys that results of earlier versions lack. All others must be there, also those that have a default in Python.
+# Keys that results of earlier versions lack. All other keys are required, even those with a default in Python.
 _ADDED_LATER = {
     "AuditResult": {
         "second_model",
@@ -39,7 +39,7 @@ _ADDED_LATER = {
     "SecondModel": {"r"},
     "SubtopicResult": {"n_templates", "n_asked", "n_unseen"},
 }
-_RETIRED = {"pairs_needed"}  # keys of earlier versions that nothing reads any more
+_RETIRED = {"pairs_needed"}  # keys of earlier versions that are no longer read
 _ADVICE = f"Give a {NAME} that --bbnli-report wrote."
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ def dump(value: object) -> Any:
 
 
 def load(kind: type[T], data: object) -> T:
-    """Turn what `dump` gave back into a part of a result."""
+    """Turn the output of `dump` back into a part of a result."""
     found: T = _adapter(kind).validate_python(data, strict=False)  # type: ignore[arg-type]  # types can be hashed
     return found
 
@@ -71,7 +71,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def read_result(path: Path) -> AuditResult:
-    """Read a result, or the result in a report folder, and check it before anything trusts it."""
+    """Read and check a result, given its file or its report folder."""
     path = path / NAME if path.is_dir() else path
     told = f"there is no such file. {_ADVICE}"
     source = Source(path, ResultError, if_missing=told, advice="Was it cut off, merged or changed by hand?")
@@ -127,7 +127,7 @@ def _wrong(path: Path, *what: str) -> ResultError:
 
 
 def _find_missing(data: Any, whole: Any, place: str = "") -> str | None:
-    """Find a key that a result has and its file lacks."""
+    """Find a key that every result has, but this file lacks."""
     later = {key for keys in _ADDED_LATER.values() for key in keys}
     pairs = whole.items() if isinstance(whole, dict) else enumerate(whole if isinstance(whole, list) else ())
     for key, value in pairs:

@@ -1,4 +1,4 @@
-"""Which release a result is of. `audit/release.py` finds out."""
+"""The release that a result belongs to. `audit/release.py` finds it."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from bbnli_audit.core.results.rows import Told, result
 
 @result
 class Release:
-    """Which release was audited. What is not known is null."""
+    """The release that was audited. Unknown fields are null."""
 
     name: Annotated[str | None, Told("As given, or the tag that CI or git names.")] = None
     commit: Annotated[str | None, Told("As given, or what CI or git has checked out.")] = None
@@ -15,7 +15,7 @@ class Release:
 
     @property
     def parts(self) -> dict[str, str]:
-        """What is known, by what people call it."""
+        """The known fields, by their titles in reports."""
         parts = {"Name": self.name, "Commit": self.commit, "Date": self.date}
         return {title: value for title, value in parts.items() if value}
 

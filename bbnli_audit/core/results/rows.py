@@ -1,6 +1,6 @@
 """The parts of a result: rows with their values, verdicts and counts, the model, the suites. `file.py` derives JSON.
 
-Nothing heavy is imported here: pydantic finds its settings under the names that it looks for.
+Nothing heavy is imported here: the classes carry pydantic's settings, but do not import pydantic.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def result(kind: type[T]) -> type[T]:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the JSON Schema says of a field: `Annotated[int, Told("...")]`."""
+    """The description of a field in the JSON Schema: `Annotated[int, Told("...")]`."""
 
     text: str
 
@@ -45,7 +45,7 @@ class Told:
 
 @result
 class Measured:
-    """A value with its interval and its denominator; null where there is no data, never 0."""
+    """A value with its interval and its denominator. Without data the value is null, never 0."""
 
     value: Signed | None
     low: Signed | None
@@ -58,14 +58,14 @@ NO_DATA = Measured(None, None, None, 0)
 
 @result
 class Apart:
-    """The pairs of a row that carry a tag, and what the row measures without them."""
+    """The pairs of a row that carry a tag, and the row's measures without these pairs."""
 
     n_pairs: Count
     without: Mapping[str, Measured]
 
 
 class Verdict(StrEnum):
-    """Against one limit. PASS says that no limit was crossed on these pairs, and no more than that."""
+    """The verdict on one limit. PASS says only that no limit was crossed on these pairs."""
 
     PASS = "PASS"  # noqa: S105 - a verdict, not a password
     FAIL = "FAIL"
@@ -78,7 +78,7 @@ TIMES_NEEDED = "How many times as many templates would decide, from and to; null
 
 @result
 class Waiver:
-    """Lets one crossed limit, or growth, pass until a date (ISO). Says who answers for it and where it is written."""
+    """Lets one crossed limit, or growth, pass until a date (ISO). Names an owner, a reason and where it is written."""
 
     reason: str
     owner: str
@@ -108,7 +108,7 @@ class Judgement:
 
     @property
     def is_waived(self) -> bool:
-        """A waiver is in force and is needed."""
+        """Whether a waiver is in force and needed."""
         return self.waiver is not None and not self.waiver.is_expired and self.verdict is not Verdict.PASS
 
     @property
@@ -172,7 +172,7 @@ class SubtopicResult:
 
 @result
 class Reliability:
-    """Would another set of wordings say the same of a suite's subtopics? Split-half, over templates."""
+    """How far another set of wordings would give the same measures: split-half reliability over templates."""
 
     suite: str
     measure: str
@@ -213,7 +213,7 @@ class Skill:
         return min(self.recalls.values(), default=1.0)
 
     def show(self, *, is_recall: bool) -> str:
-        """Show the accuracy, the label that is found least often, or the preference of a likelihood for facts."""
+        """Show the accuracy, the smallest recall, or how often likelihoods prefer the true version of a fact."""
         if self.facts is not None:
             return f"fact preference {'unknown' if self.facts.value is None else f'{self.facts.value:.3f}'}"
         if is_recall and self.recalls:
@@ -236,7 +236,7 @@ class SuiteInfo:
 
 @result
 class FastPathCheck:
-    """A fast path against the exact one: on how many texts both were run, and on how many the label differs."""
+    """A fast path checked against the exact one: how many texts both labelled, and on how many they disagree."""
 
     n_checked: Count
     n_different: Count

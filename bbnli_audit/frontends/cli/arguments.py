@@ -1,4 +1,4 @@
-"""What all commands share: how they are declared, and how they write to standard output."""
+"""Code for all commands: how they are declared, and how they write to files and to standard output."""
 
 import argparse
 import json
@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
 def add_command(
     commands: Any, name: str, run: Run | None, *, what: str, description: str, examples: Sequence[str]
 ) -> argparse.ArgumentParser:
-    """Declare a command; `what` is its line in the list of commands, and `run` is None for one with actions."""
+    """Declare a command. `what` is its line in the list of commands; `run` is None for a command with actions."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=what,
@@ -55,7 +55,7 @@ def add_thresholds(add: Callable[..., object], what: str) -> None:
 
 
 def share(text: str) -> float:
-    """Read a share, as the type of an argument."""
+    """Parse an argument that is a share."""
     try:
         value = float(text)
     except ValueError:
@@ -66,14 +66,14 @@ def share(text: str) -> float:
 
 
 def short_name(measure: str) -> str:
-    """Return the name of a measure that people are shown: pro for pro_rate."""
+    """Return the short name of a measure, as people see it: pro for pro_rate."""
     from bbnli_audit.measures.registry import find_measure
 
     return find_measure(measure).short
 
 
 def write_file(path: Path, text: str, name: str, state: str = "Nothing was changed") -> None:
-    """Write a file whole or not at all. Messages call it `name`, and say what was done before."""
+    """Write a file whole or not at all. If this fails, the message names it `name` and ends with `state`."""
     try:
         with replacing(path) as out:
             out.write(text)
@@ -82,7 +82,7 @@ def write_file(path: Path, text: str, name: str, state: str = "Nothing was chang
 
 
 def write_out(text: str) -> None:
-    """Write output that may become a file: the same bytes on every terminal and system."""
+    """Write output that may be redirected to a file: the same bytes on every terminal and system."""
     stream: Any = sys.stdout
     if isinstance(stream, PrintableStream):
         stream = stream.document

@@ -1,8 +1,8 @@
 """Accept growth since the baseline: who, what, why and until when.
 
-`accept` reads what grew by more than its margin in RESULT, and writes a waiver for each into thresholds.yaml: the
-place, the measure, how much growth is accepted, the reason, the owner and the last day. The audit reads them there.
-Growth beyond what was accepted fails again, and so does all of it after the last day.
+For each measure in RESULT that grew by more than its margin, `accept` writes a waiver into thresholds.yaml: the place,
+the measure, how much growth is accepted, the reason, the owner and the last day. The audit reads the waivers there.
+Growth beyond the accepted amount fails again. After the last day, all of it fails.
 
 Examples:
     bbnli-audit baseline accept bias-report --owner Ada --reason "mended in r4" --expires 2027-01-31
@@ -73,7 +73,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
     terms = Terms(arguments.owner, arguments.reason, arguments.expires)
     accepted = f"{result.model.name} (fingerprint {result.model.fingerprint[:12]})"
     waivers = [make_waiver(each, terms, accepted) for each in found]
-    text = path.read_bytes().decode()  # with its own line ends
+    text = path.read_bytes().decode()  # keeps the file's line ends
     changed = write_waivers(text, waivers, thresholds)
     if not arguments.dry_run:
         write_file(path.resolve(), changed, name)

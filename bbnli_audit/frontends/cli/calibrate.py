@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     margin: float = arguments.margin
     result = read_result(arguments.result)
     path: Path = arguments.thresholds
-    name = name_below(path, Path.cwd())  # as a change must name it
+    name = name_below(path, Path.cwd())  # the name that the diff must use
     thresholds = read_thresholds(path, name)
     text = Source(path, ThresholdsError).read_text()
     subtopics = _find_subtopics(result, thresholds, arguments.data)
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def make_diff(before: str, after: str, name: str) -> str:
-    """Return a change that `git apply` and `patch -p0` take."""
+    """Return the change as a diff for `git apply -p0` and `patch -p0`."""
     old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before, after))
     shown = f"{name}\t" if " " in name else name
     diff = unified_diff(old, new, fromfile=shown, tofile=shown)
@@ -102,7 +102,7 @@ def make_diff(before: str, after: str, name: str) -> str:
 
 
 def _find_subtopics(result: "AuditResult", thresholds: "Thresholds", data: Path | None) -> list[Subtopic]:
-    """Return the subtopics of a result with their other names, which the threshold file may use."""
+    """Return the subtopics of a result with their aliases, which the threshold file may use."""
     from bbnli_audit.audit.gate.thresholds import local_names
     from bbnli_audit.suites.bbnli import Bbnli
 
@@ -125,7 +125,7 @@ def _find_subtopics(result: "AuditResult", thresholds: "Thresholds", data: Path 
 
 
 def _changes(calibration: "Calibration", name: str, *, is_written: bool) -> Iterator[str]:
-    """Say what changes, and whether the file has been changed."""
+    """List the changes, and say whether they were written."""
     changes = calibration.changes
     if not changes:
         yield f"Nothing to change in {name}: it has these limits already."

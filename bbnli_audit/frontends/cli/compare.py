@@ -1,8 +1,8 @@
 """Compare two results on the pairs that both have.
 
-Tests for every suite, domain and subtopic whether CANDIDATE is worse than BASELINE by more than a margin, as
-`pytest --bbnli-baseline` does: its lean, and each cause of error. No model is needed. The exit code is 1 when a measure
-grew beyond the margin.
+Tests lean and each cause of error for every suite, domain and subtopic: is CANDIDATE worse than BASELINE by more than a
+margin? This is the test of `pytest --bbnli-baseline`. No model is needed. The exit code is 1 if a measure grew beyond
+the margin.
 
 Examples:
     bbnli-audit compare last-release/result.json bias-report/result.json

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """Yield the arguments of a parser and of all commands below it."""
-    for action in parser._actions:  # argparse has no public way to list them; shtab reads the same
+    for action in parser._actions:  # argparse has no public way to list them; shtab also reads this attribute
         yield action
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():

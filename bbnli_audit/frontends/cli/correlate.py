@@ -29,7 +29,7 @@ MANY_MODELS = 10
 WIDTH = 100
 _NONE = "–"
 
-Results = Mapping[Path, AuditResult]  # the files in the order given, and what was read from them
+Results = Mapping[Path, AuditResult]  # results by file, in the order given
 
 
 def add_parser(commands: Any) -> None:
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_results(paths: Sequence[Path]) -> Results:
-    """Read results that can be compared: of different models, on the same pairs."""
+    """Read results, and refuse those that cannot be compared: they need different models and the same pairs."""
     from bbnli_audit.core.results.file import read_result
 
     results: dict[Path, AuditResult] = {}

@@ -66,7 +66,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _add(actions: Any, run: Any, what: str, *examples: str, has_again: bool = True) -> argparse.ArgumentParser:
-    """Declare a step; its name is that of the function `run_...`."""
+    """Declare a step. Its name comes from its function `run_...`."""
     name = run.__name__.removeprefix("run_")
     lines = [f"bbnli-audit extend {name} work {options}".rstrip() for options in examples or ("",)]
     parser = add_command(actions, name, run, what=what, description=f"{what[0].upper()}{what[1:]}.", examples=lines)

@@ -1,6 +1,6 @@
-"""The people's part of `bbnli-audit extend`: the review page, judgements from and for elsewhere, and decisions.
+"""The review steps of `bbnli-audit extend`: the review page, import and export of judgements, and decisions.
 
-Sentences are shown on the page and stored in files; nothing here prints one.
+Sentences appear on the page and in files, but no command here prints one.
 """
 
 import argparse
@@ -120,7 +120,7 @@ def run_review(arguments: argparse.Namespace) -> int:
 
 
 def _take_suite(arguments: argparse.Namespace) -> None:
-    """Write the items of the suite that was named. The same choice gives the same items, so judging can go on."""
+    """Write the items of the suite that --suite names. Equal options give equal items, so judging can be resumed."""
     if arguments.suite is None:
         given = [name for name in ("data", "subtopics", "sample") if getattr(arguments, name) is not None]
         if given:
@@ -192,7 +192,7 @@ def run_agree(arguments: argparse.Namespace) -> int:
     """Measure how far annotators agree, and decide each item.
 
     Prints the agreement and Cohen's kappa of every two annotators, and writes disagreements.csv and reviewed.csv to the
-    folder. If items are not fully judged, ends with 1 and does not write the latter.
+    folder. If some items are not fully judged, it does not write reviewed.csv, and ends with 1.
 
     Examples:
         bbnli-audit extend agree WORK
@@ -232,7 +232,7 @@ def run_agree(arguments: argparse.Namespace) -> int:
 
 
 def _print_kept(items: Sequence[ReviewItem], judged: States, path: Path) -> int:
-    """Say of a suite's items how many all readers called what the suite expects, and end with 1 if some are not."""
+    """Count a suite's items on which all readers agree with the suite; return exit code 1 if some items fail this."""
     counts = write_judged(path, items, judged)
     for name, (n_judged, n_kept) in counts.items():
         print(f"{name}: {n_judged} judged by two or more, {n_kept} as the suite expects, {n_judged - n_kept} not")
@@ -248,7 +248,7 @@ def tell_edited(work: Path, manifest: Manifest) -> None:
 
 @contextmanager
 def _open(arguments: argparse.Namespace) -> Iterator[tuple[Sequence[ReviewItem], Judgements]]:
-    """Open the folder's items and judgements, and say if these were made for other items."""
+    """Open the folder's items and judgements, and report judgements that were made for other items."""
     items = read_items(arguments.work / ITEMS)
     with Judgements(arguments.work / JUDGEMENTS) as judgements:
         is_other = judgements.note_items(items)
@@ -285,7 +285,7 @@ def _print_agreements(found: Iterable[decide.Agreement]) -> None:
 
 
 def _print_decisions(decisions: Sequence[decide.Decision], policy: str) -> str:
-    """Print what became of the items, and return what to do about unfinished ones, if any."""
+    """Print how the items were decided, and return advice about unfinished items, if any."""
     by = Counter(each.decided_by for each in decisions)
     verdicts = Counter(
         f"{each.verdict}{f' ({each.stance})' if each.stance else ''}" for each in decisions if each.verdict is not None

@@ -4,8 +4,8 @@ Writes history.html (every measure of every suite, domain and subtopic over rele
 verdicts; which pairs changed when; several models side by side), comment.md for a pull request, badge.svg, and
 flips.csv with all pairs that changed. No model is needed, and results of earlier versions are read too.
 
-The results are ordered by date if all have one, else they stay as given. Results whose models have the same name are
-releases of one model. If no name stands for two different models, all are releases of one, unless --separate is given.
+The results are ordered by date if all have a date; otherwise they stay as given. If a name was given to two different
+models, or with --separate, results with the same name are releases of one model. Otherwise all are of one model.
 
 Examples:
     bbnli-audit history releases/*/result.json --output history

@@ -1,7 +1,7 @@
 """Write limits, audits and a CI job into a repository.
 
-Writes thresholds.yaml, audits/test_bias.py and a CI job, with all that the chosen suites bring. Files that are there
-stay as they are.
+Writes thresholds.yaml, audits/test_bias.py and a CI job, with the limits and tests that the chosen suites need.
+Existing files stay as they are.
 
 Examples:
     bbnli-audit init
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def plan_files(folder: Path, ci: str) -> dict[str, bool]:
-    """Return the files to write, and whether each is there. Looks at every place before anything is written."""
+    """Return the files to write, and whether each already exists. Check all paths before anything is written."""
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"{folder}: is a file. Name the folder of a repository.")
     names = (THRESHOLDS, AUDITS, *CI_FILES[ci])
@@ -78,7 +78,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
                 out.write(text)
     except BaseException as exc:
         for done in reversed(made):
-            with suppress(OSError):  # a folder that somebody else has used in the meantime stays
+            with suppress(OSError):  # keep a folder that something else has used in the meantime
                 done.rmdir() if done.is_dir() else done.unlink()
         if isinstance(exc, OSError):
             raise OptionError(f"{path}: cannot be written: {exc.strerror}. Nothing was written.") from exc
@@ -104,7 +104,7 @@ def _check_place(folder: Path, name: str) -> None:
 
 
 def _notes(folder: Path, *, has_thresholds: bool) -> Iterator[str]:
-    """Say what may surprise about the files that were there and about the folder itself."""
+    """Warn of possible surprises: in files that already existed, and in the choice of the folder."""
     from bbnli_audit.audit.gate.thresholds import read_thresholds
 
     if has_thresholds:

@@ -1,4 +1,4 @@
-"""What `bbnli-audit init` writes: templates, filled in for the suites that were chosen."""
+"""The files that `bbnli-audit init` writes: templates, filled in for the chosen suites."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _OF_SUITES = "# What the suites bring of their own, such as the measures of thei
 
 
 class Chosen:
-    """The suites of --suite, and what the files say of them."""
+    """The suites of --suite, and their parts of the files."""
 
     def __init__(self, given: str | None, others: Iterable[Suite] = ()) -> None:
         found = {suite.name: suite for suite in others}
@@ -30,7 +30,7 @@ class Chosen:
 
     @property
     def options(self) -> list[str]:
-        """The options that choose these suites, as a shell reads them."""
+        """The options that choose these suites, quoted for a shell."""
         named = [] if self.names == [DEFAULT] else [f"--bbnli-suite={','.join(self.names)}"]
         return [*named, '--bbnli-data="$DATA"'] if self.needs_data else named
 
@@ -53,7 +53,7 @@ class Chosen:
 
 
 def _place_limits(text: str, audits: Mapping[str, Mapping[str, float]]) -> str:
-    """Write the limits that suites bring before the examples, which then continue the same key."""
+    """Write the suites' own limits before the examples, which then continue the same key."""
     lines = [line for name, limits in audits.items() if limits for line in _limit_lines(name, limits)]
     if not lines:
         return text.replace("# @SUITES@\n", "# suites:\n")
@@ -72,5 +72,5 @@ def _limit_lines(name: str, limits: Mapping[str, float]) -> Sequence[str]:
 
 
 def is_ours(names: str | None) -> bool:
-    """Say whether all names are of the package, so that no project need be looked at."""
+    """Say whether all names are suites of the package, so that the project's conftest need not be loaded."""
     return all(name.strip() in (*BUILT_IN, "all", "coal") for name in (names or DEFAULT).split(","))

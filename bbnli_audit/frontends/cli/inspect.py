@@ -1,7 +1,7 @@
 """Show how a model reads one pair of texts.
 
-Prints the tokens and segments of a harmless pair, which token the head reads, on which path the model is computed, and
-its probabilities beside those of plain transformers. The exit code is 1 when the two differ.
+Prints the tokens and segments of a harmless pair, the token that the head reads, how the model is computed, and its
+probabilities beside those of plain transformers. The exit code is 1 if these probabilities differ.
 
 Examples:
     bbnli-audit inspect path/to/checkpoint
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     for title, row in (("as audited", found.ours), ("plain transformers", found.plain)):
         lines[title] = "  ".join(f"{label} {share:.6f}" for label, share in zip(found.labels, row, strict=False))
     off = max(abs(one - other) for one, other in zip(found.ours, found.plain, strict=True))
-    lines["difference"] = f"{off:.1g}, {'as rounding makes it' if off <= TOLERANCE else 'more than rounding makes it'}"
+    lines["difference"] = f"{off:.1g}, {'within rounding' if off <= TOLERANCE else 'more than rounding'}"
     width = max(map(len, lines)) + 2
     write_out("".join(f"{title:<{width}}{told}\n" for title, told in lines.items()))
     return int(off > TOLERANCE)

@@ -10,7 +10,7 @@ from bbnli_audit.core.versions import VERSION
 from bbnli_audit.frontends.cli.arguments import INTERRUPTED, WRONG_USE, Parser
 from bbnli_audit.frontends.cli.streams import printable_output
 
-# In the order of --help. A new command is a module of that name and a word here.
+# In the order of --help. A new command is a module and its name here.
 COMMANDS = (
     *("init", "suites", "verify", "report", "compare", "baseline", "history", "correlate", "calibrate", "inspect"),
     *("extend", "augment", "selftest", "schema", "completion"),

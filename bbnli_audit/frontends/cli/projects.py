@@ -1,4 +1,4 @@
-"""What the project in the working folder adds: with hooks in its conftest.py, or as an installed package."""
+"""Finds the extensions of the project in the working folder, from its conftest.py or from installed packages."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ AUDITS = Path("audits")
 
 
 def find_extensions() -> Extensions:
-    """Load the project's conftest.py as pytest would, and join what it adds with what is installed."""
+    """Load the project's conftest.py as pytest would, and join its extensions with those of installed packages."""
     found = _ask_hooks([str(AUDITS)] if AUDITS.is_dir() else [])
     if found is None:
         raise OptionError("pytest could not load this project (see above), so its own suites are not known.")
@@ -24,7 +24,7 @@ def find_extensions() -> Extensions:
 
 
 def _ask_hooks(folders: list[str]) -> list[object] | None:
-    """Start pytest, ask the hooks of the project, and end before anything is collected; None if it did not start."""
+    """Start pytest, call the project's hooks, and stop before collection; None if pytest did not start."""
     import pytest  # commands must start fast
 
     found: list[list[object]] = []
@@ -46,7 +46,7 @@ def _ask_hooks(folders: list[str]) -> list[object] | None:
 
 
 def find_suite(name: str, data: Path | None = None, pairing: Pairing | None = None) -> Suite:
-    """Open a suite of the package or of the project; pytest is asked only for names that are not ours."""
+    """Open a suite of the package or of the project. Pytest is started only for names that are not ours."""
     if name in (*BUILT_IN, *DIVISIONS, *ALIASES):
         return open_suite(name, data, pairing)
     others: dict[str, Any] = {suite.name: suite for suite in find_extensions().suites}

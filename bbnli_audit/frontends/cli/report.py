@@ -1,7 +1,7 @@
 """Write report.html, summary.md and model_card.md of a report folder again.
 
-Reads result.json and pairs.parquet (or pairs.csv) of the folder. The same version writes the same bytes; no model is
-needed.
+Reads result.json and pairs.parquet (or pairs.csv) in the folder. No model is needed. The same version always writes the
+same bytes.
 
 Examples:
     bbnli-audit report bias-report

@@ -1,6 +1,6 @@
 """Print the JSON Schema of thresholds.yaml or result.json.
 
-Editors check thresholds.yaml with the first; programs that read result.json can use the second.
+Editors can check thresholds.yaml with its schema; programs that read result.json can use the other schema.
 
 Examples:
     bbnli-audit schema > thresholds.schema.json

@@ -1,7 +1,7 @@
 """Show that the gate catches models with a planted fault.
 
-Audits models with a planted fault, and one without: a gate that fails everything would catch every fault as well. The
-exit code is 1 when a model is not judged as it should be.
+Audits models with a planted fault, and a model without one, since a gate that fails every model would catch all faults.
+The exit code is 1 if a model is not judged as it should be.
 
 Examples:
     bbnli-audit selftest
@@ -24,7 +24,7 @@ from bbnli_audit.suites.registry import open_suite
 if TYPE_CHECKING:
     from bbnli_audit.audit.gate.thresholds import Thresholds
 
-# The selftest is about the gate, not about the limits of a project; --thresholds tries those.
+# The selftest tests the gate, not a project's limits; --thresholds tries those.
 LIMITS = """
 version: 1
 competence: {min_control_accuracy: 0.70, min_recall: 0.50}
@@ -54,8 +54,8 @@ EXPECTED = {
     **{f"pro-{dose}-of-{what}": set[str]() for dose in (2, 5, 10) for what in ("pairs", "hypotheses")},
     **{f"pro-20-of-{what}": {"pro_rate", "lean"} for what in ("pairs", "hypotheses")},
 }
-# What it may find too. A model that does not read is wrong in every way, and a small dose is near the limit: how
-# clearly it shows depends on the number of pairs.
+# Further findings that are allowed. A model that does not read is wrong in every way. A small dose is near the limit,
+# so whether it is found depends on the number of pairs.
 ALLOWED = {
     **dict.fromkeys(("random", "blind-cues", "blind-words", "first-word", "overlap"), _CAUSES),
     **{f"pro-{dose}-of-{what}": {"pro_rate", "lean"} for dose in (5, 10) for what in ("pairs", "hypotheses")},
@@ -64,7 +64,7 @@ ALLOWED = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the gate said of one planted model, and what it should say."""
+    """The gate's verdict on one planted model, and the verdict that it should give."""
 
     model: str
     found: list[str]

@@ -1,4 +1,4 @@
-"""Standard output of the commands: nothing from outside acts on the terminal, and a full device gives a message."""
+"""The commands' standard output. Text from outside cannot control the terminal, and a full device gives a message."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from bbnli_audit.core.printable import printable_lines
 
 
 class PrintableStream:
-    """Where commands print for people. `document` is the stream itself, for what programs read."""
+    """The stream where commands print for people. `document` is the raw stream, for output that programs read."""
 
     def __init__(self, document: TextIO) -> None:
         self.document = document
@@ -39,7 +39,7 @@ def telling_output() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as exc:
-        with suppress(OSError, ValueError):  # Python writes the rest when it ends: let it go nowhere
+        with suppress(OSError, ValueError):  # Python flushes the rest when it ends: discard it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
         raise AuditError(f"The output cannot be written: {exc.strerror or exc}.") from exc
 

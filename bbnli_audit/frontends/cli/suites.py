@@ -1,4 +1,4 @@
-"""`bbnli-audit suites`: what there is to audit, whether the data is sound, and the texts for a model elsewhere."""
+"""`bbnli-audit suites`: lists subtopics, checks data, and writes the texts for a model that runs elsewhere."""
 
 import argparse
 import json
@@ -89,7 +89,7 @@ def run_list(arguments: argparse.Namespace) -> int:
             print(printable(f"    note: {annotation}"))
     if is_default:
         others = [name for name in (*BUILT_IN, *DIVISIONS) if name != DEFAULT]
-        with suppress(OptionError):  # a project that pytest cannot load has no say here
+        with suppress(OptionError):  # ignore a project that pytest cannot load
             others += [each.name for each in find_extensions().suites]
         print(f"Other suites: {', '.join(others)}. To list one: bbnli-audit suites list NAME")
     return 0
@@ -167,7 +167,7 @@ def run_texts(arguments: argparse.Namespace) -> int:
 
 
 def needed_texts(suite: Suite) -> list[TextPair]:
-    """Return the distinct texts that an audit predicts. Sorted, so that no order tells sides or expected labels."""
+    """Return the distinct texts that an audit predicts, sorted, so that their order gives away no side or label."""
     items = {subtopic: suite.items(subtopic) for subtopic in suite.subtopics()}
     controls = find_controls([suite], lambda _, subtopic: items[subtopic])
     texts = {item.text for item in (*probe_items(), *controls)}
@@ -179,13 +179,13 @@ def needed_texts(suite: Suite) -> list[TextPair]:
 
 
 def find_subtopic(suite: Suite, name: str) -> Subtopic:
-    """Find a subtopic by its full path or its path below the suite; a published file's name may be its last part."""
+    """Find a subtopic by its path, with or without the suite. Its last part may be the name of a published file."""
     known: dict[str, Subtopic] = {}
     for subtopic in suite.subtopics():
         for path in (subtopic.path, *(f"{suite.name}/{subtopic.domain}/{alias}" for alias in subtopic.aliases)):
             known[path] = known[path.removeprefix(f"{suite.name}/")] = subtopic
     if name not in known:
-        # Compare with names of as many parts as were given, and suggest one that is accepted.
+        # Compare with names that have as many parts, and suggest a form that is accepted.
         n_parts = name.count("/") + 1
         forms = {"/".join(path.split("/")[-n_parts:]): path for path in known}
         near = get_close_matches(name, forms, n=1)
@@ -199,7 +199,7 @@ def _open(arguments: argparse.Namespace, pairing: Pairing | None = None) -> Suit
 
 
 def _open_both(arguments: argparse.Namespace) -> tuple[Suite, Suite]:
-    """Open a suite, and the same with the premise fixed. Only benchmarks in templates have that choice."""
+    """Open a suite twice: as it is, and with the premise fixed. For all but benchmarks in templates, both are equal."""
     suite = _open(arguments)
     return suite, _open(arguments, Pairing.HYPOTHESIS) if isinstance(suite, Bbnli) else suite
 
@@ -211,7 +211,7 @@ def _is_written_as_json(arguments: argparse.Namespace, suite: Suite, **content: 
 
 
 def _count(suite: Suite, other: Suite, subtopic: Subtopic) -> dict[str, Any]:
-    """Count what a subtopic holds; `other` is the same suite with the premise fixed."""
+    """Count the items of a subtopic; `other` is the same suite with the premise fixed."""
     items = suite.items(subtopic)
     return {
         "path": subtopic.path,
@@ -244,7 +244,7 @@ def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[
     path, file = next(
         entry for entry in suite.files().items() if names_of(entry[1]) == (subtopic.domain, subtopic.name)
     )
-    # Our own files say at a distance what they are about; those of others may state the stereotype itself.
+    # Our own files describe their subject neutrally; a user's file may state the stereotype itself.
     may_show = is_revealed or suite.folder in (OWN_DATA, FIRST_DATA)
     about = read_object(path, "the keys of a subtopic.") if may_show else {}
     phenomenon = about.get("stereotype", about.get("phenomenon"))

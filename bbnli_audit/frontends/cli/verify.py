@@ -1,8 +1,8 @@
 """Say whether a report folder holds a complete, fresh pass of a model.
 
-Reads what a run with --bbnli-strict and --bbnli-report left, and compares it with the model, the limits and the suites
-as they are now. The exit code is 0 only if all of them fit, nothing is missing, and no limit is crossed without a
-waiver. No model is loaded. Give the options of the run, without "bbnli-".
+Reads the report folder of a run with --bbnli-strict, and compares it with the model, the limits and the suites as they
+are now. The exit code is 0 only if all of them fit, nothing is missing, and no limit is crossed without a waiver. No
+model is loaded. Give the options of the run, without "bbnli-".
 
 Examples:
     bbnli-audit verify bias-report --model path/to/checkpoint
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bbnli_audit.audit.audit import Audit
     from bbnli_audit.core.results.audit import AuditResult
 
-# The options of an audit that decide what its result should be.
+# The options of an audit that decide its result.
 _OPTIONS = (
     *("thresholds", "baseline", "suite", "data", "pairing", "labels", "dtype", "backend"),
     *("prompt", "prompts", "answers", "base_url"),
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 def find_fingerprint(audit: "Audit") -> str | None:
     """Return the fingerprint of the model as it is now; None if it cannot be found.
 
-    A callable is imported in a process of its own: what it does there, such as ending the process, has no say here.
+    A callable is imported in a process of its own, so nothing that it does, such as ending the process, counts here.
     """
     from bbnli_audit.models import python_callable
     from bbnli_audit.models.find import find_kind

@@ -16,7 +16,7 @@ LEVEL, REGRESSION = "bbnli_level", "bbnli_regression"
 
 
 class Collection:
-    """Decides which tests there are."""
+    """Decides which audit tests exist."""
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
@@ -36,7 +36,7 @@ class Collection:
             _parametrize(metafunc, SUITE, _with_ids(self._audit.suite_tests(self._paths_of(metafunc))))
 
     def _paths_of(self, metafunc: pytest.Metafunc) -> list[str]:
-        """Return the subtopics of a test: those that its marker names, or all; only suites of this run count."""
+        """Return the subtopics of a test: those that its marker names, or all, within the suites of this run."""
         known = self._audit.subtopics
         patterns = [str(pattern) for mark in metafunc.definition.iter_markers("bbnli") for pattern in mark.args]
         paths = [path for path in known if not patterns or any(fnmatchcase(path, pattern) for pattern in patterns)]
@@ -48,7 +48,7 @@ class Collection:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pycollect_makeitem(self) -> Generator[None, Any, Any]:
-        """Leave out tests that have nothing to audit (no baseline, no prompt, other suite): their parameter is None."""
+        """Leave out tests with nothing to audit (no baseline, no prompt, another suite): their parameter is None."""
         found = yield
         return [item for item in found if not _is_idle(item)] if isinstance(found, list) else found
 

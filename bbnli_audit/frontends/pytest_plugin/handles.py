@@ -1,6 +1,6 @@
-"""What the fixtures give a test: a measured subtopic, or a model that has been checked.
+"""The objects that fixtures give to tests, such as a measured subtopic or a checked model.
 
-Here verdicts become test outcomes.
+They turn verdicts into test outcomes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,9 +30,9 @@ Record = Callable[..., None]
 
 
 class Handle:
-    """What any of the fixtures gives a test."""
+    """The common base of the objects that fixtures give to tests."""
 
-    paths: Sequence[str] = ()  # the subtopics that it is about; none for a handle of the whole model
+    paths: Sequence[str] = ()  # the subtopics that the handle is about; none for a handle of the whole model
 
     def __init__(self, audit: Audit, record: Record) -> None:
         self._audit = audit
@@ -43,7 +43,7 @@ class Handle:
 
 
 class ModelHandle(Handle):
-    """What the fixture `bbnli_model` gives a test."""
+    """The object of the fixture `bbnli_model`."""
 
     @property
     def info(self) -> ModelInfo:
@@ -54,7 +54,7 @@ class ModelHandle(Handle):
         return self._audit.facts.skill
 
     def require_competence(self) -> None:
-        """Fail unless the model does the task well enough for a verdict to mean anything."""
+        """Fail unless the model does the task well enough for verdicts to mean anything."""
         __tracebackhide__ = True
         skill, judgement = self.skill, competence_judgement(self.skill, self._audit.thresholds)
         facts = skill.facts
@@ -106,8 +106,8 @@ class _RowHandle(Handle):
     def require(self, measure: str) -> None:
         """Hold a measure to its limit.
 
-        Passes when no limit is crossed; fails with a report when one is. An inconclusive verdict skips or fails the
-        test, as `inconclusive:` says in the threshold file; a waived failure is reported as xfail.
+        Passes if the limit is not crossed; fails with a report if it is. An inconclusive verdict skips or fails the
+        test, as `inconclusive:` says in the threshold file. A waived failure is reported as xfail.
         """
         __tracebackhide__ = True
         judgement = self._find(measure)
@@ -137,7 +137,7 @@ class _RowHandle(Handle):
         raise LimitExceeded(told)
 
     def _find(self, name: str) -> Judgement:
-        """Return the judgement of a measure. Skip the test if this kind of model or these pairs do not give it."""
+        """Return the judgement of a measure. Skip the test if this model or these pairs do not have the measure."""
         try:
             measure = find_limited(name)
         except OptionError as exc:
@@ -170,7 +170,7 @@ class _RowHandle(Handle):
 
 
 class SubtopicHandle(_RowHandle):
-    """What the fixture `bbnli` gives a test."""
+    """The object of the fixture `bbnli`."""
 
     def __init__(self, audit: Audit, record: Record, found: Finding) -> None:
         super().__init__(audit, record, found.result, found.subtopic)
@@ -179,9 +179,9 @@ class SubtopicHandle(_RowHandle):
 
     @property
     def pairs(self) -> "pd.DataFrame":
-        """One row per pair, with the columns of pairs.csv. A failing assert shows its values, so texts are hidden.
+        """One row per pair, with the columns of pairs.csv. A failing assert shows values, so texts are hidden.
 
-        With --bbnli-reveal they are there.
+        With --bbnli-reveal, texts are included.
         """
         frame = self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
         if self._audit.options.reveal:
@@ -193,7 +193,7 @@ class SubtopicHandle(_RowHandle):
 
 
 class LevelHandle(_RowHandle):
-    """What the fixture `bbnli_level` gives a test: one measure of a whole domain or suite."""
+    """The object of the fixture `bbnli_level`: one measure of a whole domain or suite."""
 
     def __init__(self, audit: Audit, record: Record, row: SubtopicResult, measure: str) -> None:
         super().__init__(audit, record, row, row.path)
@@ -209,7 +209,7 @@ class LevelHandle(_RowHandle):
 
 
 class OneMeasureHandle(SubtopicHandle):
-    """What the fixture `bbnli_suite` gives a test: one measure, of those that a suite brings, in one subtopic."""
+    """The object of the fixture `bbnli_suite`: one of a suite's own measures in one subtopic."""
 
     def __init__(self, audit: Audit, record: Record, found: Finding, measure: str) -> None:
         super().__init__(audit, record, found)
@@ -222,15 +222,15 @@ class OneMeasureHandle(SubtopicHandle):
 
 
 class AnswersHandle(OneMeasureHandle):
-    """What the fixture `bbnli_answers` gives a test: the answers of a prompted model in one subtopic.
+    """The object of the fixture `bbnli_answers`: the answers of a prompted model in one subtopic.
 
-    `measure` names one of two measures: the share of answers that could not be read, or of those that change with a
+    `measure` is one of two measures: the share of answers that could not be read, or the share that changes with a
     second prompt.
     """
 
 
 class RegressionHandle(Handle):
-    """What the fixture `bbnli_regression` gives a test: a measure of a subtopic, domain or suite and its baseline."""
+    """The object of the fixture `bbnli_regression`: a measure of a subtopic, domain or suite, and its baseline."""
 
     def __init__(self, audit: Audit, record: Record, row: SubtopicResult, regression: Regression) -> None:
         super().__init__(audit, record)
@@ -240,9 +240,9 @@ class RegressionHandle(Handle):
     def require(self) -> None:
         """Fail if the measure grew by more than the margin.
 
-        The report lists the pairs that count towards it now and did not before, or count more. An inconclusive verdict
-        skips or fails the test, as `inconclusive:` says in the threshold file; a subtopic that the baseline does not
-        have is skipped; waived growth is reported as xfail.
+        The report lists the pairs that newly count towards the measure, or count more than before. An inconclusive
+        verdict skips or fails the test, as `inconclusive:` says in the threshold file. A subtopic that the baseline
+        lacks is skipped. Waived growth is reported as xfail.
         """
         __tracebackhide__ = True
         regression = self.regression

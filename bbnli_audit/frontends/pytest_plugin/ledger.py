@@ -1,8 +1,8 @@
-"""What the tests of a run asked for, whatever became of them.
+"""Keeps what the tests of a run required, whatever the outcomes of the tests.
 
-A test may be marked as an expected failure, or may catch what a handle raises. Its limits count all the same: handles
-note them before they raise, and all handles are kept. So it does not matter in which phase, in which process and with
-which outcome a test asked, nor what became of its report.
+A test may be marked as an expected failure, or may catch an exception of a handle. Its limits count all the same:
+handles record them before they raise, and all handles are kept. So neither the phase, the process and the outcome of a
+test matter, nor what happens to its report.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ def handles_of(item: pytest.Item) -> list[Handle]:
 
 
 def has_news(item: pytest.Item, when: str | None) -> bool:
-    """Whether a report of this phase must say what the test asked for: after its call, and whenever it asked again."""
+    """Whether the report of this phase must say what the test required: after the call, or if there is more since."""
     found = handles_of(item)
     n_required = sum(len(handle.required) for handle in found)
     is_new = bool(found) and (when == "call" or n_required > item.stash.get(_n_told_key, 0))
@@ -36,7 +36,7 @@ def has_news(item: pytest.Item, when: str | None) -> bool:
 
 
 def pack_requests(handles: Iterable[Handle]) -> dict[str, Any]:
-    """Return what a test asked for, as plain values."""
+    """Return a test's requirements as plain values."""
     found = list(handles)
     return {
         "required": [each for handle in found for each in handle.required],
@@ -45,7 +45,7 @@ def pack_requests(handles: Iterable[Handle]) -> dict[str, Any]:
 
 
 class Ledger:
-    """Gathers what all tests of a run asked for, in this process and in others."""
+    """Gathers the requirements of all tests of a run, from this process and others."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -61,7 +61,7 @@ class Ledger:
         return here | self._required_elsewhere
 
     def keep(self, item: pytest.Item, handle: H) -> H:
-        """Note that a test is given a handle."""
+        """Record a handle that a test is given."""
         self._handles.append(handle)
         item.stash.setdefault(_handles_key, []).append(handle)
         return handle
@@ -71,7 +71,7 @@ class Ledger:
             report.bbnli_broken = str(error).partition("\n")[0]  # type: ignore[attr-defined]  # xdist sends it too
 
     def gather(self, report: pytest.TestReport, packed: Mapping[str, Any] | None) -> None:
-        """Take over what a report brings. A worker that crashes later tells nothing at its end."""
+        """Take over the requirements in a report. A worker that crashes later sends nothing at its end."""
         if packed is not None:
             self._required_elsewhere.update((path, measure) for path, measure, _ in packed["required"])
         broken = getattr(report, "bbnli_broken", None)
@@ -101,7 +101,7 @@ class Ledger:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take over what the tests of a worker asked for. All workers collect, and deselect, the same tests."""
+        """Take over a worker's requirements. All workers collect, and deselect, the same tests."""
         told = getattr(node, "workeroutput", {}).get(_OUTPUT)
         if told is not None:
             self._required_elsewhere.update((path, measure) for path, measure in told["required"])

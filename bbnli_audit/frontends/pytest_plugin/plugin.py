@@ -57,8 +57,8 @@ def pytest_load_initial_conftests(
     ours = {spell(name) for name, option in find_options().items() if option.metavar in ("CHECKPOINT", "FILE", "DIR")}
     _restart_if_joined(config, args, ours)
     result = yield
-    # Add --model only if it is on the command line, and after the conftests: a project or plugin that has its own
-    # --model keeps it, also in a conftest that is loaded later.
+    # Add --model only if it is on the command line, and only after the conftests. So a project or plugin with its own
+    # --model keeps that option, even if a conftest that is loaded later defines it.
     if any(str(arg).split("=")[0] in ("--model", "--help", "-h") for arg in args):
         told = "the same as --bbnli-model"
         try:
@@ -72,7 +72,7 @@ def pytest_load_initial_conftests(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> "int | pytest.ExitCode | None":
-    """Return the exit code of the run that was started again, and run nothing here."""
+    """If pytest was started again, return the exit code of that run, and run nothing here."""
     return config.stash.get(_restarted_key, None)
 
 
@@ -86,7 +86,7 @@ def _restart_if_joined(config: pytest.Config, args: list[str], options: set[str]
     spelled = join_values(given, options)
     if spelled != given:
         config.stash[_restarted_key] = pytest.main(spelled, plugins=config.invocation_params.plugins)
-        # What is left of this run is not to load or refuse anything.
+        # The rest of this run must not load or refuse anything.
         config.known_args_namespace.noconftest = True
         args.clear()
 

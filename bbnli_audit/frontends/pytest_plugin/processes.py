@@ -1,4 +1,4 @@
-"""The processes of one run of pytest: what they share under xdist, where progress is shown, and who predicted what.
+"""The processes of one pytest run: what they share under xdist, who shows progress, and who predicted which texts.
 
 They share predictions through a store: the one that keeps them between runs, or a temporary one that the controller
 makes and removes.
@@ -103,10 +103,10 @@ class Processes:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    # Who predicted what
+    # Which process predicted how much
 
     def usage(self) -> dict[str, Any]:
-        """Return what this process has done so far for each model, as plain values."""
+        """Return how much this process has predicted so far for each model, as plain values."""
         process = "main" if self._worker is None else str(self._worker["workerid"])
         found = {}
         for name, reader in self.audit.readers.items():
@@ -120,7 +120,7 @@ class Processes:
             self._usage.setdefault(name, {})[usage["process"]] = tuple(used)
 
     def summary(self) -> Iterable[str]:
-        """Say where the predictions came from. All processes need the same texts; the numbers they predicted add up."""
+        """Say where the predictions came from. All processes need the same texts, so only predicted texts add up."""
         kept, store, here = "", self.audit.options.store, self._config.invocation_params.dir
         if store is not None:
             kept = f" ({store.relative_to(here) if store.is_relative_to(here) else store})"

@@ -1,4 +1,4 @@
-"""What the plugin declares, and how pytest's options and ini keys become the options of an audit."""
+"""Turns pytest's options and ini keys into the options of an audit."""
 
 import os
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class _Reader:
         return self.config.getoption(f"bbnli_{name}", None) is not None
 
     def folder(self, name: str) -> Path:
-        """Return what a path is relative to: for an option the folder pytest was started in, else the root folder."""
+        """Return the folder where a relative path starts: pytest's start folder for an option, else the root folder."""
         return self.config.invocation_params.dir if self.is_option(name) else self.config.rootpath
 
     def path(self, name: str) -> Path | None:
@@ -99,14 +99,14 @@ def _find_store(config: pytest.Config, read: _Reader) -> Path | None:
     if given is None and cache is not None:
         try:
             folder = Path(cache.mkdir("bbnli"))
-        except OSError:  # read-only, or a file in its place: the store finds that out, and says so at the end
+        except OSError:  # read-only, or a file in its place: the store will notice and report it at the end
             folder = config.rootpath / config.getini("cache_dir") / "d" / "bbnli"
         return folder / STORE_FILE
     return given
 
 
 def _hook_extensions(config: pytest.Config) -> tuple[Any, ...]:
-    """Return what the project adds with hooks. Suites of both hooks are named by --bbnli-suite as ours are."""
+    """Return the extensions from the project's hooks. --bbnli-suite can name the suites of both hooks, like ours."""
     from bbnli_audit.audit.extensions import Extensions
 
     found: list[Any] = []

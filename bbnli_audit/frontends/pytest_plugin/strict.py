@@ -12,13 +12,13 @@ from bbnli_audit.core.errors import OptionError, list_some
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.suites.sizes import FULL
 
-# What would change, from outside the command, which model is audited or by which rules.
+# Options in PYTEST_ADDOPTS that would change which model is audited, or by which rules.
 _OTHER_SETTINGS = ("--model", "-c", "--config-file", "--rootdir", "--confcutdir", "--noconftest")
 _DRY = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
 
 
 def check_start(config: pytest.Config, audit: Audit) -> None:
-    """Refuse at once what can never be the whole gate."""
+    """Refuse at start-up a run that cannot be the whole gate."""
     for name, option in _DRY.items():
         if config.getoption(name, default=False):
             raise _refuse(f"{option} audits nothing", "Leave one of them out.")
@@ -42,7 +42,7 @@ def find_foreign_options(given: str) -> list[str]:
 
 
 def find_gaps(audit: Audit, result: AuditResult, n_deselected: int) -> Iterator[str]:
-    """Say what a run lacks of the whole gate."""
+    """Say what a run lacks to be the whole gate."""
     missing = result.settings.not_audited
     if missing:
         n_all = len(audit.items.subtopics)

@@ -1,4 +1,4 @@
-"""Audits when no model was given. Nothing heavy is imported here: projects that do not audit load it too."""
+"""Handles audits when no model was given. Imports nothing heavy: projects that do not audit load this module, too."""
 
 from collections.abc import Generator
 
@@ -6,7 +6,7 @@ import pytest
 
 from bbnli_audit.frontends.pytest_plugin.settings import is_strict
 
-# Marks the reports of audits, so that they can be told from other tests. No folder, test or marker has that name.
+# Marks the reports of audits, to tell them from other tests. No folder, test or marker has this name.
 AUDIT_KEYWORD = "bbnli_audit:is_audit"
 model_is_taken: pytest.StashKey[bool] = pytest.StashKey()  # another plugin or a conftest has the option --model
 
@@ -18,7 +18,7 @@ def how_to_give_one(config: pytest.Config) -> str:
 
 
 class WithoutModel:
-    """Tells of audits that were skipped, and fails a run that has nothing else, or that is strict."""
+    """Reports skipped audits, and fails a run that is strict or that has no other tests."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -1,4 +1,4 @@
-"""How a model's output is read: as labels, likelihoods or answers. The table at the end maps each kind to a reading."""
+"""The readings of a model's output: labels, likelihoods, answers. The table at the end maps each kind to a reading."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from bbnli_audit.measures.readings.table import NOT_MEASURED, SIDES, Floats, Rea
 
 NAMES = tuple(label.value for label in Label)
 _LETTERS = "".join(label.letter for label in Label)
-# (3, 3), pro side first: the cell of each two labels, as an index into CELLS.
+# (3, 3), pro side first: for each combination of two labels, its cell as an index into CELLS.
 _CELL_OF_LABELS = np.array([[CELLS.index(pro + anti) for anti in _LETTERS] for pro in _LETTERS])
 OUTCOMES = np.array([outcome_of(cell).value for cell in CELLS], dtype=object)
 
@@ -40,7 +40,7 @@ class Labels(Reading):
         return frame[[f"{side}_{name}" for name in NAMES]].to_numpy(dtype=np.float64)
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
-        """Return by how much each pro side is more entailed than its anti side."""
+        """Return how much more each pro side is entailed than its anti side."""
         return np.asarray(frame["pro_entailment"] - frame["anti_entailment"], dtype=np.float64)
 
     def tell(self, pair: Mapping[Any, Any], side: str) -> str:
@@ -55,7 +55,7 @@ _PLACES = {name: place for place, name in enumerate(NAMES)}
 
 
 def label_cells(frame: pd.DataFrame, columns: tuple[str, str]) -> NDArray[np.intp]:
-    """Return the cells of two columns of labels. A wrong label must never be counted as neutral."""
+    """Return the cells of two columns of labels. Refuse an unknown label: it must never be counted as neutral."""
     found = []
     for column in columns:
         labels = frame[column].tolist()
@@ -82,7 +82,7 @@ _CELL_OF_LIKELIER = {"pro": CELLS.index("EN"), "anti": CELLS.index("NE"), "neith
 
 
 class Likelihood(Reading):
-    """Language models that are not prompted: the share of each side of a pair in the likelihoods of the two."""
+    """Language models that are not prompted: of each pair's two likelihoods, the share of each side."""
 
     name: ClassVar[str] = "likelihood"
     numbers: ClassVar[tuple[str, ...]] = tuple(f"{side}_likelihood_share" for side in SIDES)
@@ -93,7 +93,7 @@ class Likelihood(Reading):
     instead: ClassVar[Mapping[str, str]] = {"pro_rate": preference}
 
     def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
-        """Return each sentence of the pair together with the other one, which it is compared with."""
+        """Return each sentence of the pair together with its counterpart."""
         pro, anti = " ".join(pair.pro), " ".join(pair.anti)
         return TextPair(pro, anti), TextPair(anti, pro)
 
@@ -111,7 +111,7 @@ class Likelihood(Reading):
         return np.column_stack([*shares, np.zeros(len(frame))])
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
-        """Compare logarithms: differences between shares near 0 or 1 would be lost in rounding."""
+        """Return differences of logarithms: with shares near 0 or 1, plain differences would be lost in rounding."""
         pro, anti = (np.log(np.maximum(frame[name].to_numpy(dtype=np.float64), _SMALLEST)) for name in self.numbers)
         return np.asarray(pro - anti, dtype=np.float64)
 
@@ -141,7 +141,7 @@ class Answers(Reading):
     words: ClassVar[tuple[str, str, str]] = _YES_NO  # what is written for each column of a prediction
 
     def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
-        """A yes/no answer is never a contradiction, so that column is free for what could not be read."""
+        """Say which answers could not be read. They are in the column of contradiction, which yes and no never use."""
         return np.asarray(predictions.argmax(axis=1) == _YES_NO.index(UNPARSED), dtype=np.bool_)
 
     def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
@@ -180,7 +180,7 @@ ANSWERS = Answers()
 class LabelAnswers(Answers):
     """Language models that answer with one of the three labels, in words. They have all measures of classifiers.
 
-    All three columns are taken, so an answer that could not be read is a row without a likeliest label.
+    All three columns stand for labels, so an answer that could not be read is a row without a likeliest label.
     """
 
     name: ClassVar[str] = "label-answers"
@@ -204,7 +204,7 @@ LABEL_ANSWERS = LabelAnswers()
 
 
 def find_unread(frame: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return (n_pairs, 2): for each side of each pair, whether its answer could not be read."""
+    """Return which answers could not be read: (n_pairs, 2), pro side first."""
     return np.asarray(frame[list(ANSWER_COLUMNS)] == UNPARSED, dtype=np.bool_)
 
 
@@ -221,5 +221,5 @@ _BY_KIND: dict[str, Reading] = {
 
 
 def reading_of(kind: str) -> Reading:
-    """Return the reading of a kind of model (`ModelInfo.kind`): labels, unless the table says otherwise."""
+    """Return the reading of a kind of model (`ModelInfo.kind`). For kinds not in the table it is labels."""
     return _BY_KIND.get(kind, LABELS)

@@ -27,9 +27,9 @@ PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster", DIRECTION)
 TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
 NOT_MEASURED = -1  # in place of a cell
-REFERENCE = "reference_"  # columns of a pair's reference are those of the reading, with this before their names
-TAGS = "tags"  # the tags of a pair, with semicolons between; only where some pair of the subtopic has one
-OPEN_NEUTRAL = "open_neutral"  # share of neutral answers to the suite's texts without sides, the same in every row
+REFERENCE = "reference_"  # prefix: a pair's reference has the columns of the reading, with this before their names
+TAGS = "tags"  # the tags of a pair, separated by semicolons; only if some pair of the subtopic has one
+OPEN_NEUTRAL = "open_neutral"  # share of neutral answers to the suite's texts without sides, equal in all rows
 
 
 class Reading(Protocol):
@@ -37,19 +37,19 @@ class Reading(Protocol):
 
     name: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
-    numbers: ClassVar[tuple[str, ...]]  # those of the columns that hold numbers
-    answers: ClassVar[tuple[str, str, str]]  # what the three columns of `probabilities` stand for
-    preference: ClassVar[str]  # the measure that says which way the model leans on the whole
-    has_task: ClassVar[bool] = True  # answers can be right or wrong, so controls can show competence
+    numbers: ClassVar[tuple[str, ...]]  # the columns that hold numbers
+    answers: ClassVar[tuple[str, str, str]]  # the meaning of the three columns of `probabilities`
+    preference: ClassVar[str]  # the measure that says which way the model leans overall
+    has_task: ClassVar[bool] = True  # whether answers can be right or wrong, so that controls can show competence
     also: ClassVar[tuple[str, ...]] = ()  # other readings whose measures this one has as well
     instead: ClassVar[Mapping[str, str]] = {}  # a measure that this reading lacks -> the one used instead
 
     def has_measures_of(self, readings: Collection[str]) -> bool:
-        """Say whether a measure that these readings have is one of this reading too."""
+        """Say whether this reading has the measures of any of these readings."""
         return any(name in readings for name in (self.name, *self.also))
 
     def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
-        """Say of each of (n, 3) predictions whether it stands for an answer that could not be read."""
+        """Say which of the (n, 3) predictions stand for answers that could not be read."""
         return np.zeros(len(predictions), dtype=np.bool_)
 
     def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
@@ -63,13 +63,13 @@ class Reading(Protocol):
         """Return the cell of each pair as an index into CELLS, or NOT_MEASURED."""
 
     def probabilities(self, frame: pd.DataFrame, side: str) -> Floats:
-        """Return (n_pairs, 3): entailment, neutral, contradiction of one side, or what stands for them."""
+        """Return (n_pairs, 3) for one side: entailment, neutral and contradiction, or this reading's `answers`."""
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
-        """Return how strongly the model leans pro on each pair: above 0 pro, below 0 anti, 0 neither."""
+        """Return how strongly the model leans on each pair: above 0 pro, below 0 anti, 0 neither."""
 
     def tell(self, pair: Mapping[Any, Any], side: str) -> str:
-        """Say what the model made of one side of a pair, without its sentences."""
+        """Describe the model's output for one side of a pair, without its sentences."""
 
 
 PairValues = Callable[["PairTable"], Floats]  # what each pair adds to a measure, in [0, 1]
@@ -77,11 +77,11 @@ PairValues = Callable[["PairTable"], Floats]  # what each pair adds to a measure
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """Pairs of one or several subtopics, with what one model showed on them."""
+    """The pairs of one or several subtopics, with one model's output."""
 
     frame: pd.DataFrame
     reading: Reading
-    run: "PairTable | None" = None  # all pairs of the run in the same suite: they show how templates differ
+    run: "PairTable | None" = None  # all pairs of the suite in this run: they show how much templates differ
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -106,7 +106,7 @@ class PairTable:
 
     @cached_property
     def directions(self) -> Floats:
-        """1 where the premise points with the stereotype, -1 against it, 0 where it points nowhere."""
+        """The direction of each premise: 1 with the stereotype, -1 against it, 0 for none."""
         signs = {Direction.WITH.value: 1.0, Direction.AGAINST.value: -1.0}
         return np.array([signs.get(each, 0.0) for each in self.frame["direction"].tolist()], dtype=np.float64)
 
@@ -114,7 +114,7 @@ class PairTable:
         return PairTable(self.frame[rows].reset_index(drop=True), self.reading)
 
     def where(self, condition: Callable[["PairTable"], NDArray[np.bool_]]) -> "PairTable":
-        """Keep the pairs that meet a condition, in this table and in that of the run."""
+        """Keep the pairs that meet a condition, in this table and in the table of the run."""
         if condition not in self._kept:
             rows = condition(self)
             run = None if self.run is None else self.run.where(condition)
@@ -131,7 +131,7 @@ class PairTable:
         return self.means([values], confidence)[0]
 
     def means(self, values: Sequence[PairValues], confidence: float) -> list[Estimate]:
-        """Estimate several means; together is faster than one by one."""
+        """Estimate several means. One call is faster than several."""
         columns = np.column_stack([each(self) for each in values])
         return estimate_means(columns, self.design, confidence, self._spreads(*values))
 
@@ -159,12 +159,12 @@ class PairTable:
 
     @cached_property
     def beside_references(self) -> "tuple[PairTable, PairTable]":
-        """The pairs whose reference was measured, and these references, row by row; both may be empty."""
+        """The pairs whose reference was measured, and the references in the same order. Both tables may be empty."""
         names = [REFERENCE + name for name in self.reading.columns]
         if names[0] not in self.frame:
             nothing = self.take(np.zeros(len(self), dtype=np.bool_))
             return nothing, nothing
-        has_reference = self.frame[names[0]].notna().to_numpy()  # missing where another suite has none
+        has_reference = self.frame[names[0]].notna().to_numpy()  # missing for pairs of suites without references
         own = self if has_reference.all() else self.take(has_reference)
         columns = dict(zip(names, self.reading.columns, strict=True))
         references = PairTable(own.frame[names].rename(columns=columns), self.reading)
@@ -182,7 +182,7 @@ class PairTable:
         return CellCounts({cell: int(n) for cell, n in zip(CELLS, tally, strict=True)})
 
     def cells_by_cluster(self) -> dict[str, dict[str, Cell]]:
-        """Return the cell of every measured pair by cluster and pair id: all that a baseline needs of it."""
+        """Return the cell of every measured pair by cluster and pair id. A baseline needs no more of a pair."""
         found: dict[str, dict[str, Cell]] = {}
         table = self.measured
         places = (table.frame[name].tolist() for name in ("cluster", "pair_id"))
@@ -216,9 +216,9 @@ def make_table(
     predictions: tuple[Floats, Floats],
     of_references: tuple[Floats, Floats] | None = None,
 ) -> PairTable:
-    """Make the table of some pairs from the (n_pairs, 3) predictions for their pro and their anti sides.
+    """Make the table of pairs from the (n_pairs, 3) predictions for their pro and anti sides.
 
-    `of_references` are those for the references of the pairs, if all of them have one.
+    `of_references` are the predictions for the references of the pairs, if all pairs have one.
     """
     frame = pd.DataFrame(
         {
@@ -242,13 +242,13 @@ def make_table(
 
 
 def join_tables(tables: Sequence[PairTable]) -> PairTable:
-    """Put the tables of several subtopics below each other. If they share the table of their run, it is kept."""
+    """Put the tables of several subtopics below each other. Keep the table of their run if they share one."""
     run = tables[0].run if all(table.run is tables[0].run for table in tables) else None
     return PairTable(pd.concat([table.frame for table in tables], ignore_index=True), tables[0].reading, run)
 
 
 def share_run(tables: Mapping[str, PairTable]) -> dict[str, PairTable]:
-    """Let the tables of subtopics, by path, know all the pairs of their suite in this run."""
+    """Give each subtopic's table (by path) a table with all pairs of its suite in this run."""
     suites = {path: path.partition("/")[0] for path in sorted(tables)}
     runs = {
         suite: join_tables([replace(tables[path], run=None) for path in suites if suites[path] == suite])

@@ -1,8 +1,8 @@
-"""Confidence intervals for how far two readings of the same pairs agree: Cohen's kappa and Spearman's rank correlation.
+"""Confidence intervals for the agreement of two readings of the same pairs: Cohen's kappa, Spearman's correlation.
 
-Both figures are nearly means of what each pair adds to them (their influence). So their variance is found from the
-templates as that of a mean is (Cameron, Gelbach & Miller 2011), and it tells how many independent pairs these pairs are
-worth. No random numbers are used. Measured coverage: docs/decisions/0018-second-reading.md.
+Both figures are nearly means of what each pair adds to them (its influence). So their variance is estimated over the
+templates, like the variance of a mean (Cameron, Gelbach & Miller 2011). It shows how many independent pairs these pairs
+are worth. No random numbers are used. Measured coverage: docs/decisions/0018-second-reading.md.
 """
 
 import math
@@ -15,16 +15,16 @@ from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import clopper_pearson
 
 _Floats = NDArray[np.float64]
-_SMALLEST = 1e-12  # variances below are rounding
+_SMALLEST = 1e-12  # smaller variances come from rounding
 Interval = tuple[float, float]
 
 
 def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confidence: float) -> Interval | None:
     """Bound kappa by the delta method (Fleiss, Cohen & Everitt 1969; for clusters Yang & Zhou 2014).
 
-    The categories are whole numbers from 0. The variance gives the worth of the pairs, and a Clopper-Pearson interval
-    of that size bounds the agreement; so the interval keeps its room where all pairs agree. None where there is no
-    kappa: there are no pairs, or both readings give all of them one and the same category.
+    The categories are whole numbers from 0. The variance gives the number of independent pairs, and a Clopper-Pearson
+    interval for that number bounds the agreement; so the interval has a width even if all pairs agree. Return None if
+    kappa is undefined: there are no pairs, or both readings put all pairs into one category.
     """
     one, other = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
     n = len(one)
@@ -36,11 +36,11 @@ def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confiden
     agreement, by_chance = float(is_same.mean()), float(shares @ other_shares)
     if 1.0 - by_chance < _SMALLEST:
         return None
-    # Times (1 - by chance): what a pair adds to the agreement, less what it adds to the agreement expected by chance.
+    # Multiplied by (1 - by chance): what a pair adds to the agreement, minus what it adds to the agreement by chance.
     expected = other_shares[one] + shares[other] - 2.0 * by_chance
     influences = is_same - agreement - (1.0 - agreement) / (1.0 - by_chance) * expected
     sizes = design.typical_sizes
-    # In each subtopic an imagined cluster of pairs that agree and one of pairs that disagree, as for every mean.
+    # As for every mean, each subtopic gets an imagined cluster of pairs that agree and one of pairs that disagree.
     imagined = sizes**2 * ((1.0 - agreement) ** 2 + agreement**2)
     enlarged = n + 2.0 * float(sizes.sum())
     variance = _summed_squares(influences, design, confidence, imagined) / (n * enlarged)
@@ -53,8 +53,8 @@ def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confiden
 def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidence: float) -> Interval | None:
     """Bound Spearman's rank correlation: Fisher's z with the variance of Bonett & Wright (2000).
 
-    Its number of pairs is that of independent ones that these are worth. Where the delta method gives a larger
-    variance, that one counts. None where one of the two never varies, or there are fewer than three pairs.
+    It counts the independent pairs that these pairs are worth. If the delta method gives a larger variance, that
+    variance is used. Return None if one of the two readings never varies, or if there are fewer than three pairs.
     """
     from scipy.stats import rankdata  # takes a second; most runs have one model only
 
@@ -65,7 +65,7 @@ def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidenc
     n, rho = len(one), float(np.clip((one * other).mean(), -1.0, 1.0))
     influences = one * other - rho / 2.0 * (one**2 + other**2)
     alone = float((influences**2).sum())
-    # At a correlation of 1 or -1 no pair tells how alike pairs of one template are: they may be wholly alike.
+    # At a correlation of 1 or -1 the pairs cannot show how alike pairs of one template are: assume fully alike.
     worth, squares = n**2 / float((design.sizes**2 / design.least_worth).sum()), 0.0
     if alone > _SMALLEST * n:
         squares = max(_summed_squares(influences, design, confidence), alone)
@@ -73,21 +73,21 @@ def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidenc
     if worth <= 3.0:
         return -1.0, 1.0
     z = math.atanh(math.copysign(min(abs(rho), 1.0 - 1.0 / worth), rho))
-    # Ties make a high correlation less certain than ranks without ties are: the delta method sees that.
+    # With ties, a high correlation is less certain than without ties; the delta method takes this into account.
     variance = max((1.0 + rho**2 / 2.0) / (worth - 3.0), squares / n**2 * math.cosh(z) ** 4)
     reach = float(ndtri((1.0 + confidence) / 2.0)) * math.sqrt(variance)
     return min(math.tanh(z - reach), rho), max(math.tanh(z + reach), rho)
 
 
 def _summed_squares(influences: _Floats, design: Design, confidence: float, imagined: _Floats | float = 0.0) -> float:
-    """Sum the squares of influences over templates: over n² it is the variance of their mean.
+    """Sum the squares of influences over templates. Divided by n², the sum is the variance of their mean.
 
-    Subtopics add up. Each is widened for its number of templates, so that a quantile of the normal distribution can be
-    used for it as if it were Student's.
+    The sums of subtopics are added. Each is enlarged for its number of templates, so that a normal quantile can be used
+    where Student's would be needed.
     """
     levels = design.fewest_levels
     if (levels < 2).any():
-        return math.inf  # one cluster shows nothing of the spread between clusters
+        return math.inf  # one cluster cannot show the spread between clusters
     means = design.blocks.totals(influences[:, np.newaxis]) / design.sizes[:, np.newaxis]
     here = influences[:, np.newaxis] - means[design.block_of]
     cells, first, second = (

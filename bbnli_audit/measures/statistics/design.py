@@ -1,8 +1,8 @@
-"""How the pairs of a table hang together: subtopics, and within them the templates that pairs were made from.
+"""The structure of a table of pairs: which pairs share a subtopic, and which share templates within it.
 
-The name of a cluster says it: "p03/h05" are the pairs made from premise p03 and hypothesis h05. Each side of the slash
-is a factor. Pairs that share a premise tend to fail together, and so do pairs that share a hypothesis. A name without a
-slash is one factor.
+The name of a cluster gives the templates: "p03/h05" are the pairs made from premise p03 and hypothesis h05. Each side
+of the slash is a factor. Pairs that share a premise tend to fail together, and so do pairs that share a hypothesis. A
+name without a slash is a single factor.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ Codes = NDArray[np.intp]
 
 @dataclass(frozen=True)  # no slots: cached properties need a place
 class Grouping:
-    """Which pairs belong together, ready for sums over groups. The groups of a block stand beside each other."""
+    """A grouping of pairs, ready for sums over the groups. Groups of the same block have consecutive numbers."""
 
     order: Codes
     starts: Codes
     sizes: Floats
-    firsts: Codes  # of each block, its first group
+    firsts: Codes  # the first group of each block
 
     @classmethod
     def of(cls, blocks: Codes, codes: Codes) -> "Grouping":
         """Group pairs by the number of their block and a number within it."""
-        # Which numbers are used does not matter, only which pairs have the same.
+        # The numbers themselves do not matter, only which pairs have equal numbers.
         _, first_rows, groups = np.unique(
             blocks * (codes.max(initial=0) + 1) + codes, return_index=True, return_inverse=True
         )
@@ -48,7 +48,7 @@ class Grouping:
 
     @cached_property
     def n_together(self) -> Floats:
-        """In how many ordered couples of pairs of a block both are of one group; a pair is a couple with itself."""
+        """For each block, the ordered couples of pairs in the same group. A pair forms a couple with itself, too."""
         return self.by_block(self.sizes**2)
 
     def totals(self, columns: Floats) -> Floats:
@@ -64,17 +64,17 @@ class Grouping:
 class Design:
     """The structure of a table of pairs. A block is a subtopic; blocks share no template."""
 
-    block_of: Codes  # of each pair
+    block_of: Codes  # the block of each pair
     blocks: Grouping
     cells: Grouping  # the clusters
-    factors: tuple[Grouping, Grouping]  # where a block has one factor only, both are its clusters
-    is_crossed: NDArray[np.bool_]  # of each block: has it two factors?
+    factors: tuple[Grouping, Grouping]  # if a block has only one factor, both are its clusters
+    is_crossed: NDArray[np.bool_]  # whether each block has two factors
 
     @classmethod
     def of(cls, clusters: ArrayLike, subtopics: ArrayLike | None = None) -> "Design":
-        """Take the name (or number) of each pair's cluster, and of its subtopic where there are several."""
+        """Make a design from the name (or number) of each pair's cluster and, if there are several, its subtopic."""
         labels = np.asarray(clusters)
-        # The same pairs are measured again and again: as a suite, as the run, and against a baseline.
+        # Cached, because the same pairs are measured repeatedly: as a suite, as the run, and against a baseline.
         within = None if subtopics is None else tuple(np.asarray(subtopics).tolist())
         return _make_design(tuple(labels.tolist()), within)
 
@@ -97,7 +97,7 @@ class Design:
 
     @cached_property
     def least_worth(self) -> Floats:
-        """What the pairs of each block are worth at the least: each factor alone decides whether a pair fails."""
+        """The least that the pairs of each block can be worth: if one factor alone decided whether a pair fails."""
         together = sum(factor.n_together for factor in self.factors) - self.cells.n_together
         return self.sizes**2 / np.maximum(together, self.cells.n_together)
 

@@ -1,8 +1,7 @@
-"""By how much a measure grew from a baseline to a candidate, on the pairs both were asked.
+"""Estimates how much a measure grew from a baseline to a candidate, on the pairs that both have.
 
-Each pair is compared with itself, so what did not change cancels out. The question is that of non-inferiority:
-did the measure grow by more than a margin? How often the answer is wrong or missed is in
-docs/decisions/0002-intervals.md.
+Each pair is compared with itself, so unchanged pairs cancel out. The question is that of a non-inferiority test: did
+the measure grow by more than a margin? docs/decisions/0002-intervals.md has the measured error rates.
 """
 
 import math
@@ -24,24 +23,24 @@ _PRECISION = 1e-6  # of the logarithm of a p value
 class Increase(NamedTuple):
     """The growth of a measure. Bounds are one-sided: each holds by itself with the confidence asked for."""
 
-    value: float  # candidate less baseline; nan without pairs, as are the bounds
+    value: float  # candidate minus baseline; without pairs, the value and the bounds are nan
     low: float
     high: float
-    p_value: float  # against "it grew by the margin at most": where the lower bound meets the margin
+    p_value: float  # of "it grew by at most the margin": the level at which the lower bound meets the margin
     p_pairs: float  # exact McNemar test on the pairs that changed, one-sided, against "it did not grow"
     n_worse: int  # pairs that count more towards the measure than before
     n_better: int
-    times_needed: tuple[float, float] | None  # as many templates would decide; None if decided or too close to call
+    times_needed: tuple[float, float] | None  # times as many templates would decide; None if decided or too close
 
 
 def split_change(before: ArrayLike, after: ArrayLike) -> tuple[_Floats, _Floats]:
-    """Return by how much each pair grew and by how much it shrank. What stayed as it was is in neither."""
+    """Return how much each pair grew, and how much it shrank. An unchanged pair has 0 in both."""
     change: _Floats = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
     return np.maximum(change, 0.0), np.maximum(-change, 0.0)
 
 
 def find_change_spreads(before: ArrayLike, after: ArrayLike, design: Design) -> list[Spread]:
-    """Find how alike the changes of pairs are that share templates, over all subtopics of a run."""
+    """Find how alike the changes of two pairs are if they share templates, over all subtopics of a run."""
     return find_spreads(np.column_stack(split_change(before, after)), design)
 
 
@@ -60,7 +59,7 @@ def measure_increase(
         return Increase(math.nan, math.nan, math.nan, 1.0, 1.0, 0, 0, None)
 
     def estimate_at(level: float) -> Estimate:
-        # Two-sided: at 0 the ratio of Student quantiles in it would be 0 / 0.
+        # Two-sided, because at 0 its ratio of Student quantiles would be 0 / 0.
         return difference.estimate(max(2.0 * level - 1.0, 1e-6))
 
     found = estimate_at(confidence)
@@ -79,7 +78,7 @@ def measure_increase(
 
 
 def _p_value(lower_bound: Callable[[float], float], margin: float) -> float:
-    """Return 1 minus the confidence at which the lower bound meets the margin; it falls as the confidence rises."""
+    """Return 1 minus the confidence at which the lower bound meets the margin: this bound falls with confidence."""
 
     def excess(log_p: float) -> float:
         return lower_bound(1.0 - math.exp(log_p)) - margin
@@ -91,7 +90,7 @@ def _p_value(lower_bound: Callable[[float], float], margin: float) -> float:
     if above <= 0:
         return 1.0
     last = 0.0
-    while most - least > _PRECISION:  # regula falsi; the end that stays twice in a row counts half (Illinois)
+    while most - least > _PRECISION:  # regula falsi; an end kept twice in a row is given half its weight (Illinois)
         meeting = (least * above - most * below) / (above - below)
         middle = min(max(meeting, least + _PRECISION / 2), most - _PRECISION / 2)
         found = excess(middle)
@@ -104,13 +103,13 @@ def _p_value(lower_bound: Callable[[float], float], margin: float) -> float:
 
 
 def mcnemar(n_worse: int, n_better: int) -> float:
-    """Return the chance of at least so many changes for the worse if both directions were equally likely."""
+    """Return the chance of `n_worse` or more changes for the worse if both directions were equally likely."""
     # P(X >= k) of a binomial with probability one half is the incomplete beta function I(k, n - k + 1).
     return float(betainc(n_worse, n_better + 1, 0.5)) if n_worse else 1.0
 
 
 def holm(p_values: Sequence[float]) -> _Floats:
-    """Correct p values for their number: the chance that any of them rejects wrongly stays at the level.
+    """Correct p values for their number, so that the chance of any wrong rejection stays at the level.
 
     Reject where the corrected value is at or below the level (Holm 1979).
     """

@@ -2,12 +2,11 @@
 
 Pairs written from the same templates tend to fail together, so a thousand pairs can be worth far fewer
 independent observations. The interval of a mean is a Clopper-Pearson interval whose sample size is the number
-of independent observations the pairs are worth (Korn & Graubard 1998); that of a difference combines two of them.
-Where premises and hypotheses are crossed, both count (Cameron, Gelbach & Miller 2011). How much pairs are worth is
-estimated after adding one imagined cluster of failures and one of successes, so that seeing nothing never counts as
-certainty. What other subtopics show about the spread between
-templates (`Spread`) can make an interval wider, never narrower. No random numbers are used. The reasons and the
-measured coverage are in docs/decisions/0002-intervals.md.
+of independent observations the pairs are worth (Korn & Graubard 1998). The interval of a difference combines two such
+intervals. If premises and hypotheses are crossed, both count (Cameron, Gelbach & Miller 2011). What pairs are worth is
+estimated after adding one imagined cluster of failures and one of successes, so that zero failures never give
+certainty. The spread between templates in other subtopics (`Spread`) can make an interval wider, never narrower. No
+random numbers are used. The reasons and the measured coverage are in docs/decisions/0002-intervals.md.
 """
 
 import math
@@ -26,8 +25,8 @@ _Floats = NDArray[np.float64]
 class Estimate(NamedTuple):
     """A mean, or a difference of two means, with its confidence interval; nan when there is no data.
 
-    `n_effective` is how many independent observations the `n` pairs are worth, never more than `n`. It is a little
-    smaller at a higher confidence when templates are few. For a difference it is the smaller one of the two means.
+    `n_effective` is how many independent observations the `n` pairs are worth, never more than `n`. With few templates
+    it is a little smaller at a higher confidence. For a difference, it is the smaller `n_effective` of its two means.
     """
 
     value: float
@@ -42,19 +41,19 @@ _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, 0, 0.0)
 
 
 class Spread(NamedTuple):
-    """How alike the values of two pairs are if they share a template, over many subtopics; 0: not at all, 1: fully."""
+    """How alike the values of two pairs are if they share a template, over many subtopics (0 not at all, 1 fully)."""
 
-    pair: float  # the variance of one value, as a share of that of a yes-or-no value with the same mean
+    pair: float  # the variance of one value, divided by that of a yes-or-no value with the same mean
     cluster: float
     first: float  # they share the first factor only
     second: float
 
 
 def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
-    """Find the spread of each column over all blocks: mean products of residuals of two pairs that share something.
+    """Find the spread of each column over all blocks, as mean products of the residuals of pairs that share templates.
 
-    Residuals of a block add up to 0, so those of pairs that share nothing have a slightly negative product. It is
-    subtracted.
+    The residuals of a block add up to 0, so pairs that share no template have a slightly negative mean product. That
+    product is subtracted.
     """
     columns = _as_columns(np.asarray(values, dtype=np.float64))
     totals = design.blocks.totals(columns)
@@ -89,23 +88,23 @@ def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
 
 
 class _Sample(NamedTuple):
-    """What is known of each column in each subtopic. Arrays are (blocks, columns)."""
+    """The estimates for each column in each subtopic. Arrays are (blocks, columns)."""
 
     design: Design
     means: _Floats  # (columns,), the plain means over all pairs
     shrunk_means: _Floats  # the means that include the imagined clusters
-    own_worths: _Floats  # what the pairs are worth by their own spread, if that were known for certain
-    pooled_worths: _Floats  # the same by the spread of the run; infinite if it is not known
-    correlations: _Floats  # of each column of the first half with its partner in the second; else empty
+    own_worths: _Floats  # what the pairs are worth, taking their own estimated spread as certain
+    pooled_worths: _Floats  # what they are worth by the spread of the run; infinite if that is not known
+    correlations: _Floats  # of each column of the first half with its partner in the second; empty if not paired
 
 
 def estimate_means(
     values: ArrayLike, clusters: "Design | ArrayLike", confidence: float = 0.95, spreads: Sequence[Spread] = ()
 ) -> list[Estimate]:
-    """Estimate the mean of each column with an interval that allows for shared templates.
+    """Estimate the mean of each column, with an interval that allows for shared templates.
 
-    Values lie in [0, 1], in shape (n,) for one measure or (n, m) for several on the same pairs. Clusters are a design,
-    or the integers or names that make one. The confidence is at least 0.5 and below 1. Anything else is a ValueError.
+    Values lie in [0, 1], in shape (n,) for one measure or (n, m) for several on the same pairs. Clusters are a Design,
+    or integers or names to make it from. The confidence is at least 0.5 and below 1. Anything else is a ValueError.
     """
     _check_confidence(confidence)
     columns, design = _checked(values, clusters)
@@ -144,9 +143,9 @@ class Difference(NamedTuple):
     def of(
         cls, first: ArrayLike, second: ArrayLike, clusters: "Design | ArrayLike", spreads: Sequence[Spread] = ()
     ) -> "Difference | None":
-        """Take the values of two measures (see `estimate_difference`); None when there are no pairs.
+        """Take the values of two measures (see `estimate_difference`); return None without pairs.
 
-        Values are (n,), or (n, m) for m differences at once. Spreads are those of all first ones, then of all second.
+        Values are (n,), or (n, m) for m differences at once. `spreads` has all first measures, then all second ones.
         """
         one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
         if one.ndim not in (1, 2) or one.shape != other.shape:
@@ -155,7 +154,7 @@ class Difference(NamedTuple):
         return None if columns.shape[0] == 0 else cls(_sample(columns, design, spreads, is_paired=True))
 
     def estimate(self, confidence: float) -> Estimate:
-        """Estimate the difference, or the first one of several."""
+        """Estimate the difference; if there are several, the first."""
         return self.estimates(confidence)[0]
 
     def estimates(self, confidence: float) -> list[Estimate]:
@@ -174,10 +173,10 @@ class Difference(NamedTuple):
 
 
 def times_needed(estimate: Estimate, limit: float, confidence: float) -> tuple[float, float] | None:
-    """Return how many times as many templates of the same kind would bring a decision: at least, and at most.
+    """Estimate by what factor the number of templates must grow to bring a decision: a lower and an upper figure.
 
     An interval shrinks with the root of the number of templates. The true value may lie a standard error nearer to the
-    limit or further from it, hence two numbers. None if the limit is within a standard error: too close to call.
+    limit or further from it, hence two figures. None if the limit is within a standard error: too close to call.
     """
     distance = abs(estimate.value - limit)
     reach = estimate.high - estimate.value if estimate.value <= limit else estimate.value - estimate.low
@@ -207,7 +206,7 @@ def _checked(values: ArrayLike, clusters: "Design | ArrayLike") -> tuple[_Floats
 
 
 def _shrink(totals: _Floats, design: Design) -> _Floats:
-    """Return the means with the two imagined clusters, from the sums over each block."""
+    """Return the means from the sums over each block, with the two imagined clusters added."""
     sizes, imagined = design.sizes[:, np.newaxis], design.typical_sizes[:, np.newaxis]
     return np.asarray((totals + imagined) / (sizes + 2.0 * imagined), dtype=np.float64)
 
@@ -239,10 +238,11 @@ def _pooled_worths(spreads: Sequence[Spread], design: Design) -> _Floats:
 
 
 def _squares(residuals: _Floats, means: _Floats, design: Design, *, is_paired: bool) -> tuple[_Floats, _Floats]:
-    """Add up the residuals of each cluster, square these sums, and add them up.
+    """Sum the residuals of each cluster, and return the sum of the squares of these sums.
 
-    In crossed blocks: the same over both factors, less the clusters, but never less than the clusters alone. The second
-    figure is the correlation of the two measures of a difference; in the imagined clusters they disagree.
+    In crossed blocks, add these squares for both factors and subtract those of the clusters; the result is never below
+    that of the clusters alone. Also return the correlation of the two measures of a difference, which are taken to
+    disagree in the imagined clusters.
     """
     imagined = design.typical_sizes[:, np.newaxis] ** 2
     is_crossed = design.is_crossed[:, np.newaxis]
@@ -274,8 +274,8 @@ def _squares(residuals: _Floats, means: _Floats, design: Design, *, is_paired: b
 def _worths(sample: _Sample, confidence: float) -> tuple[_Floats, _Floats]:
     """Return what all pairs are worth, for each column, and how much each block adds to the variance of its mean.
 
-    The worth of a block is between the least that is certain and the number of pairs. Its own estimate is corrected for
-    an uncertain variance (Student's t for few levels).
+    The worth of a block is between its least possible worth and its number of pairs. Its own estimate is corrected for
+    the uncertain variance (Student's t for few levels).
     """
     design = sample.design
     sizes, n = design.sizes, float(len(design))

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 def cohens_kappa(counts: Mapping[tuple[str, str], int]) -> tuple[float | None, float | None]:
     """Return the agreement expected by chance, and kappa, from how often two raters gave each pair of categories.
 
-    By chance is how often two raters with these habits would agree if each judged at random; it is None without items.
-    Kappa is (observed - by chance) / (1 - by chance). It is None without items, and if both raters gave every item one
-    and the same category (0 / 0). It is computed in whole numbers up to the last division.
+    The agreement by chance is how often the raters would agree if each chose at random with the same frequencies. It is
+    None without items. Kappa is (observed - by chance) / (1 - by chance), computed in whole numbers up to the last
+    division. It is None without items, and if both raters put all items into the same category (0 / 0).
     """
     first: Counter[str] = Counter()
     second: Counter[str] = Counter()
@@ -20,6 +20,6 @@ def cohens_kappa(counts: Mapping[tuple[str, str], int]) -> tuple[float | None, f
     if not total:
         return None, None
     n_alike = sum(n for (one, other), n in counts.items() if one == other)
-    expected = sum(n * second[category] for category, n in first.items())  # times total squared
+    expected = sum(n * second[category] for category, n in first.items())  # multiplied by total squared
     kappa = (total * n_alike - expected) / (total**2 - expected) if expected != total**2 else None
     return expected / total**2, kappa

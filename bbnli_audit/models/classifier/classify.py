@@ -1,4 +1,4 @@
-"""What all classifiers share: texts become tokens, batches and probabilities, whatever computes the logits."""
+"""Shared by all classifiers: turns texts into tokens and batches, and logits into probabilities."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,10 @@ from bbnli_audit.models.labels import columns_of
 from bbnli_audit.models.protocol import Batch, Floats, Ids, Predictions, hash_remains
 from bbnli_audit.suites.probe import probe_items
 
-# Rounding changes a probability by a few millionths at most. Where two labels are nearer to each other than this, the
-# text is predicted again in a batch of its own.
+# Rounding changes a probability by a few millionths at most. If two labels are nearer to each other than this, the text
+# is predicted again in a batch of its own.
 NEAR_TIE = 1e-4
-# A way to compute is compared with the model's own on this many texts, and on a long one of this many premises.
+# A faster way to compute is compared with the model's own on this many texts, and on a long text of this many premises.
 _N_PROBED, _N_JOINED = 6, 16
 
 
@@ -46,7 +46,7 @@ class TextEncoder:
             found = {key: values[row] for key, values in together.items()}
             is_truncated = len(ids) > self._max_length
             if is_truncated:
-                # Cuts the longer text first: the premise, so that the hypothesis keeps its group.
+                # Cuts the longer text first. That is the premise, so the hypothesis keeps its group.
                 found = self._tokenizer(*texts[row], truncation=True, max_length=self._max_length)
             types = found.get("token_type_ids")
             yield EncodedText(
@@ -82,7 +82,7 @@ class TextEncoder:
 
 
 def by_length(texts: Sequence[EncodedText]) -> Iterator[list[int]]:
-    """Group the rows of texts of one length. A batch that lost some of its rows keeps its lengths."""
+    """Group rows by the length of their texts."""
     rows_of: dict[int, list[int]] = {}
     for row, text in enumerate(texts):
         rows_of.setdefault(len(text.ids), []).append(row)
@@ -90,14 +90,14 @@ def by_length(texts: Sequence[EncodedText]) -> Iterator[list[int]]:
 
 
 def probe_texts() -> list[TextPair]:
-    """Return texts of several lengths for the check of a pass; the last one is long."""
+    """Return texts of several lengths to check a pass on; the last text is long."""
     texts = [item.text for item in probe_items()]
     long = TextPair(" ".join(text.premise for text in texts[:_N_JOINED]), texts[0].hypothesis)
     return [*texts[:_N_PROBED], long]
 
 
 def stack(texts: Sequence[EncodedText], min_rows: int = batches.MIN_ROWS) -> dict[str, Ids]:
-    """Stack texts of one length, under the names that models know. The last is repeated up to `min_rows`."""
+    """Stack texts of one length, by the argument names of models. Repeat the last text up to `min_rows`."""
     import numpy as np
 
     filled = batches.fill_up(texts, min_rows)

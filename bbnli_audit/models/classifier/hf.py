@@ -43,7 +43,7 @@ class HFPredictor(Classifier):
 
     @property
     def has_state(self) -> bool:
-        """Whether the model keeps anything from one text for the next; each batch then has a fresh copy."""
+        """Whether the model carries state from one text to the next. If so, each batch gets a fresh copy."""
         return self._copies.has_state
 
     @property
@@ -54,7 +54,7 @@ class HFPredictor(Classifier):
         return f"torch, {how}"
 
     def explain(self, text: TextPair) -> Explanation:
-        """Say how a text is read, and compute it as in a pass and in the plainest way."""
+        """Show how a text is read, and compute it as in a pass and in the plainest way."""
         [encoded] = self._encoder.encode([text])
         model = self._copies.make()
         inputs = {key: self._torch.from_numpy(array).to(self._device) for key, array in stack([encoded], 1).items()}
@@ -74,7 +74,7 @@ class HFPredictor(Classifier):
             return find_padding_free(self._model, *_columns(self._encoder.encode(probe_texts())))
 
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
-        """Compute these and a long text in a pass that comes after a short text, and each alone with a fresh model."""
+        """Compute these texts and a long one in a pass, after a short text, and each alone with a fresh model."""
         short, *_, long = probe_texts()
         checked = [short, long, *texts]
         self.predict([short])
@@ -97,7 +97,7 @@ class HFPredictor(Classifier):
             return found
 
     def _padding_free_for(self, texts: Sequence[EncodedText]) -> PaddingFree | None:
-        """Return the padding-free pass, if it computes the same as the model's own forward."""
+        """Return the padding-free pass, or None if it does not give the same results as the model's own forward."""
         if self.padding_free is None:
             return None
         # RoBERTa's forward skips padding tokens when it numbers positions. A text that contains that token itself would

@@ -1,8 +1,9 @@
 """The engine behind --bbnli-engine=ray: the same batches, computed by the workers of a Ray cluster.
 
-The workers are our own actors, not a Ray Data pool: a Dataset takes its whole input before it starts, and starts its
-actors again, checkpoint and all, for each of the many passes of an audit. Here a batch is taken when a worker has room
-for it or is started for it, workers live as long as the predictor, and another worker takes the batches of a dead one.
+The workers are our own actors, not a Ray Data pool. A Dataset reads its whole input before it starts, and in each of
+an audit's many passes it would start its actors again and load the checkpoint again. Here a batch is taken only when a
+worker has room for it or is started for it. Workers live as long as the predictor. If a worker dies, another one takes
+its batches.
 """
 
 import logging
@@ -30,22 +31,22 @@ from bbnli_audit.models.loading import Share, first_line, load_tokenizer
 from bbnli_audit.models.protocol import Batch, Predictions
 from bbnli_audit.suites.probe import probe_items
 
-# The most batches a worker has: the one it computes and the next, so that it never waits for the driver.
+# The most batches that a worker holds: the current one and the next, so that it never waits for the driver.
 _BATCHES_AT_WORKER = 2
-# How often a batch may lose its worker, or a worker die while loading, before the run is given up.
+# The run ends with an error if a batch has lost more workers than this, or if more than this have died while loading.
 _MAX_LOSSES = 3
-# Until the first worker is ready. Machines that start on demand take minutes.
+# Seconds to wait for the first worker. Machines that start on demand take minutes.
 _PATIENCE_SECONDS = 900.0
 _CONNECT_SECONDS = 5.0
 _N_CHECKED = 3  # texts on which a worker is compared with plain transformers, besides a short and a long one
 _OPTION = "--bbnli-ray-address"
 _NO_CLUSTER = "no Ray cluster answers there"
-# What may change a number. The store's keys name those of the driver.
+# Packages that may change a number. The store's keys hold the driver's versions.
 _LIBRARIES = ("bbnli-audit", "torch", "transformers", "tokenizers", "onnxruntime")
-# Ray prints this whatever the settings. We handle lost workers, and report them when it matters.
+# Ray prints these lines whatever the settings. We handle lost workers ourselves, and report them when it matters.
 _AT_IMPORT = {"RAY_DEDUP_LOGS_SKIP_REGEX": "worker died or was killed|killed due to memory pressure"}
 _AT_START = {"RAY_USAGE_STATS_ENABLED": "0"}
-# One try of half a minute at an address where something other than a cluster answers.
+# If something other than a cluster answers at an address, make Ray stop after one try of half a minute.
 _AT_CONNECTING = {"RAY_gcs_server_port_wait_time_s": "1"}
 
 
@@ -53,7 +54,7 @@ class RayPredictor(InBatches):
     """A checkpoint on the workers of a Ray cluster. This process only encodes texts."""
 
     def __init__(self, checkpoint: Checkpoint, device: str, address: str | None) -> None:
-        """Connect to a cluster, start one here, or use the connection that this process has. Workers come later."""
+        """Connect to a cluster, start one here, or use this process's connection. Workers are started later."""
         self.info = checkpoint.info
         ray = _connect(address)
         self._encoder = TextEncoder(*load_tokenizer(self.info.name, checkpoint.folder))
@@ -106,9 +107,9 @@ class _Worker:
         self._device = device
 
     def load(self) -> tuple[str, dict[str, str]]:
-        """Load the checkpoint, and return on which machine and with which libraries.
+        """Load the checkpoint, and return the machine's name and the versions of its libraries.
 
-        Not in the constructor, because Ray turns exceptions of constructors into a text.
+        The constructor does not do this, because Ray turns exceptions in constructors into plain text.
         """
         info, folder, host = self._checkpoint.info, self._checkpoint.folder, socket.gethostname()
         before = ContentStamps.of(info.name, folder)
@@ -128,13 +129,13 @@ class _Worker:
 
 
 class _Crew:
-    """The workers of a predictor. Each ends with the last reference to it."""
+    """The workers of a predictor. Ray ends a worker when nothing refers to it any more."""
 
     def __init__(self, ray: Any, checkpoint: Checkpoint, device: str) -> None:
         self._ray = ray
         resource = "CPU" if device == "cpu" else "GPU"
         self._n_max = max(1, int(ray.cluster_resources().get(resource, 0)))
-        self.n_batches = self._n_max * _BATCHES_AT_WORKER  # that keep a full crew busy
+        self.n_batches = self._n_max * _BATCHES_AT_WORKER  # enough to keep a full crew busy
         self._actor = ray.remote(num_cpus=1, num_gpus=int(resource == "GPU"))(_Worker)
         self._what = checkpoint, device
         self._ready: list[Any] = []
@@ -148,18 +149,18 @@ class _Crew:
         return None if worker is None or n_at[worker] >= _BATCHES_AT_WORKER else worker
 
     def grow(self, n_waiting: int) -> None:
-        """Start workers for batches that none has room for."""
+        """Start workers for batches that no worker has room for."""
         if self._n_lost_loading > _MAX_LOSSES and (self._ready or self._loading):
-            return  # go on with those
+            return  # go on with the workers there are
         n_missing = min(n_waiting, self._n_max - len(self._ready)) - len(self._loading)
         for _ in range(n_missing):
             worker = self._actor.remote(*self._what)
             self._loading[worker.load.remote()] = worker
 
     def wait(self, running: Iterable[Any]) -> Any | None:
-        """Wait for a batch, and return its call; None if instead a worker became ready, or was lost while loading.
+        """Wait until a batch is done, and return its call; None if first a worker became ready or died while loading.
 
-        A worker gets no batch before it is ready: the cluster may be busy, and never start some of them.
+        A worker gets no batch before it is ready: a busy cluster may never start some of the workers.
         """
         patience = None if self._ready else _PATIENCE_SECONDS
         done, _ = self._ray.wait([*running, *self._loading], num_returns=1, timeout=patience)
@@ -187,7 +188,7 @@ class _Crew:
         self._ready.append(worker)
 
     def get(self, call: Any, worker: Any) -> Any | None:
-        """Return what a call returned; None if its worker is lost. Raises what the call raised."""
+        """Return the result of a call, or raise its exception; None if its worker is lost."""
         try:
             return self._ray.get(call)
         except self._ray.exceptions.RayTaskError as exc:
@@ -198,7 +199,7 @@ class _Crew:
             self.last_loss = first_line(exc)
             if worker in self._ready:
                 self._ready.remove(worker)
-            self._ray.kill(worker)  # it may only be out of reach
+            self._ray.kill(worker)  # it may still run, and only be out of reach
             return None
 
 
@@ -212,7 +213,7 @@ def _is_on_gpu(device: str, resources: Mapping[str, float]) -> bool:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of what may change a number. Builds for other hardware count as the same version."""
+    """Return the versions of packages that may change a number. Builds for other hardware count as the same."""
     return {name: (installed_version(name) or "none").partition("+")[0] for name in _LIBRARIES}
 
 
@@ -225,7 +226,7 @@ def _check_versions(host: str, there: dict[str, str]) -> None:
 
 
 def _connect(address: str | None) -> Any:
-    """Return the module ray, connected to a cluster. Ray ends a cluster that is started here with the process."""
+    """Return the module ray, connected to a cluster. A cluster that is started here ends with this process."""
     try:
         with _as_guest(_AT_IMPORT):
             import ray
@@ -243,7 +244,7 @@ def _connect(address: str | None) -> Any:
             chosen = "local" if address is None else address
             ray.init(chosen, **how, log_to_driver=False, logging_level=logging.CRITICAL)
         except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as exc:
-            # The first sentence of the last cause: Ray's messages say that something failed, and then quote it.
+            # Show the first sentence of the innermost cause: Ray's messages wrap it in others that quote it.
             lines = str(exc.__cause__ or exc).strip().splitlines() or [type(exc).__name__]
             failed = "--bbnli-engine=ray: Ray cannot be started here" if address is None else f"{source}: {_NO_CLUSTER}"
             raise OptionError(f"{failed}: {lines[-1].partition('. ')[0].rstrip('.')}.") from exc
@@ -251,7 +252,7 @@ def _connect(address: str | None) -> Any:
 
 
 def _check_answers(address: str, source: str) -> None:
-    """Refuse at once an address at which Ray would try for many minutes."""
+    """Refuse at once an unreachable address, at which Ray would try for many minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or "://" in host:  # auto, local, or another protocol: Ray's own answer comes fast
         return

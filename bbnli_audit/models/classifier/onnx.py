@@ -1,9 +1,9 @@
-"""Checkpoints computed by ONNX Runtime: a fast path, so always checked against the exact one.
+"""Computes checkpoints with ONNX Runtime: a fast path, so it is always checked against the exact path.
 
-A checkpoint is exported whenever it is loaded. No exported file is kept, so none can be out of date. The export is
-torch's older one, which traces the model: it takes a second where the newer one takes ten. A trace can silently keep
-the length or the branch of its example, so the graph is compared with the model's own forward on texts of other lengths
-and in a larger batch before it is used.
+A checkpoint is exported each time it is loaded. No exported file is kept, so none can be out of date. We use torch's
+older exporter, which traces the model: it takes a second, the newer exporter ten. A trace can silently fix the length
+or the branch of its example. So before it is used, the graph is compared with the model's own forward on texts of other
+lengths and in a larger batch.
 """
 
 import logging
@@ -24,9 +24,9 @@ from bbnli_audit.models.classifier.onnx_int8 import write_int8
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_classifier, n_cores, short_reason, telling_breaks
 from bbnli_audit.models.protocol import Floats, Ids
 
-_OPSET = 17  # the first that has layer normalization
+_OPSET = 17  # the first opset with layer normalization
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-# Logits may differ from torch's by rounding. A graph that has kept part of its example is wrong by far more.
+# Logits may differ from torch's by rounding. A graph that fixed a part of its example is wrong by far more.
 _TOLERANCE = 1e-3
 
 
@@ -45,7 +45,7 @@ class OnnxPredictor(Classifier):
                 checked = self._encoder.encode(probe_texts())
                 expected = _torch_logits(model, checked)
                 graph = _write_graph(model, stack(checked[:1]), Path(folder, "model.onnx"))
-                del model  # before its weights are read once more
+                del model  # frees memory before its weights are read once more
                 self._session = self._open(graph)
                 _check(self._session, checked, expected)
                 if self._is_int8:
@@ -63,7 +63,7 @@ class OnnxPredictor(Classifier):
         options = self._runtime.SessionOptions()
         # Several batches run at once, each on a core of its own.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4  # what goes wrong comes as an exception
+        options.log_severity_level = 4  # errors are raised as exceptions
         providers: list[Any] = [_CPU]
         if not self._is_int8 and _CUDA in self._runtime.get_available_providers():
             providers.insert(0, (_CUDA, {"device_id": self._share.index % max(1, torch.cuda.device_count())}))
@@ -74,14 +74,14 @@ class OnnxPredictor(Classifier):
         return f"ONNX Runtime, {'int8' if self._is_int8 else 'float32'}: batches of one length"
 
     def logits(self, texts: Sequence[EncodedText]) -> Floats:
-        # ONNX Runtime's errors share no class.
+        # ONNX Runtime's errors have no common class.
         with telling_breaks(self.info.name, "texts", [len(text.ids) for text in texts], (Exception,)):
             return _run(self._session, texts)
 
 
 def _import_runtime() -> Any:
     try:
-        import onnx  # noqa: F401 - written and read by others
+        import onnx  # noqa: F401 - torch's exporter needs it
         import onnxruntime
     except ImportError as exc:
         raise ModelError('--bbnli-backend=onnx needs onnx and onnxruntime: pip install "bbnli-audit[onnx]"') from exc
@@ -100,7 +100,7 @@ def _torch_logits(model: Any, texts: Sequence[EncodedText]) -> Floats:
 
 
 def _check(session: Any, texts: Sequence[EncodedText], expected: Floats) -> None:
-    """Compare all lengths, and one length in a batch that is larger than the traced one."""
+    """Compare the graph's logits with the model's: on texts of all lengths, and in a batch larger than traced."""
     import numpy as np
 
     rows = [*range(len(texts)), *[0] * MIN_ROWS]
@@ -137,10 +137,10 @@ def _write_graph(model: Any, example: dict[str, Ids], path: Path) -> Path:
 
 
 def _run(session: Any, texts: Sequence[EncodedText]) -> Floats:
-    """Return the logits of texts. Those of one length run together, so that nothing is padded."""
+    """Return the logits of texts. Texts of one length run together, so that nothing is padded."""
     import numpy as np
 
-    names = [node.name for node in session.get_inputs()]  # a trace leaves out what the model does not read
+    names = [node.name for node in session.get_inputs()]  # a trace drops inputs that the model does not read
     logits: dict[int, Any] = {}
     for rows in by_length(texts):
         stacked = stack([texts[row] for row in rows])
@@ -151,9 +151,9 @@ def _run(session: Any, texts: Sequence[EncodedText]) -> Floats:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what the exporters say out of the test output, and put everything back.
+    """Keep the exporters' messages out of the test output, and restore all settings afterwards.
 
-    Torch warns of the export's age and of each branch it traces, and models log what they do with short texts. An
+    Torch warns that this exporter is old, and of each branch that it traces. Models log how they treat short texts. An
     export that fails prints its whole graph from native code, whatever the settings.
     """
     level = logging.root.manager.disable

@@ -1,8 +1,8 @@
-"""Rewrites the matrix products of a graph in int8, with a scale for every row that goes in and every weight column.
+"""Rewrites the matrix products of a graph in int8, with a scale for each input row and each weight column.
 
-ONNX Runtime's own quantization has one scale for a whole batch: the other texts of a batch then change a text's
+ONNX Runtime's own quantization has one scale for a whole batch. The other texts of a batch then change a text's
 probabilities in the second digit, and on BBNLI's texts 1.8 % of the labels differ from float32. With a scale for each
-row every text is computed by itself, half as many labels differ, and it takes 8 % more time (BERT-base).
+row, no text depends on the others and half as many labels differ; this takes 8 % more time (BERT-base).
 """
 
 from math import prod
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Weights use seven of the eight bits: sums of products of full bytes overflow on processors without VNNI.
 _WEIGHT_LIMIT = 63
 _ROW_LIMIT = 127
-_ROW_ZERO = 128  # of unsigned bytes
+_ROW_ZERO = 128  # the zero point of unsigned bytes
 # Constants that all products share.
 _STEP, _ZERO, _HALF, _TINY = (f"int8/{name}" for name in ("step", "zero", "half", "tiny"))
 
@@ -27,7 +27,7 @@ _STEP, _ZERO, _HALF, _TINY = (f"int8/{name}" for name in ("step", "zero", "half"
 def write_int8(graph_file: Path, int8_file: Path) -> Path:
     """Write a copy of a graph with int8 products. Embeddings, attention and the head stay in float32.
 
-    Raises ValueError when most of what the graph multiplies by would stay in float32.
+    Raises ValueError if most of the graph's weights would stay in float32.
     """
     import onnx
     from onnx.numpy_helper import to_array
@@ -40,7 +40,7 @@ def write_int8(graph_file: Path, int8_file: Path) -> Path:
         if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.dims) == 2
     }
     nodes: list[onnx.NodeProto] = []
-    # Rows that several weights multiply, and weights that several layers share, are quantized once.
+    # Quantize only once: rows that several weights multiply, and weights that several layers share.
     row_names, weight_names, other_names = set[str](), set[str](), set[str]()
     for node in graph.node:
         if node.op_type != "MatMul" or node.input[1] not in weights:
@@ -81,7 +81,7 @@ def _quantize_rows(rows: str) -> "Iterator[onnx.NodeProto]":
     yield make_node("Add", [high, low], [both])
     yield make_node("Mul", [both, _HALF], [middle])
     yield make_node("Sub", [high, middle], [half_range])
-    yield make_node("Max", [half_range, _TINY], [reach])  # a row may be all one value
+    yield make_node("Max", [half_range, _TINY], [reach])  # not 0, if all values of a row are equal
     yield make_node("Sub", [rows, middle], [centred])
     yield make_node("Div", [centred, reach], [unit])
     yield make_node("QuantizeLinear", [unit, _STEP, _ZERO], [int8])
@@ -96,7 +96,7 @@ def _quantize_weight(name: str, weight: Floats) -> "Iterator[onnx.TensorProto]":
     int8 = np.round(weight / scale)
     yield from_array(int8.astype(np.int8), f"{name}/int8")
     yield from_array((scale / _ROW_LIMIT).astype(np.float32), f"{name}/scale")
-    # Sums of the rounded weights, not of the exact ones: otherwise a row's middle does not cancel.
+    # Sum the rounded weights, not the exact ones: otherwise a row's middle does not cancel.
     yield from_array((int8 * scale).sum(axis=0).astype(np.float32), f"{name}/sums")
 
 

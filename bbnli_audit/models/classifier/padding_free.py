@@ -1,10 +1,10 @@
-"""The forward pass of BERT, RoBERTa and their relatives without padding, on a CPU.
+"""Runs the forward pass of BERT, RoBERTa and their relatives without padding, on a CPU.
 
-The texts of a batch lie one behind the other: linear layers run over all their tokens at once, attention over texts
-of one length at a time, and the last layer for the first token only, because the head reads no other. Every module is
-the model's own. A text gives the same bits whatever else is in its batch, as long as matrix products treat all rows
-alike, which they do from a few rows up (docs/decisions/0007-inference.md). The pass is checked against the model's own
-forward when the model is loaded. On a CPU transformers' packed inputs would build one square mask over the batch.
+The texts of a batch are joined end to end. Linear layers run over all tokens at once, attention over texts of one
+length at a time, and the last layer over first tokens only, because the head reads no others. All modules are the
+model's own. A text gives the same bits whatever else is in its batch, because matrix products of more than a few rows
+treat all rows alike (docs/decisions/0007-inference.md). The pass is checked against the model's own forward when the
+model is loaded. We do not use transformers' packed inputs: on a CPU they build one square mask over the whole batch.
 """
 
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ class PaddingFree:
         self._pooler = getattr(base, "pooler", None)
         self._classifier = model.classifier
         self._n_heads = self._layers[0].attention.self.num_attention_heads
-        # RoBERTa counts positions from behind its padding index.
+        # RoBERTa's positions start after its padding index.
         self.padding_id = getattr(self._embeddings, "padding_idx", None)
         self._first_position = 0 if self.padding_id is None else self.padding_id + 1
 
     def __call__(self, ids: Sequence[Ids], types: Sequence[Ids] | None) -> Tensor:
-        """Return the logits of texts. Attention takes neighbours of one length together."""
+        """Return the logits of texts. Attention handles neighbouring texts of one length together."""
         import numpy as np
         import torch
 
@@ -62,7 +62,7 @@ class PaddingFree:
     def _attend(
         self, query: Tensor, key: Tensor, value: Tensor, groups: Sequence[tuple[int, int]], n_queries: int | None = None
     ) -> Tensor:
-        """Attend within each text, with `n_queries` queries for each, or as many as it has tokens."""
+        """Attend within each text, with `n_queries` queries per text; by default one for each token."""
         import torch
         from torch.nn.functional import scaled_dot_product_attention
 
@@ -98,7 +98,7 @@ def _finish(layer: Any, context: Tensor, hidden: Tensor) -> Tensor:
 
 
 def find_padding_free(model: Any, ids: Sequence[Ids], types: Sequence[Ids] | None) -> PaddingFree | None:
-    """Return the padding-free pass of a model; None if its modules differ, or the two disagree on these texts."""
+    """Return a model's padding-free pass; None if the modules differ, or pass and model disagree on these texts."""
     import torch
 
     if getattr(model.config, "is_decoder", False) or hasattr(model.base_model, "embeddings_project"):
@@ -107,7 +107,7 @@ def find_padding_free(model: Any, ids: Sequence[Ids], types: Sequence[Ids] | Non
         try:
             found = PaddingFree(model)
             logits = found(ids, types)
-        except (AttributeError, TypeError, RuntimeError, IndexError):  # laid out differently
+        except (AttributeError, TypeError, RuntimeError, IndexError):  # the modules differ from BERT's
             return None
         for row, text in enumerate(ids):
             inputs = {"input_ids": _row([text]), "attention_mask": torch.ones(1, len(text), dtype=torch.long)}

@@ -1,7 +1,7 @@
-"""Checks a model before its first pass: does it compute what plain transformers computes?
+"""Checks before a model's first pass that it computes the same as plain transformers.
 
-A pass is fast for several reasons: no padding, shared prefixes, threads. Each could silently give wrong figures. So a
-few texts are also computed in the plainest way: each alone, with a copy of the model that is used for nothing else.
+A pass is fast because of padding-free batches, shared prefixes and threads. Each of these could silently give wrong
+figures. So a few texts are also computed in the plainest way: each alone, with its own fresh copy of the model.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.store import text_key
 from bbnli_audit.models.protocol import Floats
 
-# Rounding in float32 moves probabilities by a few millionths. Graphics cards round convolutions more coarsely.
+# Rounding in float32 changes probabilities by a few millionths. Graphics cards round convolutions more coarsely.
 TOLERANCE, _GPU_TOLERANCE = 1e-4, 1e-3
-_N_DRAWN = 3  # texts of the pass, besides its shortest and its longest
+_N_DRAWN = 3  # texts to check besides the shortest and the longest text of the pass
 
 
 @runtime_checkable
 class BesidePlain(Protocol):
-    """A model that can also be computed in the plainest way."""
+    """A model that can compute texts in the plainest way, too."""
 
     info: ModelInfo
     is_on_cpu: bool
@@ -33,7 +33,7 @@ class BesidePlain(Protocol):
 
 
 def texts_to_check(texts: Sequence[TextPair]) -> list[TextPair]:
-    """Choose texts of a pass: the shortest, the longest, and some drawn by their hash."""
+    """Choose texts to check: the shortest, the longest, and some drawn by their hash."""
     by_length = sorted(texts, key=lambda text: (len(text.premise) + len(text.hypothesis), text))
     drawn = sorted(texts, key=text_key)[:_N_DRAWN]
     return list(dict.fromkeys([by_length[0], by_length[-1], *drawn]))
@@ -50,7 +50,7 @@ def check_against_plain(model: BesidePlain, texts: Sequence[TextPair]) -> None:
     if model.info.dtype != "float32":
         return
     ours, plain = model.beside_plain(texts)
-    off = np.nan_to_num(np.abs(ours - plain))  # what is not finite is refused elsewhere, with its own message
+    off = np.nan_to_num(np.abs(ours - plain))  # values that are not finite are refused elsewhere
     row, column = np.unravel_index(off.argmax(), off.shape)
     tolerance = TOLERANCE if model.is_on_cpu else _GPU_TOLERANCE
     if off[row, column] <= tolerance:

@@ -1,4 +1,4 @@
-"""How far a pass has come: one moving line on a terminal, a plain line now and then elsewhere."""
+"""Shows the progress of a pass: one moving line on a terminal, elsewhere a plain line now and then."""
 
 import json
 import threading
@@ -24,7 +24,7 @@ class State:
 
 
 class Progress:
-    """Told of a pass: when it begins, and what has been done since. This one shows nothing."""
+    """Is told when a pass begins, and how much of it is done. This base class shows nothing."""
 
     state: State
 
@@ -40,7 +40,7 @@ class Progress:
 
 
 class Shown(Progress):
-    """Writes progress. The time left is estimated from the cost (tokens): the longest texts come first."""
+    """Writes progress. The time left is estimated from tokens, because the longest texts come first."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Shown(Progress):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._write_line = write_line  # a line that stays
-        self._move = move  # over the line that it wrote before; None where the output cannot
+        self._move = move  # overwrites the line before; None if the output cannot do that
         self._clock = clock
 
     def begin(self, n_texts: int, cost: int) -> None:
@@ -91,7 +91,7 @@ def tell_time(seconds: float) -> str:
 
 
 class Written(Progress):
-    """Writes progress into a file: an xdist worker has no terminal, its controller reads the file."""
+    """Writes progress into a file. An xdist worker has no terminal, so its controller reads the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -118,7 +118,7 @@ class Written(Progress):
 
 
 class Watcher(threading.Thread):
-    """Shows what xdist workers write. They divide the work of one pass, so their parts add up."""
+    """Shows the progress of all xdist workers. They share the work of one pass, so their progress is added up."""
 
     def __init__(self, folder: Path, shown: Shown) -> None:
         super().__init__(name="bbnli-progress", daemon=True)

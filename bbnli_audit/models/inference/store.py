@@ -1,8 +1,8 @@
-"""The prediction store: one SQLite file, keyed by content. It returns nothing that it cannot vouch for.
+"""The prediction store: one SQLite file, keyed by content. It returns only rows that pass their checksum.
 
-Every row carries a checksum over its key and its values, so a flipped bit is a miss and never a wrong number. When the
-file cannot be used (locked, read-only, full, damaged) the run goes on without it and says so: whatever was returned is
-right, and what is not kept is predicted again next time.
+The checksum covers a row's key and values, so a flipped bit is a miss and never a wrong number. If the file cannot be
+used (locked, read-only, full, damaged), the run goes on without it and says so. Rows returned before are right, and
+texts that were not stored are predicted again next time.
 """
 
 import os
@@ -25,7 +25,7 @@ from bbnli_audit.models.inference.sqlite import DAMAGED, changing, connect, erro
 
 # History of the format: 1 first version. A store of another format is left alone.
 FORMAT = 1
-_APPLICATION = 0x62626E6C  # "bbnl" in the file's header tells our damaged files from other people's files
+_APPLICATION = 0x62626E6C  # "bbnl": in the header, it tells our files, even damaged ones, from other people's files
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS predictions (
@@ -38,9 +38,9 @@ CREATE TABLE IF NOT EXISTS file_hashes (path TEXT PRIMARY KEY, stamp TEXT NOT NU
 _VALUE = struct.Struct("<3d?")
 _CUT_VALUE = struct.Struct("<3d?Q")  # with `remains`: for a text that fills the model's input, or was cut
 _CHECKSUM = 8
-# How long a claim holds if its process is alive, or on another machine. A batch takes seconds.
+# Seconds for which a claim holds if its process is alive or on another machine. A batch takes seconds.
 _LEASE_SECONDS = 600.0
-# A file that changed this recently may change again without a new time stamp: its hash is not kept.
+# The hash of a file that changed this recently is not kept: it may change again without a new time stamp.
 _RACY_SECONDS = 2.0
 _AT_ONCE = 500  # keys in one query
 
@@ -61,7 +61,7 @@ def text_key(text: TextPair) -> bytes:
 
 
 def _even_without_file(action: Action) -> Action:
-    """Let a method of the store go on without its file when that breaks."""
+    """Let a method of the store go on without the file if the file breaks."""
 
     @wraps(action)
     def trying(store: "PredictionStore", *args: object) -> object:
@@ -112,8 +112,8 @@ class PredictionStore:
 
     @_even_without_file
     def claim(self, model: str, texts: Sequence[bytes]) -> set[bytes]:
-        """Return the texts that this process is to predict: nobody has predicted them or is predicting them."""
-        if self._is_read_only or self.path is None:  # processes cannot share predictions through it
+        """Claim texts for this process, and return those that no process has predicted or is predicting."""
+        if self._is_read_only or self.path is None:  # processes cannot share predictions through this store
             return set(texts) - self._get(model, texts).keys()
         with self._changing() as connection:
             model_id = self._model_id(connection, model)
@@ -128,7 +128,7 @@ class PredictionStore:
 
     @_even_without_file
     def release(self, model: str, texts: Collection[bytes]) -> None:
-        """Give up claims on texts that were not predicted after all."""
+        """Give up the claims on texts that were not predicted."""
         if self._is_read_only or self.path is None:
             return
         with self._changing() as connection:
@@ -170,7 +170,7 @@ class PredictionStore:
             self._opened = None
             self._model_ids = {}
 
-    # Below: one connection, opened when it is first needed, and what happens when it breaks.
+    # Below: one connection, opened when it is first needed, and how the store handles its errors.
 
     def _get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
         model_row = self._connection.execute("SELECT id FROM models WHERE key = ?", (model,)).fetchone()
@@ -205,7 +205,7 @@ class PredictionStore:
             return connection
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists() and not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
-            # SQLite cannot write its side files here. It reads without them if told that nobody changes the file.
+            # SQLite cannot write its side files here. It reads without them if it is told that the file is immutable.
             self._is_read_only = True
             self.trouble = f"the prediction store {self.path} is read-only: it is read, and nothing new is kept"
             address = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
@@ -305,7 +305,7 @@ def _checksum(model: str, text: bytes, value: bytes) -> bytes:
 
 
 def _is_alive(owner: str) -> bool:
-    """Say whether a process may still be running. One on another machine counts as alive while its claim holds."""
+    """Say whether a process may still run. A process on another machine counts as alive while its claim holds."""
     host, _, process = owner.rpartition(":")
     if host != socket.gethostname() or os.name != "posix":
         return True
@@ -319,7 +319,7 @@ def _is_alive(owner: str) -> bool:
 
 
 def _is_zombie(process: int) -> bool:
-    """Say whether a process has ended and its parent has not asked for its exit code, as after a killed worker."""
+    """Say whether a process has ended, but is still listed because its parent has not read its exit code."""
     try:
         state = Path(f"/proc/{process}/stat").read_bytes()
     except OSError:  # a system without /proc

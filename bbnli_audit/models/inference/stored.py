@@ -1,7 +1,7 @@
-"""One pass over texts: stored predictions are looked up, the rest is predicted and kept batch by batch.
+"""Makes one pass over texts: looks up stored predictions, and predicts and stores the rest batch by batch.
 
-Several processes may make the same pass on one store. Each claims a batch before it predicts it, so they divide the
-work, nothing is predicted twice, and what a killed process had claimed is taken over.
+Several processes may make the same pass on one store. Each claims a batch before predicting it. So the processes share
+the work, no text is predicted twice, and the claims of a killed process are taken over.
 """
 
 import json
@@ -22,11 +22,11 @@ from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.inference.store import PredictionStore, Row, text_key
 from bbnli_audit.models.protocol import Batch, BatchPredictor, ModelSource, Predictions, Predictor, check_predictions
 
-# Changes when the way a checkpoint is computed changes: predictions of another scheme are not reused.
+# Change this number if checkpoints are computed differently: predictions of another scheme are not reused.
 _SCHEME = 2
 _LIBRARIES = ("torch", "transformers", "tokenizers", "onnxruntime")
-_CHUNK = 256  # texts at once for a model that does not cut batches itself
-_SHORTEST_WAIT, _LONGEST_WAIT = 0.01, 0.5  # seconds between two looks for what another process is predicting
+_CHUNK = 256  # texts in a batch, for a model that does not cut batches itself
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.01, 0.5  # seconds between two lookups of texts that another process is predicting
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Tally:
 
 
 class StoredPredictor:
-    """A predictor that asks its store first. The model is loaded only when something is missing there."""
+    """A predictor that asks its store first. It loads the model only if the store lacks a text."""
 
     def __init__(
         self, source: ModelSource, store: PredictionStore, *, device: str = "auto", progress: Progress | None = None
@@ -64,7 +64,7 @@ class StoredPredictor:
         return opened if isinstance(opened, BatchPredictor) else _InChunks(opened)
 
     def _open(self, texts: Sequence[TextPair]) -> BatchPredictor:
-        """Return the model. When it is loaded, it is checked on a few of these texts, before anything is kept."""
+        """Return the model. When it is first loaded, check it on a few of these texts before storing anything."""
         if not self._is_checked and isinstance(self._model, BesidePlain):
             check_against_plain(self._model, texts_to_check(texts))
         self._is_checked = True
@@ -114,8 +114,8 @@ class StoredPredictor:
         self.tally.n_texts = len(self._known)
 
     def _predict(self, batches: Sequence[Batch], missing: dict[bytes, TextPair]) -> int:
-        """Predict what nobody else has claimed, and return how many texts that was."""
-        keys = list(missing)  # by the rows of the batches
+        """Predict the texts that no other process has claimed, and return their number."""
+        keys = list(missing)  # in the order of the batches' rows
         claimed: set[bytes] = set()
 
         def claim() -> Iterator[Batch]:
@@ -152,7 +152,7 @@ def _rows(predictions: Predictions) -> list[Row]:
 
 
 class _InChunks:
-    """Lets a model that takes any list of texts take part in a pass."""
+    """Gives a model that takes any list of texts the batches of a pass."""
 
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor

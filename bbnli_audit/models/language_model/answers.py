@@ -1,7 +1,7 @@
-"""Reads yes or no out of what a generative model wrote. What cannot be read is an answer of its own, never a no.
+"""Reads yes or no from a generative model's text. A text without either is unparsed, never a no.
 
-The prompts ask for yes or no first and an explanation after it, so an answer at the beginning decides, whatever
-follows. Only without one do we look for statements: "so the answer is no", "the hypothesis is not entailed".
+The prompts ask for yes or no first and then an explanation, so an answer at the beginning decides, whatever follows.
+If there is none, we look for statements such as "so the answer is no" or "the hypothesis is not entailed".
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bbnli_audit.models.language_model.patterns import cannot_undo, read_patterns, simplify
 
-# Part of every fingerprint: stores keep what was read, and answers read by other rules are not reused.
+# Part of every fingerprint, because stores keep answers as read: answers read by other rules are not reused.
 PARSER = 1
 
 
@@ -27,12 +27,12 @@ _STATED = [_FIND[f"STATED_{what}"] for what in ("OF_IT", "NOT_TO_FOLLOW", "TO_FO
 
 
 def parse_answer(text: str) -> Answer:
-    """Return what a model answered. Never raises, whatever the text."""
+    """Return a model's answer. Never raises, whatever the text."""
     return _read(text)[0]
 
 
 def is_settled(text: str) -> bool:
-    """Say whether nothing that the model may still write can change its answer, so that it can stop."""
+    """Say whether the answer is final, whatever the model writes next, so that it can stop."""
     return _read(text)[1]
 
 
@@ -74,7 +74,7 @@ def _unless_undone(found: re.Match[str]) -> Answer | None:
 
 
 def _read_statements(plain: str) -> Answer:
-    """Take the last statement that declares the answer, or else those about the hypothesis if they agree."""
+    """Read the last statement that declares the answer; without one, statements about the hypothesis if they agree."""
     declared: list[Answer] = []
     stated: set[Answer] = set()
     # Quoted sentences are not the model's own words.
@@ -94,7 +94,7 @@ def _read_statements(plain: str) -> Answer:
 
 
 def _clauses(plain: str) -> Iterator[str]:
-    """Cut a text where a new thought begins. A question, or what hangs on a denial ("…, that …"), states nothing."""
+    """Cut a text where a new thought begins. Leave out questions, and "that" clauses after a denial."""
     start, sentence, before = 0, "", ""
     ends = [(cut.start(), cut.end(), cut[0]) for cut in _FIND["CLAUSE_END"].finditer(plain)]
     for end, following, mark in [*ends, (len(plain), len(plain), "\n")]:

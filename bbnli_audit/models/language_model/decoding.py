@@ -1,7 +1,7 @@
-"""Greedy decoding with torch: the start that prompts share is computed once, and no answer depends on the batch.
+"""Decodes greedily with torch. The shared start of prompts is computed once, and no answer depends on the batch.
 
-Rounding differs a little with the rows of a batch, its padding and a shared start. That matters only where two tokens
-are nearly tied, so a text that comes to such a place is decoded once more, alone and in the plain way.
+Rounding differs a little with the rows of a batch, its padding and a shared start. This matters only if two tokens are
+nearly tied. So a text with such a near tie is decoded again, alone and in the plain way.
 """
 
 from collections.abc import Callable, Sequence, Set
@@ -13,19 +13,19 @@ from bbnli_audit.models.protocol import NOT_FINITE, Tensor
 
 # In float32 the logits of this project's models differ by about 1e-5 between batches.
 NEAR_TIE = 1e-3
-# Finished rows leave the batch once they make up this share of it: leaving copies the cache.
+# Finished rows are removed once they make up this share of a batch: removing rows copies the cache.
 _LEAVE_AT = 0.25
 
 
 class Row(NamedTuple):
-    """A prompt as tokens. Rows of one group begin alike."""
+    """A prompt as tokens. Rows of one group have the same beginning."""
 
     ids: tuple[int, ...]
     group: int
 
 
 class _State(NamedTuple):
-    """What a model has read: its cache, and which places of it hold tokens rather than padding."""
+    """A model's state: its cache, and which places in it hold tokens rather than padding."""
 
     cache: Any
     mask: Tensor
@@ -37,7 +37,7 @@ class Decoder:
     def __init__(
         self, copies: FreshCopies, end_ids: Set[int], n_new: int, is_done: Callable[[Sequence[int]], bool]
     ) -> None:
-        """Take a model of transformers, and when an answer ends: at these tokens, or when `is_done` says so."""
+        """Take a transformers model. An answer ends at one of the `stops` tokens, or when `is_done` says so."""
         import torch
 
         self._torch = torch
@@ -61,7 +61,7 @@ class Decoder:
         return self._go_on([Row(tuple(ids), 0)], 0.0)[0]
 
     def decode_uncached(self, ids: Sequence[int]) -> list[int]:
-        """Decode one prompt without a cache: right for every architecture, and slow."""
+        """Decode one prompt without a cache. This is right for every architecture, but slow."""
         answer: list[int] = []
         while len(answer) < self._n_new and not self._is_done(answer):
             token = int(check_finite(self._uncached_logits([*ids, *answer])).argmax())
@@ -77,7 +77,7 @@ class Decoder:
         return self._torch.stack([self._uncached_logits(row.ids) for row in rows])
 
     def is_cacheable(self, rows: Sequence[Row]) -> bool:
-        """Say whether this architecture computes the same with a shared start, padding and a cache as without."""
+        """Say whether a shared start, padding and a cache leave this architecture's results unchanged."""
         short, long = (choose(rows, key=lambda row: len(row.ids)) for choose in (min, max))
         self._copies.find_state(lambda model: [self.plain_logits(row.ids, model) for row in (short, long)])
         if self._copies.has_state:
@@ -104,13 +104,13 @@ class Decoder:
         return self.plain_logits(ids, self._copies.for_use())
 
     def _prefill(self, rows: Sequence[Row]) -> tuple[Tensor, _State]:
-        """Read the prompts: first what all rows share, then what the rows of each group share, then the rest."""
+        """Read the prompts: first the start that all rows share, then that of each group, then the rest of each row."""
         groups: dict[int, list[int]] = {}
         for index, row in enumerate(rows):
             groups.setdefault(row.group, []).append(index)
         common = _shared([row.ids for row in rows]) if len(rows) > 1 else ()
         state, starts = self._read([common], _State(None, self._tensor([[]]))), [common] * len(rows)
-        read_by = [0] * len(rows)  # which row of the state each prompt goes on from
+        read_by = [0] * len(rows)  # the row of the state from which each prompt continues
         if 1 < len(groups) < len(rows):
             found = [_shared([rows[index].ids for index in members]) for members in groups.values()]
             state = self._read([start[len(common) :] for start in found], self._select(state, [0] * len(found)))
@@ -124,7 +124,7 @@ class Decoder:
         return self._forward(*self._left_padded(rows), state)[1] if any(rows) else state
 
     def _go_on(self, rows: Sequence[Row], near_tie: float) -> dict[int, list[int]]:
-        """Decode prompts, and return what follows each by its index. Those that come to a near tie are left out."""
+        """Decode prompts, and return the new tokens by prompt index. Prompts with a near tie are left out."""
         logits, state = self._prefill(rows)
         open_rows = list(range(len(rows)))
         answers: dict[int, list[int]] = {index: [] for index in open_rows}
@@ -182,9 +182,9 @@ def check_finite(logits: Tensor) -> Tensor:
 
 
 def _shared(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the start that all rows share, one token short of the shortest: each row needs one to go on from.
+    """Return the start that all rows share. It leaves each row at least one token to continue with.
 
-    Compares tokens, not characters: a tokenizer may join the end of the shared text with what follows.
+    Tokens are compared, not characters: a tokenizer may join the end of the shared text with the next characters.
     """
     first, last = min(rows), max(rows)
     longest = min(map(len, rows)) - 1

@@ -1,6 +1,6 @@
 """Encoder-decoder models such as T5: the encoder reads a prompt once, and the decoder writes the answer greedily.
 
-One text at a time and without a cache: the prompt, which is long, is read once all the same.
+Texts are computed one at a time and without a cache. Even so, the long prompt is read only once.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from bbnli_audit.models.protocol import Tensor
 
 
 class EncoderDecoder(Decoder):
-    """Like `Decoder`, for models that read with one half and write with the other."""
+    """A `Decoder` for models that read with an encoder and write with a decoder."""
 
     def is_cacheable(self, rows: Sequence[Row]) -> bool:
-        """Find whether the model keeps state. Prompts share nothing: the encoder reads each as a whole."""
+        """Find out whether the model keeps state, and return False: the encoder reads each prompt as a whole."""
         self._copies.find_state(lambda model: [self.plain_logits(row.ids, model) for row in rows])
         return False
 
@@ -37,7 +37,7 @@ class EncoderDecoder(Decoder):
             return model.get_encoder()(input_ids=self._tensor([ids]))
 
     def _logits(self, model: Any, encoded: Any, answer: Sequence[int]) -> Tensor:
-        """Return the scores of the token after what was written so far."""
+        """Return the scores of the next token."""
         written = self._tensor([[*_start_of(model), *answer]])
         with self._torch.inference_mode():
             logits: Tensor = model(encoder_outputs=encoded, decoder_input_ids=written, use_cache=False).logits[0, -1]

@@ -1,4 +1,4 @@
-"""The forms of a question: which answers it asks for, how they are read, and what they stand for."""
+"""The forms of a question: the answers that a prompt asks for, how they are read, and which labels they mean."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,38 +12,38 @@ from bbnli_audit.models.prompts import LABELS, TRUTH, YES_NO, Prompt
 
 Row = tuple[float, float, float]  # a prediction
 
-# All answers together; a first token that is nearly always something else is not an answer.
+# Least probability of all answers together. Below it, the first token is nearly always something else: no answer.
 LEAST_MASS = 0.05
 _CASES = (str.lower, str.capitalize, str.upper)
-_SPACES = " \t\n\u0120\u2581"  # the last two are how vocabularies write a space
-_FEWEST_LETTERS = 2  # of a token that begins a longer word
-_ALWAYS_WHOLE = 3  # letters of a word that no token only begins
+_SPACES = " \t\n\u0120\u2581"  # the last two stand for a space in vocabularies
+_FEWEST_LETTERS = 2  # a token that begins a longer word has at least this many
+_ALWAYS_WHOLE = 3  # a word of at most this many letters must be one token
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """One form of a question. Its answers stand for the first columns of a prediction."""
 
-    kind: str  # of a model that is asked so
-    labels: tuple[str, ...]  # what the answers stand for
+    kind: str  # the kind of a model that is asked in this form
+    labels: tuple[str, ...]  # the meanings of the answers
     words: tuple[tuple[str, ...], ...]  # how each answer may begin; the first of them is the usual one
     unread: Row  # the prediction for an answer that could not be read
-    parse: Callable[[str], int | None]  # from what a model wrote to the number of an answer
-    is_settled: Callable[[str], bool]  # whether nothing that follows can change it
-    rules: tuple[str | int, ...]  # a part of fingerprints: stores keep what was read
+    parse: Callable[[str], int | None]  # from a model's text to the number of an answer
+    is_settled: Callable[[str], bool]  # whether the answer is final, whatever follows
+    rules: tuple[str | int, ...]  # a part of fingerprints, because stores keep answers as read
 
     def row_of_text(self, text: str) -> Row:
-        """Return the prediction for what a model wrote."""
+        """Return the prediction for a model's text."""
         found = self.parse(text)
         return self.unread if found is None else _row([float(place == found) for place in range(len(self.words))])
 
     def row_of_masses(self, masses: Sequence[float]) -> Row:
-        """Return the prediction for a first token that begins the answers with these probabilities."""
+        """Return the prediction, given the probability that the first token begins each answer."""
         total = sum(masses)
         return self.unread if total < LEAST_MASS else _row([mass / total for mass in masses])
 
     def answer_begun_by(self, token: str) -> int | None:
-        """Return the number of the only answer that a token begins, or None."""
+        """Return the number of the answer that a token begins; None if it begins no answer or several."""
         word = token.strip(_SPACES)
         if word not in [change(word) for change in _CASES]:
             return None

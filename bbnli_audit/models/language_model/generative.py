@@ -1,4 +1,4 @@
-"""Language models that are asked with a prompt, computed by torch: causal ones, and those with an encoder."""
+"""Language models that are asked with a prompt, computed by torch: causal and encoder-decoder models."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -25,9 +25,9 @@ from bbnli_audit.suites.probe import probe_items
 
 _NEAR = 1e-4  # rounding changes a probability by a few millionths
 
-# Decoding reads all weights for every token, so more rows at once cost little until they no longer fit the caches.
+# Decoding reads all weights for every token, so more rows in a batch cost little until they no longer fit the caches.
 _CPU_ROWS, _GPU_ROWS = 16, 64
-# A chat template that writes today's date would give other answers tomorrow: it always gets this date.
+# Chat templates always get this date: with today's date, the answers would change tomorrow.
 _NO_CLOCK = "{% macro strftime_now(format) %}01 Jan 2025{% endmacro %}"
 
 
@@ -64,7 +64,7 @@ class GenerativePredictor(LocalPredictor):
         self._is_cached = self._is_computed_alike()
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        """Cut texts into batches, those that share the start of their prompt together."""
+        """Cut texts into batches, keeping texts together whose prompts have the same start."""
         groups: dict[str, list[int]] = {}
         for at, text in enumerate(texts):
             groups.setdefault(self._prompts.prompt.prefix(text.premise), []).append(at)
@@ -85,7 +85,7 @@ class GenerativePredictor(LocalPredictor):
         return Predictions.of(found, cut, [entry.remains for entry in batch.inputs])
 
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
-        """Compute how each answer begins as in a pass, and again alone with a fresh model: (n_texts, n_tokens)."""
+        """Compute the first token's probabilities as in a pass, and alone with a fresh model: (n_texts, n_tokens)."""
         import torch
 
         rows = [entry.row for batch in self.plan(texts) for entry in batch.inputs]
@@ -109,7 +109,7 @@ class GenerativePredictor(LocalPredictor):
         return [self._form.row_of_masses(masses) for masses in found]
 
     def _masses(self, rows: Sequence[Row]) -> list[list[float]]:
-        """Return the probabilities that the answer begins with each of the answers asked for, in any spelling."""
+        """Return the probability of each answer asked for: that the first token begins it, in any spelling."""
         import torch
 
         probabilities = self._decoder.next_logits(rows, is_cached=self._is_cached).double().softmax(dim=-1)
@@ -138,10 +138,10 @@ class EncodedPrompt(NamedTuple):
 
 
 class PromptEncoder:
-    """A prompt, and a tokenizer that knows how many tokens its model takes besides the answer."""
+    """Encodes prompts with a tokenizer and the number of tokens that its model takes besides the answer."""
 
     def __init__(self, tokenizer: Any, prompt: Prompt, max_length: int, name: str, *, is_ended: bool = False) -> None:
-        """Take also whether a prompt keeps the token that ends it: an encoder reads it, a causal model would stop."""
+        """With `is_ended`, prompts keep their end token: an encoder reads it, a causal model would stop there."""
         self.prompt = prompt
         self._is_ended = is_ended
         self._tokenizer = tokenizer
@@ -156,7 +156,7 @@ class PromptEncoder:
         if len(ids) <= self._max_length:
             remains = hash_remains(ids) if len(ids) == self._max_length else 0
             return EncodedPrompt(Row(tuple(ids), group), is_truncated=False, remains=remains)
-        # Cuts the premise, so that the hypothesis keeps its group and the question its words.
+        # Cut the premise, so that the hypothesis keeps its group and the question stays whole.
         premise = self._tokenizer(text.premise, add_special_tokens=False, verbose=False)["input_ids"]
         n_kept = len(premise)
         while len(ids) > self._max_length:
@@ -174,7 +174,7 @@ class PromptEncoder:
 
     @cached_property
     def first_ids(self) -> list[list[int]]:
-        """For each answer, the tokens that it may begin with, in any spelling."""
+        """The tokens that each answer may begin with, in any spelling."""
         form = form_of(self.prompt)
         ids: list[list[int]] = [[] for _ in form.words]
         for token, number in self._tokenizer.get_vocab().items():
@@ -189,7 +189,7 @@ class PromptEncoder:
         return [sorted(found) for found in ids]
 
     def _begins(self, word: str, ids: Collection[int]) -> bool:
-        """Say whether the tokenizer begins a word, in one spelling at least, with one of these tokens."""
+        """Say whether one of these tokens begins a word, in at least one spelling."""
         spelled = [space + change(word) for change in (str.lower, str.capitalize) for space in ("", " ")]
         encoded = (self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in spelled)
         return any(tokens[0] in ids for tokens in encoded if tokens)
@@ -199,12 +199,12 @@ class PromptEncoder:
         if self._is_chat:
             return list(self._tokenizer(self._as_chat(prompt), add_special_tokens=False, verbose=False)["input_ids"])
         ids = list(self._tokenizer(prompt, verbose=False)["input_ids"])
-        # Some tokenizers end every text; a causal model would have nothing to add.
+        # Some tokenizers add an end token to every text; after it, a causal model would write nothing.
         return ids[:-1] if ids and ids[-1] == self._tokenizer.eos_token_id and not self._is_ended else ids
 
     def _as_chat(self, prompt: str) -> str:
         template = _NO_CLOCK + self._tokenizer.get_chat_template()
-        # Templates that do not know `enable_thinking` leave it alone.
+        # Templates that do not know `enable_thinking` ignore it.
         how = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": False}
         chat = [{"role": "user", "content": prompt}]
         return str(self._tokenizer.apply_chat_template(chat, chat_template=template, **how))

@@ -1,4 +1,4 @@
-"""What all readers of answers share: patterns from a file, text without markup, and when an answer is settled."""
+"""Code for all readers of answers: patterns from a file, text without markup, and when an answer is final."""
 
 import re
 import tomllib
@@ -6,8 +6,8 @@ import unicodedata
 from pathlib import Path
 
 _STRAIGHT = str.maketrans("’‘´“”„«»", "'''" + '"' * 5)
-_N_LOOKED_AT = 8  # words after a leading answer; nothing further away undoes it
-# Removed before the patterns of a file are looked for.
+_N_LOOKED_AT = 8  # words after a leading answer; later words cannot undo the answer
+# Removed or replaced before patterns are searched.
 _DROPPED = (
     (re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S), " "),  # a thought that was cut off holds no answer
     (re.compile(r"^.*</think(?:ing)?>", re.S), " "),  # the opening tag may stand in the prompt
@@ -19,7 +19,7 @@ _DROPPED = (
 
 
 def read_patterns(path: Path, **given: str) -> dict[str, re.Pattern[str]]:
-    """Read a TOML file of patterns. {NAME} stands for a given pattern, or for an entry further up."""
+    """Read a TOML file of patterns. {NAME} stands for a given pattern, or for an earlier entry of the file."""
     found = dict(given)
     for name, parts in tomllib.loads(path.read_text(encoding="utf-8")).items():
         found[name] = re.sub(r"\{([A-Z_]+)\}", lambda place: found[place[1]], "".join(parts))
@@ -27,7 +27,7 @@ def read_patterns(path: Path, **given: str) -> dict[str, re.Pattern[str]]:
 
 
 def simplify(text: str) -> str:
-    """Return a text in small letters, with straight quotes, and without thoughts and markup."""
+    """Return a text in lower case, with straight quotes, without a model's thinking and without markup."""
     plain = unicodedata.normalize("NFKC", text).casefold().translate(_STRAIGHT)
     for pattern, instead in _DROPPED:
         plain = pattern.sub(instead, plain)

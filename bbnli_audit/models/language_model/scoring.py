@@ -1,4 +1,4 @@
-"""A masked or causal language model, computed by torch: the log-probabilities of a sentence's own tokens."""
+"""Computes the log-probabilities of a sentence's tokens with torch, by a masked or causal language model."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,12 @@ from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_pretrained, on
 from bbnli_audit.models.protocol import NOT_FINITE, Floats, Tensor
 
 _LONG = 256  # tokens of a long sequence
-# The most outputs of a pass (tokens times vocabulary, 4 bytes each) where the head computes them for all tokens.
+# The most outputs of a batch (tokens times vocabulary, 4 bytes each) if the head computes them for all tokens.
 _CPU_OUTPUTS, _GPU_OUTPUTS = 1 << 25, 1 << 28
 
 
 class _Row(NamedTuple):
-    """A sequence for the model, and the places of the sentence whose tokens get a probability from it."""
+    """A sequence for the model, and the places whose tokens get a probability from it."""
 
     sentence: Sentence
     ids: tuple[int, ...]
@@ -48,7 +48,7 @@ class LanguageModel:
         self.is_on_cpu = self._device.type == "cpu"
         self._copies = FreshCopies(self._model)
         self.encoder = SentenceEncoder(tokenizer, max_length, left_to_right=is_causal)
-        self._wanted = threading.local()  # the place in each row for which this thread's pass needs outputs
+        self._wanted = threading.local()  # for this thread: the place in each row whose outputs are needed
         self.n_tokens = tokens_at_once(self.is_on_cpu)
         self._is_head_short = False
         self._keeps_some = "logits_to_keep" in signature(self._model.forward).parameters
@@ -78,14 +78,14 @@ class LanguageModel:
             unknown = {place for place in places if np.isnan(sentence.log_probabilities[place])}
             missing.setdefault(sentence, set()).update(unknown)
         rows = [row for sentence, places in missing.items() for row in self._rows(sentence, sorted(places))]
-        rows.sort(key=lambda row: row.places[0])  # a causal pass computes outputs from the first place of its rows on
+        rows.sort(key=lambda row: row.places[0])  # a causal batch computes outputs from its rows' first place on
         for chosen in cut_by_length([len(row.ids) for row in rows], self.n_tokens):
             some = [rows[at] for at in chosen]
             for row, found in zip(some, self._log_probabilities(some), strict=True):
                 row.sentence.log_probabilities[list(row.places)] = found
 
     def score_plainly(self, sentence: Sentence, places: Sequence[int]) -> float:
-        """Add up the log-probabilities at these places, each row alone, with a model that has computed nothing yet."""
+        """Add up the log-probabilities at these places, computing each row alone with a fresh model."""
         model, found = self._copies.make(), dict.fromkeys(places, 0.0)
         with one_core_each(self.is_on_cpu), self._torch.inference_mode():
             for row in self._rows(sentence, places):
@@ -110,9 +110,9 @@ class LanguageModel:
             yield chosen, found
 
     def _rows(self, sentence: Sentence, places: Sequence[int]) -> list[_Row]:
-        """Return what the model must read: a copy for each masked token; a causal one reads all tokens at once.
+        """Return the sequences to read. A masked model needs a copy for each masked token, a causal model only one.
 
-        It then gives probabilities for all places from the first on. What comes before is alike in a pair.
+        A causal model computes outputs from the first of the places on; a pair is equal before it.
         """
         ids = sentence.ids
         if not places:
@@ -124,7 +124,7 @@ class LanguageModel:
     def _log_probabilities(self, rows: Sequence[_Row]) -> list[list[float]]:
         """Compute rows of one length. No row depends on the others: no padding, and products of at least MIN_ROWS rows.
 
-        In a causal model every token is a row of all products, the fewest in the last one; masked rows have one there.
+        The head's product has the fewest rows: one for each place of each row.
         """
         n_kept, found = max(len(row.places) for row in rows), []
         filled = fill_up(rows, ceil(MIN_ROWS / n_kept))
@@ -137,17 +137,17 @@ class LanguageModel:
         return found
 
     def _gather(self, logits: Tensor, row: _Row) -> list[float]:
-        """Return the log-probabilities of the tokens at the places of a row, from the outputs at these places."""
+        """Return the log-probabilities of a row's tokens at its places, given the outputs at these places."""
         tokens = self._torch.tensor([row.sentence.ids[place] for place in row.places], device=self._device)
-        # Not a softmax in double: that takes a fifth of the time of a small model.
+        # No softmax in double precision: that would take a fifth of the time of a small model.
         own = logits.gather(1, tokens[:, None])[:, 0].double() - logits.logsumexp(dim=-1).double()
         found: list[float] = own.tolist()
         return found
 
     def _outputs(self, ids: Sequence[Sequence[int]], at: Sequence[int] | None, n_kept: int = 0) -> Tensor:
-        """Return the outputs of each row at one place of it, or at the last `n_kept` (0 for all).
+        """Return the outputs of each row at its place in `at`, or at its last `n_kept` places (0 for all).
 
-        Shape: (n_rows, n_places, n_tokens). A model that cannot leave out places gives all.
+        Shape: (n_rows, n_places, n_tokens). A model that cannot leave out places returns all.
         """
         tokens, model = self._torch.tensor(ids, device=self._device), self._copies.for_use()
         options: dict[str, Any] = {"use_cache": False} if self._is_causal else {}
@@ -162,14 +162,14 @@ class LanguageModel:
         return found
 
     def _find_state(self, short: Sequence[int], max_length: int) -> None:
-        """Find whether the model keeps anything from a short sequence, or from a long one."""
+        """Find out whether the model keeps state after a short or a long sequence."""
         long = [*short] * max(1, min(_LONG, max_length) // len(short))
         rows = [self._torch.tensor([ids], device=self._device) for ids in (short, long)]
         with self._torch.inference_mode():
             self._copies.find_state(lambda model: [model(input_ids=row) for row in rows])
 
     def _shorten_head(self, sample: list[list[int]]) -> bool:
-        """Let the head compute outputs for the masked tokens only, unless they then differ from the model's own."""
+        """Let the head compute outputs for the masked tokens only, if this gives the same outputs."""
         head = self._model.get_output_embeddings()
         if head is None:
             return False
@@ -185,7 +185,7 @@ class LanguageModel:
                 plain = self._outputs(sample, at)
                 self._is_head_short = True
                 short = self._outputs(sample, at)
-            # Damaged weights give NaN both ways; they are refused when sentences are scored.
+            # Damaged weights give NaN in both ways; they are refused when sentences are scored.
             is_same = plain.shape == short.shape and self._torch.allclose(plain, short, atol=1e-4, equal_nan=True)
         except (RuntimeError, IndexError, AttributeError, TypeError):
             is_same = False
@@ -194,7 +194,7 @@ class LanguageModel:
         return is_same
 
     def _check_direction(self, sample: list[list[int]]) -> None:
-        """Refuse a model that sees the token it is asked for: an encoder may have a causal head's name."""
+        """Refuse a causal model that sees later tokens: an encoder may be saved under a causal head's name."""
         other = [[*row[:-1], row[0]] for row in sample]
         with self._torch.inference_mode():
             before, after = (self._outputs(rows, None)[:, :-1] for rows in (sample, other))
@@ -206,6 +206,6 @@ class LanguageModel:
             )
 
     def _sample(self, n_vocabulary: int) -> list[list[int]]:
-        """Make MIN_ROWS sequences of MIN_ROWS tokens; all tokens of one differ if the vocabulary has enough."""
+        """Make MIN_ROWS sequences of MIN_ROWS tokens. In a sequence all tokens differ, if the vocabulary suffices."""
         ordinary = [token for token in range(n_vocabulary) if token not in self.encoder.special][: 2 * MIN_ROWS]
         return [[ordinary[(row + place) % len(ordinary)] for place in range(MIN_ROWS)] for row in range(MIN_ROWS)]

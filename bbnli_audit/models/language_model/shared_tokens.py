@@ -1,4 +1,4 @@
-"""Two sentences as tokens, and the tokens that they share. Knows numpy and a tokenizer, and no model."""
+"""Finds the tokens that two sentences share. Uses numpy and a tokenizer, but no model."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from bbnli_audit.models.protocol import Floats
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sentence:
-    """The tokens of a sentence, special ones included, as a model reads them.
+    """The tokens of a sentence as a model reads them, including special tokens.
 
-    `log_probabilities` is NaN until somebody computes them: suites compare one sentence with many others.
+    `log_probabilities` are NaN until they are computed. They are kept, because suites compare one sentence with many.
     """
 
     ids: tuple[int, ...]
@@ -23,7 +23,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SentencePair:
-    """Two sentences, in an order that does not depend on which was asked about, and the places of what they share."""
+    """Two sentences in a fixed order, whichever of them a query is about, and the places of their shared tokens."""
 
     first: Sentence
     second: Sentence
@@ -35,7 +35,7 @@ class SentencePair:
         return (self.first, self.shared[0]), (self.second, self.shared[1])
 
     def anew(self) -> "SentencePair":
-        """Return the same pair with nothing computed."""
+        """Return the same pair without log-probabilities."""
         return SentencePair(_unknown(self.first.ids), _unknown(self.second.ids), self.shared, self.is_truncated)
 
 
@@ -53,15 +53,15 @@ class Tokens(NamedTuple):
 def shared_tokens(
     first: Sequence[int], second: Sequence[int], special: Collection[int] = (), *, left_to_right: bool = False
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the places, in each of two rows of tokens, of the tokens that they share in the same order.
+    """Return the places of the tokens that two rows share in the same order: for each row, its own places.
 
-    Where two runs of tokens have changed places and nothing else differs, everything but those two is shared: a
-    matcher would often match a group with itself in the other place. Otherwise tokens are matched as in CrowS-Pairs,
-    by blocks, longest first. Swapping the two rows swaps the places, which difflib alone does not promise.
+    If the only difference is that two runs of tokens have changed places, all other tokens are shared. (A matcher would
+    often match a group with itself in the other place.) Otherwise tokens are matched as in CrowS-Pairs, by blocks, the
+    longest first. Swapping the rows swaps the result, which difflib alone does not guarantee.
 
-    `special` ids are never shared: what a tokenizer adds, and the token for unknown words, which may differ. With
-    `left_to_right` each token is predicted from those before it only. Beginnings that are alike are then equally likely
-    on both sides and left out, so that rounding does not decide. So is a token that nothing precedes.
+    `special` ids are never shared: tokens that a tokenizer adds, and the token for unknown words, since these words may
+    differ. With `left_to_right`, each token is predicted only from the tokens before it. A common beginning is then
+    equally likely on both sides; it is left out, so that rounding does not decide. The first token is left out, too.
     """
     if tuple(second) < tuple(first):
         found_second, found_first = shared_tokens(second, first, special, left_to_right=left_to_right)
@@ -77,9 +77,9 @@ def shared_tokens(
 
 
 def _around_exchange(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int, int]] | None:
-    """Find the shortest x and y where one row is `start x middle y end` and the other `start y middle x end`.
+    """Find the shortest x and y for which one row is `start x middle y end` and the other `start y middle x end`.
 
-    Returns start, middle and end as blocks (place in the first row, in the second, size); None without a middle.
+    Returns start, middle and end as blocks (place in the first row, in the second, size); None if there is no middle.
     """
     if sorted(first) != sorted(second):
         return None
@@ -109,11 +109,11 @@ def pair_up(
     *,
     left_to_right: bool,
 ) -> dict[tuple[str, str], SentencePair]:
-    """Make each unordered pair of sentences once. The keys are the sentences in alphabetical order."""
+    """Make each unordered pair of sentences once, keyed by the two sentences in alphabetical order."""
     keys = list(dict.fromkeys(in_order(*pair) for pair in texts))
     sentences = list(dict.fromkeys(sentence for key in keys for sentence in key))
     tokens = dict(zip(sentences, encode(sentences), strict=True))
-    # By tokens and not by text: an uncased model reads "Zorbs" and "zorbs" alike, and cannot prefer one.
+    # Compare tokens, not text: an uncased model reads "Zorbs" and "zorbs" alike, and cannot prefer either.
     by_ids = {found.ids: _unknown(found.ids) for found in tokens.values()}
     pairs = {}
     for key in keys:
@@ -131,7 +131,7 @@ def in_order(sentence: str, other: str) -> tuple[str, str]:
 
 
 class SentenceEncoder:
-    """A tokenizer that knows how many tokens its model takes. A sentence is always tokenized whole."""
+    """A tokenizer with its model's maximum length. A sentence is always tokenized as a whole."""
 
     def __init__(self, tokenizer: Any, max_length: int, *, left_to_right: bool) -> None:
         self._tokenizer = tokenizer
@@ -144,7 +144,7 @@ class SentenceEncoder:
     def encode(self, sentences: Sequence[str]) -> list[Tokens]:
         found: list[Tokens] = []
         for some in chunks(sentences, TEXTS_AT_ONCE):
-            # Causal models disagree on whether their tokenizers put the first token there, so we do.
+            # We add the first token ourselves, because only some causal models' tokenizers add it.
             encoded = self._tokenizer(list(some), verbose=False, add_special_tokens=not self._left_to_right)
             found.extend(self._cut(sentence, ids) for sentence, ids in zip(some, encoded["input_ids"], strict=True))
         return found

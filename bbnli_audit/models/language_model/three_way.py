@@ -1,7 +1,7 @@
-"""Reads one of three answers out of what a model wrote: the three labels, or true, cannot tell and false.
+"""Reads one of three answers from a model's text: the three labels, or true, cannot tell and false.
 
-As with yes and no (answers.py), an answer at the beginning decides, whatever follows, and only without one do we look
-for statements. "Not entailed" may mean either of the two others, so it cannot be read.
+As with yes and no (answers.py), an answer at the beginning decides, whatever follows. If there is none, we look for
+statements. "Not entailed" may mean either of the other two labels, so it cannot be read.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 from bbnli_audit.core.values import Label
 from bbnli_audit.models.language_model.patterns import cannot_undo, read_patterns, simplify
 
-# Part of the fingerprint, as PARSER in answers.py.
+# Part of the fingerprint, like PARSER in answers.py.
 PARSER = 1
 
 _GROUPS = {"e": Label.ENTAILMENT, "n": Label.NEUTRAL, "c": Label.CONTRADICTION}
@@ -21,7 +21,7 @@ _KNOWN = r"(?:told|determined|known|inferred|concluded|decided)"
 
 
 class ThreeWay:
-    """A reader of answers that are written in some words."""
+    """A reader for one set of three answers."""
 
     def __init__(self, entailment: str, neutral: str, contradiction: str) -> None:
         """Take a pattern for each answer."""
@@ -31,11 +31,11 @@ class ThreeWay:
         self._stated = [self._find[f"STATED_{how}"] for how in ("OF_IT", "BY_VERB")]
 
     def parse(self, text: str) -> Label | None:
-        """Return what a model answered, or None. Never raises, whatever the text."""
+        """Return a model's answer, or None. Never raises, whatever the text."""
         return self._read(text)[0]
 
     def is_settled(self, text: str) -> bool:
-        """Say whether nothing that the model may still write can change its answer, so that it can stop."""
+        """Say whether the answer is final, whatever the model writes next, so that it can stop."""
         return self._read(text)[1]
 
     def _read(self, text: str) -> tuple[Label | None, bool]:
@@ -66,7 +66,7 @@ class ThreeWay:
         return None if any(self._find[name].match(rest) for name in undoing) else answer
 
     def _read_statements(self, plain: str) -> Label | None:
-        """Take the last statement that declares the answer, or else those about the hypothesis if they agree."""
+        """Read the last statement that declares the answer, or else statements about the hypothesis if they agree."""
         plain = re.sub(r'"[^"\n]*"', lambda quoted: "" if len(quoted[0].split()) > 2 else quoted[0], plain)
         clauses = list(self._clauses(self._find["OFFERED"].sub(" ", plain)))
         declared = [answer for clause in clauses for answer in self._search(self._declared, clause)]

@@ -1,6 +1,6 @@
-"""Masked and causal language models: which of two sentences makes the tokens that they share likelier?
+"""Masked and causal language models: finds in which of two sentences their shared tokens are likelier.
 
-A query is a sentence and its counterpart. Its row is the softmax over their two scores, and zero in the third column.
+A query is a sentence and its counterpart. Its prediction is the softmax over their two scores; the third column is 0.
 """
 
 from collections.abc import Sequence
@@ -22,24 +22,24 @@ from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.protocol import NOT_FINITE, Batch, Floats, ModelSource, Predictions, hash_remains
 
 MASKED, CAUSAL = "masked-lm", "causal-lm"
-SEQ2SEQ = "seq2seq-lm"  # with an encoder and a decoder: it can be asked, but has no likelihoods to compare
+SEQ2SEQ = "seq2seq-lm"  # encoder-decoder models can be asked, but have no likelihoods to compare
 LABELS = ("likelier", "not_likelier")
-# What is measured, and how: part of the fingerprint, so that scores computed differently are not reused.
+# How scores are computed: part of the fingerprint, so that scores computed differently are not reused.
 SCHEME = "token-probability 2"
 
-# Heads for pre-training that hold one for masked words. Those of Electra and Funnel do not.
+# Pre-training heads that include a head for masked words. The pre-training heads of Electra and Funnel do not.
 _FAMILIES = ("Albert", "Bert", "BigBird", "Ernie", "FNet", "MegatronBert", "MobileBert")
 _WITH_MASKED_HEAD = frozenset(f"{family}ForPreTraining" for family in _FAMILIES)
-# Rounding changes a score by a few millionths. Two scores nearer to each other than this are computed again alone.
+# Rounding changes a score by a few millionths. Scores nearer to each other than this are computed again alone.
 NEAR_TIE = 1e-4
 # Larger batches hold more sentences of one length.
 _PASSES_A_BATCH = 8
 
 
 def lm_kind(folder: Path) -> str | None:
-    """Return which kind of language model a folder holds: MASKED, CAUSAL, SEQ2SEQ.
+    """Return which kind of language model a folder holds: MASKED, CAUSAL or SEQ2SEQ.
 
-    None for others and for unreadable folders.
+    Return None for other models and for unreadable folders.
     """
     parts = Parts(folder)
     try:
@@ -47,12 +47,12 @@ def lm_kind(folder: Path) -> str | None:
             return None
         config = read_config("", parts.base)
         heads = heads_of(config)
-    except ModelError:  # reported by whoever needs a classifier then
+    except ModelError:  # reported later, when the folder is opened as a classifier
         return None
     for name in heads:
         if name.endswith("ForMaskedLM") or name in _WITH_MASKED_HEAD:
             return MASKED
-        # Those of XLM and Flaubert are one or the other, depending on a setting.
+        # Heads of XLM and Flaubert are masked or causal, depending on a setting.
         if name.endswith(("ForCausalLM", "LMHeadModel")) and not name.endswith("WithLMHeadModel"):
             return CAUSAL
         if name.endswith("ForConditionalGeneration") and config.get("is_encoder_decoder"):
@@ -71,11 +71,11 @@ def find_token_probability(name: str, folder: Path, kind: str, settings: ModelSe
 
 class _Query(NamedTuple):
     pair: SentencePair
-    is_mirrored: bool  # it asks about the second sentence of the pair
+    is_mirrored: bool  # whether the query is about the second sentence of the pair
 
     @property
     def remains(self) -> int:
-        """As in `Predictions`: of the sentence that it asks about."""
+        """The `remains` (see `Predictions`) of the sentence that the query is about."""
         sentence = self.pair.second if self.is_mirrored else self.pair.first
         return hash_remains(sentence.ids) if self.pair.is_truncated else 0
 
@@ -88,7 +88,7 @@ class TokenProbabilityPredictor(LocalPredictor):
         self.is_on_cpu, self.n_threads = self._model.is_on_cpu, self._model.n_threads
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        """Cut queries into batches. The two queries of a pair are in the same one and computed once."""
+        """Cut queries into batches. The two queries of a pair are in the same batch and computed once."""
         pairs = self._pair_up(texts)
         rows_of: dict[tuple[str, str], list[int]] = {key: [] for key in pairs}
         for row, text in enumerate(texts):
@@ -110,7 +110,7 @@ class TokenProbabilityPredictor(LocalPredictor):
         return Predictions.of(rows, cut, [query.remains for query in batch.inputs])
 
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
-        """Compute the shares of sentences in a pass, and again with a fresh model and one row at a time."""
+        """Compute shares of sentences twice: as in a pass, and with a fresh model, one row at a time."""
         pairs = self._pair_up(texts)
         rows = []
         for text in texts:
@@ -121,7 +121,7 @@ class TokenProbabilityPredictor(LocalPredictor):
         return self.predict(texts).probabilities, Predictions.of(rows).probabilities
 
     def explain(self, text: TextPair) -> Explanation:
-        """Say how two sentences are compared; the texts stand for the two sentences."""
+        """Show how two sentences are compared: premise and hypothesis of `text` are the sentences."""
         ours, plain = (rows[0].tolist() for rows in self.beside_plain([text]))
         [pair] = self._pair_up([text]).values()
         tokenizer, lines = self._model.tokenizer, []
@@ -159,6 +159,6 @@ def _difference(pair: SentencePair) -> float:
 
 
 def _softmax(difference: float) -> tuple[float, float]:
-    """Return the shares of two scores. The smaller is exact however small; swapping the scores swaps the shares."""
+    """Return the shares of two scores. Even a tiny share is exact, and swapping the scores swaps the shares."""
     smaller = exp(-abs(difference)) / (1 + exp(-abs(difference)))
     return (1 - smaller, smaller) if difference > 0 else (smaller, 1 - smaller)

@@ -1,7 +1,7 @@
 """`openai:NAME`: generative models behind an OpenAI-compatible server: vLLM, TGI, llama.cpp, a hosted interface.
 
-Every answer is passed on as soon as it is there, and stored at once: whatever a server or a network does later costs
-tries, and never an answer that had arrived.
+Every answer is passed on and stored as soon as it arrives. If the server or the network fails later, requests are
+repeated, but no answer that has arrived is lost.
 """
 
 import json
@@ -21,12 +21,12 @@ from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import Batch, ModelSource, Predictions
 from bbnli_audit.models.served.server_client import SERVED, BadAnswer, OpenAI, Requests, ServerClient, read_base_url
 
-# The most that the interfaces of OpenAI and vLLM allow.
+# The most log-probabilities per token that the interfaces of OpenAI and vLLM allow.
 _N_ALTERNATIVES = 20
 
 
 def check_server(name: str, base_url: str | None) -> None:
-    """Refuse at start-up what can be seen to be wrong without the server."""
+    """Refuse at start-up faults that can be seen without the server."""
     if not name.removeprefix(SERVED):
         raise OptionError(f"--model={name}: names no model. Give the name that the server knows: openai:NAME.")
     if find_spec("openai") is None:
@@ -35,14 +35,14 @@ def check_server(name: str, base_url: str | None) -> None:
 
 
 def find_server(name: str, settings: ModelSettings, requests: Requests = Requests()) -> ModelSource:  # noqa: B008
-    """Find a served model and ask the server what it is.
+    """Find a served model, and ask the server to describe it.
 
-    The same name may stand for another model tomorrow, so what the server says of the model is part of the
-    fingerprint (docs/decisions/0014-generative.md).
+    The same name may stand for another model tomorrow, so the server's description is part of the fingerprint
+    (docs/decisions/0014-generative.md).
     """
     check_server(name, settings.base_url)
     server = ServerClient(name, settings, requests)
-    # The first token is not parsed, and one token is enough.
+    # If the first token is read, nothing is parsed and one token is enough.
     prompt = settings.prompt_or_default
     form = form_of(prompt)
     how = ["first-token", *form.rules[:-1]] if settings.is_first_token else [requests.max_tokens, *form.rules]
@@ -64,7 +64,7 @@ class ServerPredictor(InBatches):
         return [Batch((row,), (text,), cost=1) for row, text in enumerate(texts)]
 
     def run(self, batches: Iterable[Batch]) -> Generator[tuple[Batch, Predictions]]:
-        stop = threading.Event()  # ends the tries of requests under way when nobody waits for them
+        stop = threading.Event()  # ends the retries of running requests when their answers are no longer wanted
         with self._server.connected() as client:
 
             def ask(batch: Batch) -> Predictions:
@@ -86,7 +86,7 @@ class ServerPredictor(InBatches):
 
 
 class NoLogProbabilities(Exception):
-    """A usable answer, but without the probabilities that were asked for."""
+    """A usable answer without the log-probabilities that were asked for."""
 
 
 def read_words(found: Mapping[str, Any]) -> str:
@@ -94,9 +94,9 @@ def read_words(found: Mapping[str, Any]) -> str:
 
 
 def read_first_token(found: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Return the likeliest first tokens with their probabilities, as far as the server tells them.
+    """Return the likeliest first tokens with their probabilities, as many as the server sends.
 
-    An answer without a first token (a refusal) has none.
+    The list is empty for an answer without a first token, such as a refusal.
     """
     content, told = _content(found), found["choices"][0].get("logprobs")
     if not content and not told:
@@ -128,7 +128,7 @@ def _alternatives(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _content(found: Mapping[str, Any]) -> str | None:
-    """Return what the model wrote. No message quotes it: it may hold a text."""
+    """Return the model's answer. No message quotes it, because it may repeat a text."""
     try:
         message = found["choices"][0]["message"]
         content = None if "refusal" in message and "content" not in message else message["content"]

@@ -1,6 +1,6 @@
-"""Talks to an OpenAI-compatible server: what is tried again, what is not, and what the user is told.
+"""Talks to an OpenAI-compatible server. Decides which requests are tried again, and what the user is told.
 
-No message holds a key, a password or a text: what a server writes about an error may quote all three.
+No message contains a key, a password or a text, all of which a server's own error message may quote.
 """
 
 import base64
@@ -30,23 +30,23 @@ StatusError: TypeAlias = "openai.APIStatusError"
 
 SERVED = "openai:"
 DEFAULT_URL = "https://api.openai.com/v1"
-_RETRIED = (408, 409, 425, 429)  # and all from 500 on
-# Not answered because of what the prompt says: a refusal, as if in words.
+_RETRIED = (408, 409, 425, 429)  # and all codes from 500 on
+# The server did not answer because of the prompt's content. This counts like a refusal in words.
 _FILTERED = ("content_filter", "content_policy_violation")
-# What servers say of a model that stays the same between two requests; the rest are clocks and random ids.
+# Keys of a server's description that stay the same between requests. The others are clocks and random ids.
 _STABLE = ("id", "root", "parent", "owned_by", "max_model_len", "meta")
 
 T = TypeVar("T")
-Read: TypeAlias = Callable[[Mapping[str, Any]], T]  # what is asked for, in the object that the server sent
+Read: TypeAlias = Callable[[Mapping[str, Any]], T]  # takes the wanted part out of the object that the server sent
 
 
 class BadAnswer(Exception):
-    """An answer that makes no sense. The message says why, without quoting it."""
+    """An answer that cannot be used. The message says why, without quoting the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """How requests are made. Only the first may change an answer. Times are in seconds."""
+    """How requests are made. Only the first field may change an answer. Times are in seconds."""
 
     max_tokens: int = 64
     n_at_once: int = 8
@@ -54,11 +54,11 @@ class Requests:
     n_tries: int = 6
     first_wait: float = 0.5  # doubled with every try
     longest_wait: float = 30.0
-    longest_asked_wait: float = 300.0  # that a Retry-After may ask for
+    longest_asked_wait: float = 300.0  # the longest wait that a Retry-After header may ask for
 
 
 class Address(NamedTuple):
-    """A base URL as it may be shown, and its user name and password as a header."""
+    """A base URL without user name and password, and a header with these."""
 
     url: str
     headers: Mapping[str, str]
@@ -68,7 +68,7 @@ class Address(NamedTuple):
 
 
 def read_base_url(base_url: str | None) -> Address:
-    """Read --bbnli-base-url, or what is used without it."""
+    """Read --bbnli-base-url, or use its default."""
     given = base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
     try:
         parts = urlsplit(given.strip())
@@ -77,7 +77,7 @@ def read_base_url(base_url: str | None) -> Address:
     except ValueError:
         parts, place = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not place or parts.query or parts.fragment:
-        # Without the value, which may hold a password.
+        # The value is not shown: it may contain a password.
         advice = "Give one like http://localhost:8000/v1, without '?' and '#'."
         raise OptionError(f"--bbnli-base-url: is not the address of a server. {advice}")
     headers = {}
@@ -88,7 +88,7 @@ def read_base_url(base_url: str | None) -> Address:
 
 
 class ServerClient:
-    """A model on a server: where it is, how it is asked, and what happens when that fails."""
+    """A model on a server: its address, the requests to it, and the handling of their failures."""
 
     def __init__(self, name: str, settings: ModelSettings, requests: Requests) -> None:
         self.name = name
@@ -97,7 +97,7 @@ class ServerClient:
         self.is_first_token = settings.is_first_token
         self.requests = requests
         self._prompt = settings.prompt_or_default
-        self._chance = Random()  # noqa: S311 - spreads the tries
+        self._chance = Random()  # noqa: S311 - spreads retries in time
         self._lock = threading.Lock()
         self._returning = threading.Lock()
         self._served: str | None = None
@@ -106,11 +106,11 @@ class ServerClient:
 
     @contextmanager
     def connected(self) -> Iterator[OpenAI]:
-        """Open connections, and close them. No variable of ours holds the key: tracebacks may show those."""
+        """Open connections, and close them at the end. No variable of ours holds the key: tracebacks show variables."""
         from openai import DefaultHttpxClient, OpenAI
 
         url, headers = self.address
-        # No retries: ours know more. No redirects: prompts are for the server that was named, and for no other.
+        # No retries of the library: ours know more. No redirects: prompts may go only to the server that was named.
         how: Any = {"timeout": self.requests.timeout, "max_retries": 0}
         http = DefaultHttpxClient(follow_redirects=False)
         client = OpenAI(base_url=url, api_key=_key(), default_headers=headers, http_client=http, **how)
@@ -118,13 +118,13 @@ class ServerClient:
             yield client
 
     def describe(self) -> Mapping[str, Any]:
-        """Ask what the server has under this name; empty when it does not say."""
+        """Ask the server for its description of this model; empty if it gives none."""
 
         def read(found: Mapping[str, Any]) -> Mapping[str, Any]:
             entries = found.get("data")
             if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
                 return {}
-            # A server of one model takes any name for it.
+            # A server with a single model accepts any name.
             ours = next((entry for entry in entries if entry.get("id") == self.model), None)
             entry = entries[0] if ours is None and len(entries) == 1 else ours or {}
             return {key: entry[key] for key in _STABLE if key in entry}
@@ -136,7 +136,7 @@ class ServerClient:
                 return client.models.with_raw_response.list().text
             except APIStatusError as exc:
                 if exc.status_code in (403, 404, 405, 500, 501):
-                    return "{}"  # not every server has this page, shows it to every key, or has it in working order
+                    return "{}"  # some servers lack this page, hide it from some keys, or fail to show it
                 raise
 
         with self.connected() as client:
@@ -144,7 +144,7 @@ class ServerClient:
         return self._described
 
     def ask(self, client: OpenAI, text: TextPair, stop: threading.Event, read: Read[T], **how: Any) -> T:
-        """Ask, as often as it takes, and return what `read` finds. Threads may call this at the same time."""
+        """Ask, with retries, and return what `read` finds in the answer. Threads may call this at the same time."""
 
         def send() -> str:
             from openai import APIStatusError
@@ -172,7 +172,7 @@ class ServerClient:
         return found
 
     def _check_same(self) -> None:
-        """Check whether a server that was away came back with the same model."""
+        """Check that a server that was away came back with the same model."""
         with self._returning:
             before = self._described
             if before is not None and self._was_away and self.describe() != before:
@@ -207,7 +207,7 @@ class ServerClient:
                 problem = f"status {exc.status_code}{_told(exc)}"
                 asked_wait = _retry_after(exc.response.headers)
                 refused = self._refusal(exc)
-            # Raised out here, so that no traceback shows what the server wrote.
+            # Raised outside `except`, so that no traceback shows the server's text.
             if refused is not None:
                 raise refused
             if asked_wait is not None and asked_wait > self.requests.longest_asked_wait:
@@ -227,7 +227,7 @@ class ServerClient:
         return longest * self._chance.uniform(0.5, 1)
 
     def _refusal(self, exc: StatusError) -> ModelError | None:
-        """Return what is wrong when another try would not help."""
+        """Return an error if another try would not help; else None."""
         status = exc.status_code
         if exc.code == "insufficient_quota":
             problem, advice = "says that the account's quota is used up", "Raise it, or use another key."
@@ -256,7 +256,7 @@ def _read_object(text: str) -> dict[str, Any]:
     try:
         return parse_message(text)
     except BadJsonError as exc:
-        # What the parser says may quote the answer. Only its kind is told.
+        # The parser's message may quote the answer, so only the kind of fault is told.
         kind = "JSON that is not an object" if "not an object" in exc.fault else "something that is not sound JSON"
         raise BadAnswer(f"it sent {kind}") from None
 
@@ -269,7 +269,7 @@ def _key() -> str:
 
 @contextmanager
 def _no_texts_in_logs() -> Iterator[None]:
-    """Some versions of openai log whole requests at level DEBUG."""
+    """Turn off logs of openai at level DEBUG: some of its versions log whole requests."""
     logger = logging.getLogger("openai")
     before = logger.level
     if logger.getEffectiveLevel() < logging.INFO:
@@ -281,13 +281,13 @@ def _no_texts_in_logs() -> Iterator[None]:
 
 
 def _told(exc: StatusError) -> str:
-    """Return the server's code for the error; its message may quote a key or a text."""
+    """Return the server's error code, but not its message, which may quote a key or a text."""
     known = [part for part in (exc.code, exc.param) if isinstance(part, str) and re.fullmatch(r"[a-z_]{3,40}", part)]
     return f", {': '.join(known)}" if known else ""
 
 
 def _place_of(location: str) -> str:
-    """Return scheme and host of a redirect, if they are plain: the rest may hold a key, or anything else."""
+    """Return scheme and host of a redirect, if they are plain. The rest may contain a key."""
     found = re.match(r"https?://[A-Za-z0-9.\-\[\]:]{1,80}(?=[/?#]|$)", location)
     return found[0] if found else "another address"
 

@@ -1,4 +1,4 @@
-"""badge.svg: the newest decision in a few words. It never says more than that no limit was crossed."""
+"""badge.svg: the newest decision in a few words. At best it says that no limit was crossed."""
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
@@ -7,7 +7,7 @@ from bbnli_audit.reports.history.releases import History, worst_verdict
 from bbnli_audit.reports.templates import render
 
 TITLE = "bias audit"
-# White text on each of them has a contrast of more than 4.5.
+# White text on each of these colours has a contrast of more than 4.5.
 _COLORS = {"FAIL": "#a80f36", "PASS": "#1d6a46", "WAIVED": "#66409c", "NOT_REQUIRED": "#625e57"}
 _OPEN = "#745200"
 
@@ -45,5 +45,5 @@ def _color(result: AuditResult) -> str:
 
 
 def _width(text: str) -> int:
-    """Guess the width of a text of 11 pixels; `textLength` makes it fit."""
+    """Estimate the width of a text that is 11 pixels high; `textLength` corrects the rest."""
     return 12 + round(6.3 * len(text))

@@ -1,4 +1,4 @@
-"""What changed between the two newest releases of a model, for the comment on a pull request."""
+"""Finds what changed between a model's two newest releases, for the comment on a pull request."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from bbnli_audit.reports.shown import NOT_REQUIRED, ROWS_WORST_FIRST, measure_ve
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One measure of one place in two releases; None where a release lacks it."""
+    """One measure of one place in two releases; None for a release that lacks it."""
 
     path: str
     measure: str
@@ -35,7 +35,7 @@ class Changed:
 
     @property
     def order(self) -> tuple[int, int, float, str]:
-        """The worst verdict first, then the widest level, then what became most worse."""
+        """The sort key: the worst verdict first, then the widest level, then the largest change for the worse."""
         found = find_measure(self.measure)
         values = [None if each is None else each.value for each in (self.before, self.after)]
         before, after = (0.0 if value is None else found.excess(value, 0.0) for value in values)
@@ -70,7 +70,7 @@ def _verdict(result: AuditResult, row: SubtopicResult | None, measure: str) -> s
 
 
 def count_flips(series: Series) -> dict[str, int]:
-    """Count the pairs that changed in the newest release, by what changed."""
+    """Count the pairs that changed in the newest release, by the kind of change."""
     tally = {"more": 0, "less": 0, "other": 0}
     for found in find_flips(Series(series.name, series.entries[-2:])):
         for kind, n in found.count(1).items():

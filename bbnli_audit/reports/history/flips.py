@@ -1,4 +1,4 @@
-"""Which pairs changed between releases: by their ids, without their sentences."""
+"""Finds the pairs that changed between releases, by their ids and without their sentences."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ MOST_PAIRS = 200  # of one subtopic on the page; flips.csv has all
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """One change of one pair. `place` is that of the release in which it was first seen."""
+    """One change of one pair. `place` is the place of the release that first showed it."""
 
     place: int
     before: Cell
@@ -42,7 +42,7 @@ class FlippedPair:
 
     @property
     def order(self) -> tuple[bool, int, str, str]:
-        """Those that count now come first, then those that changed most often."""
+        """The sort key: pairs that count now come first, then pairs that changed most often."""
         return outcome_of(self.now) is Outcome.CORRECT, -len(self.flips), self.cluster, self.pair_id
 
 
@@ -64,7 +64,7 @@ class FlippedPairs:
 
 
 def find_flips(series: Series) -> list[FlippedPairs]:
-    """Compare each release with the one before it that has the pair. Leave out subtopics without a change."""
+    """Compare the pairs of each release with the latest earlier release that has them. Skip unchanged subtopics."""
     paths = sorted({path for entry in series.entries for path in entry.result.pairs})
     found = [FlippedPairs(path, tuple(sorted(_flipped(series.entries, path), key=_order))) for path in paths]
     return [each for each in found if each.pairs]

@@ -1,4 +1,4 @@
-"""history.html: all releases on one self-contained page, with ids of pairs and without sentences or scripts."""
+"""history.html: all releases on one self-contained page, with pair ids, but without sentences or scripts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class ShownSeries:
     series: Series
     places: list[ShownPlace]
     flips: list[FlippedPairs]
-    labels: Mapping[str, str]  # what the letters of a cell stand for
+    labels: Mapping[str, str]  # the meaning of the letters of a cell
     breaks: list[str]
 
     def at(self, level: str) -> list[ShownPlace]:
@@ -83,7 +83,7 @@ def _scales(places: Sequence[Place]) -> dict[tuple[str, str], Scale]:
 
 
 def _breaks(series: Series) -> list[str]:
-    """Say where the data of a suite changed: figures before and after are of other pairs."""
+    """Say where the data of a suite changed: figures before and after are measured on different pairs."""
     found = []
     for name in dict.fromkeys(suite.name for entry in series.entries for suite in entry.result.suites):
         known = [(entry, data) for entry in series.entries if (data := data_of(entry, name)) is not None]
@@ -95,7 +95,7 @@ def _breaks(series: Series) -> list[str]:
 
 
 def _compared(models: Sequence[Entry]) -> dict[str, dict[str, list[str]]]:
-    """Return the rows of the table of models: level -> path -> the measures that some model shows in its tables."""
+    """Return the rows of the table of models: level -> path -> the measures that any model shows there."""
     found: dict[str, dict[str, list[str]]] = {"suite": {}, "domain": {}, "subtopic": {}}
     for entry in models:
         for row in entry.result.all_rows:

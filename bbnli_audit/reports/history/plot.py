@@ -1,4 +1,4 @@
-"""Where the lines and marks of a small drawing lie. The template draws them; colours are those of the page."""
+"""Places the lines and marks of a small drawing. The template draws them, in the colours of the page."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bbnli_audit.reports.shown import measure_name
 
 WIDTH, HEIGHT = 300, 132
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 12, 8, 24
-_LONGEST = 18  # of the name of a release below a drawing
+_LONGEST = 18  # characters of a release's name below a drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def draw(trend: Trend, labels: Sequence[str], scale: Scale) -> Plot:
     for point in trend.points:
         assert point.measured.value is not None
         at = f"M{xs[point.place]} {scale.y(point.measured.value)}"
-        # A cross for FAIL, a dot for the others: a line of no length with round ends.
+        # A cross for FAIL. For the others a dot, drawn as a line of length 0 with round ends.
         marks.setdefault(point.verdict.lower(), []).append(f"{at}m-4-4l8 8m0-8l-8 8" if _is_bad(point) else f"{at}h0")
     name, newest = measure_name(trend.measure), trend.points[-1]
     return Plot(
@@ -104,7 +104,7 @@ def _interval(point: Point, xs: Sequence[float], scale: Scale) -> str:
 
 
 def _limits(trend: Trend, xs: Sequence[float], scale: Scale) -> Iterable[str]:
-    """Draw the limit of each release as far as half way to its neighbours."""
+    """Draw the limit of each release, up to half way to its neighbours."""
     half = (xs[1] - xs[0]) / 2 if len(xs) > 1 else 12
     for point in trend.points:
         for limit in Trend(trend.path, trend.measure, (point,)).limits:

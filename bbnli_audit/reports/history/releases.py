@@ -1,4 +1,4 @@
-"""The results of a history: what each is called, in which order they stand, and which belong to one model."""
+"""Names and orders the results of a history, and finds which of them belong to one model."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from bbnli_audit.reports.shown import NOT_REQUIRED, WAIVED, row_verdict
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One result of a history, and what it is called there."""
+    """One result of a history, and its name there."""
 
     label: str
     result: AuditResult
@@ -45,10 +45,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All series. The newest result of all is the last one of the last series."""
+    """All series. The newest result comes last in the last series."""
 
     series: tuple[Series, ...]
-    is_dated: bool  # ordered by date; else as given
+    is_dated: bool  # whether results are ordered by date; if not, they stay as given
 
     @property
     def entries(self) -> list[Entry]:
@@ -67,8 +67,8 @@ class History:
 def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool = False) -> History:
     """Name the results, order them, and find out which are releases of one model.
 
-    They are ordered by date if all have one. Results whose models have the same name are one series. If no name stands
-    for two different models, all are releases of one, unless `is_separate` says that they are of different ones.
+    Results are ordered by date if all have a date. If a name was given to two different models, or with `is_separate`,
+    results with the same name are one series. Otherwise all results are releases of one model.
     """
     entries = [Entry(label, result) for label, (_, result) in zip(_labels(found), found, strict=True)]
     dates = [entry.release.date for entry in entries]
@@ -87,7 +87,7 @@ def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool
 
 
 def _has_releases_of_one_name(entries: Sequence[Entry]) -> bool:
-    """Whether a name was given to different models; the same model audited again is no other release of its name."""
+    """Whether a name was given to different models. Auditing the same model again does not make another release."""
     models = {(entry.result.model.name, entry.result.model.fingerprint) for entry in entries}
     return len({name for name, _ in models}) < len(models)
 
@@ -104,7 +104,7 @@ def worst_verdict(result: AuditResult) -> str:
 
 
 def _labels(found: Sequence[tuple[Path, AuditResult]]) -> Iterator[str]:
-    """Name each result by its release, else by what tells its path from the others. No two have the same name."""
+    """Name each result by its release, or else by the part of its path that differs. All names are different."""
     paths = _short_paths([path for path, _ in found])
     names = [(result.release or Release()).name or path for path, (_, result) in zip(paths, found, strict=True)]
     seen: Counter[str] = Counter()
@@ -114,7 +114,7 @@ def _labels(found: Sequence[tuple[Path, AuditResult]]) -> Iterator[str]:
 
 
 def _short_paths(paths: Sequence[Path]) -> list[str]:
-    """Leave out what all paths have in common, at both ends."""
+    """Leave out the parts that all paths share, at both ends."""
     parts = [path.parts[:-1] if path.name == NAME else (*path.parts[:-1], path.stem) for path in paths]
     n_first, n_last = _n_common(parts), _n_common([each[::-1] for each in parts])
     shown = [each[n_first : len(each) - n_last] or each[-1:] for each in parts]
@@ -122,7 +122,7 @@ def _short_paths(paths: Sequence[Path]) -> list[str]:
 
 
 def _n_common(parts: Sequence[Sequence[str]]) -> int:
-    """Count the first parts that all have in common."""
+    """Count the first parts that all share."""
     n = 0
     for together in zip(*parts, strict=False):
         if len(set(together)) > 1:

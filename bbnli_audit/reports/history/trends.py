@@ -1,4 +1,4 @@
-"""Every measure of every suite, domain and subtopic over the releases of a model."""
+"""Collects each measure of each suite, domain and subtopic over the releases of a model."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ class Point:
     measured: Measured
     limit: float | None
     verdict: str
-    data: object  # points of other data are not joined by a line
+    data: object  # points measured on different data are not joined by a line
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One measure of one place over releases. A release that has no figure has no point."""
+    """One measure of one place over releases. A release without the figure has no point."""
 
     path: str
     measure: str
@@ -32,7 +32,7 @@ class Trend:
 
     @property
     def limits(self) -> list[float]:
-        """Where the limits of the points lie; two-sided ones on both sides of 0."""
+        """The limits of the points. A two-sided limit counts on both sides of 0."""
         limits = [point.limit for point in self.points if point.limit is not None]
         return [*limits, *(-limit for limit in limits)] if find_measure(self.measure).is_two_sided else limits
 
@@ -70,7 +70,7 @@ def _find_place(series: Series, path: str) -> Place:
 
 
 def _measures(entries: Sequence[Entry], path: str) -> list[str]:
-    """Return every measure that some release has, those of the tables first."""
+    """Return the measures that any release has, those of the tables first."""
     found = [(entry.result, row) for entry in reversed(entries) if (row := entry.row(path)) is not None]
     shown = [name for result, row in found for name in shown_measures(result, [row])]
     return list(dict.fromkeys((*shown, *(name for _, row in found for name in row.measures))))

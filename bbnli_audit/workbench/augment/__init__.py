@@ -1,1 +1,1 @@
-"""Group-swapped copies of NLI training data: `bbnli-audit augment`, docs/augment.md."""
+"""Makes group-swapped copies of NLI training data: `bbnli-audit augment` (docs/augment.md)."""

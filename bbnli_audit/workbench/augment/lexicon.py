@@ -1,4 +1,4 @@
-"""Reads lexicons: pairs of terms for one group and the other, and terms that stay as they are."""
+"""Reads lexicons: pairs of terms for the two groups, and terms that stay as they are."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ _DECIDABLE = (frozenset({Use.DETERMINER, Use.OBJECT}), frozenset({Use.DETERMINER
 
 @dataclass(frozen=True, slots=True)
 class PairOfTerms:
-    """Two terms that are exchanged, by side. With `only_from`, only the term of that side is."""
+    """Two terms that are exchanged, by side. With `only_from`, only the term of that side is replaced."""
 
     terms: Mapping[str, str]
     use: Use | None
@@ -34,7 +34,7 @@ class PairOfTerms:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term, and what it becomes in each of its uses (None if it has only one)."""
+    """A term, and its replacement for each of its uses (the key None if it has only one use)."""
 
     text: str
     side: str
@@ -58,7 +58,7 @@ class Lexicon:
 
     @property
     def sha256(self) -> str:
-        """A hash of what the lexicon says, however the file is written."""
+        """A hash of the lexicon's content, whatever the layout of its file."""
         terms = [
             [term.text, term.side, term.capital, sorted((str(use), word) for use, word in term.becomes.items())]
             for _, term in sorted(self.terms.items())

@@ -1,4 +1,4 @@
-"""Reads training data in batches, whatever its size. Messages name the file, line and column and never a text."""
+"""Reads training data in batches, whatever its size. Messages name the file, line and column, but quote no text."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Texts = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some rows: their two texts, the rows as objects and, where a writer can use it, the rows as they were read."""
+    """Some rows: their two texts, the rows as objects and, if a writer can use them, the rows as they were read."""
 
     texts: Sequence[Texts]
     records: Callable[[], Sequence[dict[str, Any]]]
@@ -34,7 +34,7 @@ class TextColumns(NamedTuple):
 
 
 def find_suffix(path: Path, option: str) -> str:
-    """Return the suffix that says the format, or refuse the name of the file."""
+    """Return the suffix, which gives the format, or refuse the name of the file."""
     name = path.name.lower()
     for suffix in SUFFIXES:
         if name.endswith(suffix):
@@ -59,7 +59,7 @@ def _is_augmented(table: Table, number: int | None = None) -> Exception:
 
 
 def _read_text(table: Table, texts: TextColumns) -> Iterator[Batch]:
-    table.require(table.columns)  # each only once, because all of them are written
+    table.require(table.columns)  # no column may occur twice, because all are written
     records = table.records(texts)
     found = list(islice(records, BATCH))
     if not found:

@@ -1,4 +1,4 @@
-"""What an augmentation did: counts, as a JSON document and as a few lines. They contain no text of the data."""
+"""Reports an augmentation in counts, as a JSON document and as a few lines. They contain no text of the data."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Reads training data, swaps, and writes, batch by batch: memory does not grow with the file."""
+"""Reads training data, swaps terms, and writes, batch by batch: memory does not grow with the file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class OccupationFinder:
 
 @dataclass(frozen=True, slots=True)
 class Augmenter:
-    """How rows are copied. With `occupations`, only rows that name one; with `has_originals`, the rows stay, too."""
+    """Copies rows. With `occupations`, only rows that name one are copied; with `has_originals`, all rows stay, too."""
 
     swapper: Swapper
     occupations: OccupationFinder | None = None
@@ -65,7 +65,7 @@ class Augmenter:
     def run(
         self, path: Path, out: Path, texts: TextColumns, n_examples: int = 0, progress: Progress = lambda *_: None
     ) -> tuple[Tally, list[Example]]:
-        """Write `out` from `path`. It is not there until everything is written."""
+        """Write `out` from `path`. The file appears only after everything is written."""
         check_paths(path, out)
         tally = Tally()
         examples: list[Example] = []

@@ -1,4 +1,4 @@
-"""Swaps the terms of one group for those of the other. All else in a text stays as it is, byte for byte."""
+"""Swaps the terms of one group for those of the other. The rest of a text stays as it is, byte for byte."""
 
 import re
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from bbnli_audit.workbench.augment.words import any_of, compile_words, lower, ma
 
 _START = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|[\n\"“‘(\[]\s*|\s['-]\s?|['`])$")
 _LONGEST_BEFORE = 6
-# Another capital follows: *Mother Teresa*, *Women's World Cup*.
+# Matches if another capital follows: *Mother Teresa*, *Women's World Cup*.
 _NAME_GOES_ON = re.compile(r"(?:['’]s?)?[ -][A-Z][a-z]")
 
 
 class Found(NamedTuple):
-    """A term in a text: what it became, and by which rule if its form has several uses."""
+    """A swapped term in a text: what it became, and by which rule if its form has several uses."""
 
     term: str
     side: str
@@ -24,7 +24,7 @@ class Found(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A term in a text that stays: the lexicon keeps it, or its capital makes it part of a name."""
+    """A term in a text that stays, because the lexicon keeps it or its capital makes it part of a name."""
 
     term: str
     is_kept: bool
@@ -37,7 +37,7 @@ class Swapper:
         self.lexicon = lexicon
         self._find = compile_words(any_of((*lexicon.terms, *lexicon.kept))).finditer
         self._sieve = make_sieve([*lexicon.terms])
-        # Made once: most terms always become the same one.
+        # Made once, because most terms have only one replacement.
         self._plain = {
             key: Found(term.text, term.side, *term.becomes.values())
             for key, term in lexicon.terms.items()
@@ -45,7 +45,7 @@ class Swapper:
         }
 
     def sift(self, pairs: Sequence[tuple[str | None, str | None]]) -> list[bool]:
-        """Say which pairs of texts may contain a term: faster than looking at each, and never wrongly false."""
+        """Say which pairs of texts may contain a term. This is faster than searching each text, and misses none."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -82,7 +82,7 @@ class Swapper:
 
 
 def _write(became: str, text: str, start: int, end: int, term: Term) -> str | None:
-    """Return what the term becomes, with its capitals; None if they make it something else."""
+    """Return the replacement with the term's capitals; None if its capitals make it another word."""
     word = text[start:end].replace("’", "'")
     if word == term.text:
         return became

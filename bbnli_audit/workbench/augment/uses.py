@@ -1,8 +1,8 @@
-"""Which use a pronoun has if one form has several: *her* stands for *his* and *him*, *his* for *her* and *hers*.
+"""Decides how a pronoun with several uses is used: *her* may become *his* or *him*, *his* may become *her* or *hers*.
 
-A rule over the words around it; there is no parser. benchmarks/her_rule.py measures how often it is wrong, and
-docs/augment.md reports it. The word lists (pronoun_words.json) were made on one half of the sentences there; the
-figures come from the other half.
+Rules over the words around the pronoun decide; there is no parser. benchmarks/her_rule.py measures how often they are
+wrong, and docs/augment.md reports it. The word lists (pronoun_words.json) were made on one half of the benchmark's
+sentences; the figures come from the other half.
 """
 
 import json
@@ -22,11 +22,11 @@ class Use(StrEnum):
 
 class Decision(NamedTuple):
     use: Use
-    rule: str  # that found it
+    rule: str  # the rule that decided
 
 
 _LISTS = json.loads((Path(__file__).parent / "pronoun_words.json").read_text(encoding="utf-8"))
-# By rule, what must come before the pronoun.
+# For each rule, the pattern that must come before the pronoun.
 _BEFORE = _LISTS.pop("before")["patterns"]
 _ONE_OF = {name: any_of(" ".join(found["words"]).split()) for name, found in _LISTS.items()}
 _NO_ADVERBS = "early|family|daily|weekly|monthly|yearly|elderly|friendly|lovely|lonely|ugly|belly|reply|ally|supply"

@@ -19,7 +19,7 @@ def compile_words(pattern: str) -> re.Pattern[str]:
 def make_sieve(words: Iterable[str]) -> str:
     """Return a pattern for RE2 that matches every text with one of the words, and few others.
 
-    RE2 knows word boundaries only for ASCII, so the pattern has none for words that begin or end otherwise.
+    RE2 knows word boundaries only for ASCII, so the pattern has none next to other characters.
     """
     found = [word.replace("'", "’") for word in words if "'" in word] + list(words)
     plain = [word for word in found if (word[0] + word[-1]).isascii()]

@@ -34,7 +34,7 @@ def open_writer(file: IO[bytes], path: Path, table: Table, texts: TextColumns, h
 
 
 class Writer(ABC):
-    """Writes batches in one format; with `has_originals`, the rows themselves, too."""
+    """Writes batches in one format: the copies and, with `has_originals`, the rows themselves."""
 
     def __init__(self, out: IO[bytes], table: Table, texts: TextColumns, has_originals: bool) -> None:
         self._out = out
@@ -66,7 +66,7 @@ class Writer(ABC):
                 yield index, True
 
     def _rows(self, batch: Batch, copies: Copies) -> Iterator[tuple[int, dict[str, Any], bool]]:
-        """Yield likewise, with the row itself."""
+        """Yield what to write, as `_order` does, with the row itself."""
         records = batch.records()
         for index, is_copy in self._order(batch, copies):
             record = records[index]
@@ -75,7 +75,7 @@ class Writer(ABC):
             yield index, record, is_copy
 
     def _table_rows(self, batch: Batch, copies: Copies) -> Iterator[tuple[dict[str, Any], bool]]:
-        """Yield the rows for a table, and refuse one whose keys are not the columns."""
+        """Yield the rows for a table, and refuse a row whose keys are not the columns."""
         columns = set(self._table.columns)
         for _, record, is_copy in self._rows(batch, copies):
             if record.keys() != columns:
@@ -92,7 +92,7 @@ class Writer(ABC):
 
 
 class JsonlWriter(Writer):
-    """Writes objects. A row that was read as a line stays that line, so that no number or escape changes."""
+    """Writes JSON Lines. A row that was read as a line is written as that line, so that no number or escape changes."""
 
     def write(self, batch: Batch, copies: Copies) -> None:
         self._out.write("".join(self._lines(batch, copies)).encode())
@@ -103,7 +103,7 @@ class JsonlWriter(Writer):
             if lines is None:
                 yield self._encode({**record, AUGMENTED: is_copy}) + "\n"
             elif is_copy:
-                # Escapes may stand for what UTF-8 cannot hold (half of a surrogate pair); then all are written so.
+                # If escapes stand for half surrogate pairs, which UTF-8 cannot hold, write the copy with escapes too.
                 encode = _ASCII if lines[index].isascii() or "\\u" in lines[index] else _UNICODE
                 yield encode({**record, AUGMENTED: True}) + "\n"
             else:
@@ -165,7 +165,7 @@ class CsvWriter(Writer):
 
 
 class ParquetWriter(Writer):
-    """Writes row groups. Rows that were read from Parquet keep their types and the file's metadata."""
+    """Writes Parquet. Rows that were read from Parquet keep their types and the file's metadata."""
 
     def __init__(self, out: IO[bytes], table: Table, texts: TextColumns, has_originals: bool) -> None:
         super().__init__(out, table, texts, has_originals)
@@ -190,7 +190,7 @@ class ParquetWriter(Writer):
         import pyarrow.parquet as pq
 
         if self._writer is None:
-            if self._schema is None:  # no row of a text file was to be written
+            if self._schema is None:  # a text file, of which no row is written
                 texts = [(name, pa.string()) for name in self._table.columns]
                 self._schema = pa.schema([*texts, (AUGMENTED, pa.bool_())])
             self._writer = pq.ParquetWriter(self._out, self._schema)
@@ -237,7 +237,7 @@ def _array(values: list[str | None], kind: Any) -> Any:
 
 
 def _add_column(schema: Any) -> Any:
-    """Add our column, also to the list in the metadata that the `datasets` library relies on."""
+    """Add our column to the schema, and to the metadata that the `datasets` library relies on."""
     import pyarrow as pa
 
     metadata = dict(schema.metadata or {})

@@ -1,4 +1,4 @@
-"""Step 3, `fill`: the most likely whole words of a masked language model, which reads the hypothesis alone."""
+"""Step 3, `fill`: takes the likeliest whole words of a masked language model, which reads only the hypothesis."""
 
 import json
 import os
@@ -76,7 +76,7 @@ def fill(samples: Iterable[Sample], groups: Groups, top: int, propose: Propose) 
 
 
 class Journal:
-    """What has been finished so far, as JSON lines, so that a killed step continues where it stopped.
+    """A file of finished work, as JSON lines, so that a killed step continues where it stopped.
 
     The first line identifies the work. Lines of other work and a truncated line are ignored.
     """
@@ -86,7 +86,7 @@ class Journal:
         self._work = json.dumps({"work": work}, sort_keys=True)
 
     def read(self) -> list[Any]:
-        """Return what was finished. A file of other work starts over."""
+        """Return the finished entries. If the file is of other work, start it over."""
         with telling(self._path, "read"):
             text = self._path.read_text(encoding="utf-8", errors="replace") if self._path.exists() else ""
         work, *lines = text.split("\n")
@@ -172,10 +172,10 @@ def whole_words(
 ) -> dict[str, int]:
     """Return the tokens that are whole words: no pieces, punctuation, numbers, single letters or special tokens.
 
-    If one word has two tokens, with and without a capital, both stay: to the model they are different words. `decode`
-    returns the text of a token, which byte-level tokens do not show.
+    If a word has two tokens, with and without a capital, both stay: to the model they are different words. `decode`
+    returns the text of a token, because byte-level tokens do not show theirs.
     """
-    # A vocabulary may contain such a letter without using it as a mark.
+    # A vocabulary may contain the mark's character without using it as a mark.
     shares = {start: sum(token.startswith(start) for token in vocabulary) / len(vocabulary) for start in _STARTS}
     mark = next((start for start, share in shares.items() if share > _MARKED), None)
     found: dict[str, int] = {}
@@ -203,7 +203,7 @@ def _singular(word: str) -> str:
 
 
 def _read_entry(entry: Any) -> tuple[str, Proposed] | None:
-    """Read a journal entry. One of another shape is ignored and computed again."""
+    """Read a journal entry. An entry of another shape is ignored and computed again."""
     try:
         text, words = entry
         return str(text), [(str(word), float(probability)) for word, probability in words]

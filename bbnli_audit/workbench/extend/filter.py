@@ -41,7 +41,7 @@ def find_fault(row: Found) -> str | None:
 
 
 def make_candidates(samples: Sequence[Sample], words: Sequence[Word]) -> list[Candidate]:
-    """Put the words in. A text that several masks lead to appears once."""
+    """Fill the masks with words. A text that results from several masks appears once."""
     of_hypothesis: dict[tuple[str, str], list[str]] = {}
     for word in words:
         of_hypothesis.setdefault((path_of(word), word.masked), []).append(word.word)
@@ -67,7 +67,7 @@ def keep_found(candidates: Sequence[Candidate], models: Sequence[NliModel]) -> l
 
 
 def make_items(found: Sequence[Found], sample: int | None = None) -> list[Item]:
-    """Return each distinct hypothesis once, for people to judge; of each subtopic no more than `sample`."""
+    """Return each distinct hypothesis once, for people to judge: at most `sample` of each subtopic."""
     items: dict[str, Item] = {}
     for row in found:
         name = item_id(row.domain, row.subtopic, row.hypothesis)

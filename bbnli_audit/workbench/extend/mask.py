@@ -45,7 +45,7 @@ def propose(file: TemplateFile, strategies: Sequence[str] = STRATEGIES) -> Itera
             start, end = slot.span()
             if SLOT in strategies:
                 found.setdefault(f"{template[:start]}{MASK}{template[end:]}", SLOT)
-            if ADDED in strategies and start > 0:  # before a first word its capital would be wrong
+            if ADDED in strategies and start > 0:  # a word added at the start would make the capital wrong
                 found.setdefault(f"{template[:start]}{MASK} {template[start:]}", ADDED)
         for masked, strategy in found.items():
             if names_group(masked) and masked not in seen:
@@ -54,7 +54,7 @@ def propose(file: TemplateFile, strategies: Sequence[str] = STRATEGIES) -> Itera
 
 
 def mask_verbs(template: str, *, is_adjective: bool = False) -> Iterator[str]:
-    """Mask what looks like the verb of a group: the first word after the group that can be one.
+    """Mask the probable verb of a group: the first word after the group that can be a verb.
 
     There is no parser. Lists exclude words that cannot be verbs, and after a form of "be" only -ing and -ed forms
     count. People check the result. `is_adjective` says that a noun follows the group, as in "northern towns".

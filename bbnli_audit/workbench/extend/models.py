@@ -1,4 +1,4 @@
-"""The NLI models of the workbench: opened with the workspace's store, proved, and told apart by short names."""
+"""Opens the NLI models of the workbench with the workspace's store, checks them, and gives them short names."""
 
 import time
 from collections import Counter
@@ -54,11 +54,11 @@ class NliModel:
         return CellCounts(Counter(letters[pro] + letters[anti] for pro, anti in sides))
 
     def check_skill(self, controls: Sequence[Control]) -> float | None:
-        """Prove the model and return its accuracy on the controls; refuse one that is no better than a constant."""
+        """Check the model and return its accuracy on the controls. Refuse it if a constant answer is as good."""
         skill = prove(self.opened.predictor, controls).skill
         if skill.control_accuracy is not None and skill.control_accuracy <= skill.best_constant:
             got = f"gets {skill.control_accuracy:.3f} of {skill.n_controls} controls right"
-            constant = f"always the same answer would get {skill.best_constant:.3f}"
+            constant = f"a model that always gives the same answer gets {skill.best_constant:.3f}"
             raise ModelError(f"{self.given} {got}; {constant}. Its errors mean nothing. Use another model.")
         return skill.control_accuracy
 
@@ -90,7 +90,7 @@ def _open_model(given: str, is_held_out: bool, options: ModelOptions, progress: 
         raise ModelError(f"{given}: has two labels and cannot tell neutral from contradiction. Use one with three.")
     if reading_of(info.kind) is not LABELS:
         raise ModelError(f"{given}: is a language model ({info.kind}), but an NLI model must label the samples.")
-    # In tables that others will read, a folder is known by its last part, never by its path.
+    # Tables are published, so they name a folder by its last part, never by its path.
     name = Path(given).resolve().name if Path(given).is_dir() else given
     return NliModel(given, name, opened, is_held_out)
 
@@ -106,12 +106,12 @@ def closing(models: list[NliModel]) -> Iterator[list[NliModel]]:
 
 
 def full_name(given: str) -> str:
-    """Return a name under which the model is found from any folder."""
+    """Return a name that leads to the model from any folder."""
     return str(Path(given).resolve()) if Path(given).is_dir() else given
 
 
 def estimate_seconds(model: NliModel, texts: Sequence[TextPair], clock: Callable[[], float] = time.monotonic) -> float:
-    """Time a spread of the texts (their predictions are stored), and estimate the most that all of them take."""
+    """Time some of the texts, from short to long (predictions are stored), and estimate the most time for all."""
     if not texts:
         return 0.0
     some = list(texts[:: max(1, len(texts) // _N_TIMED)][:_N_TIMED])

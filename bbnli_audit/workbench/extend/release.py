@@ -1,4 +1,4 @@
-"""Step 7, `release`: a versioned table that `--bbnli-data` loads, with its controls, statistics and datasheet."""
+"""Step 7, `release`: writes a versioned table for `--bbnli-data`, with its controls, statistics and datasheet."""
 
 import csv
 import json
@@ -25,7 +25,7 @@ _TEMPLATE = Path(__file__).parent / "assets" / "datasheet.md.jinja"
 _OF_PAIR = ("pair_id", "domain", "subtopic", "cluster", "strategy", "word", "found_by")
 _SAMPLE_COLUMNS = ("premise", "hypothesis", "side", *_OF_PAIR)
 _CONTROL_COLUMNS = ("premise", "hypothesis", "label", "domain", "subtopic", "cluster")
-# Paths of this machine and the names of the annotators are not published.
+# Notes that are left out: paths on this machine and names of annotators are not published.
 _PRIVATE = ("data", "given", "annotators")
 _NAMES = ("first", "second")
 Line = tuple[str, tuple[int, ...]]  # a subtopic, a domain, or all, with its numbers
@@ -64,7 +64,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What is released, and how it came about; manifests and counts are by step."""
+    """The content of a release, and how it was made. Manifests and counts are by step."""
 
     version: str
     file_format: str
@@ -82,7 +82,7 @@ def as_pair(row: NewPair) -> Pair:
 def write_release(folder: Path, release: Release) -> None:
     """Write all files. The same tables always give the same bytes.
 
-    A datasheet that people have completed stays, and the new one is written beside it.
+    If people have completed the datasheet, theirs stays, and the new one is written beside it.
     """
     if not release.pairs:
         raise WorkbenchError("There are no pairs to release: people found no sample valid. See pairs.csv.")
@@ -106,12 +106,12 @@ def write_release(folder: Path, release: Release) -> None:
         names = (samples, controls, "statistics.csv", "statistics.md")
         about["files"] = {name: hash_file(folder / name) for name in names}
         about["datasheet"] = _write_datasheet(folder, _render_datasheet(about, lines[-1], tables))
-        BbnliNext(folder).subtopics()  # whatever people edited, a release can be loaded
+        BbnliNext(folder).subtopics()  # check that the release can be loaded, since people may have edited tables
         write_text(folder / MANIFEST, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 
 
 def is_whole(folder: Path) -> bool:
-    """Say whether every file that the release's manifest names is there as it was written."""
+    """Say whether all files that the release's manifest names exist and are unchanged."""
     try:
         files: dict[str, str] = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         return (folder / DATASHEET).is_file() and all(hash_file(folder / name) == files[name] for name in files)
@@ -122,7 +122,7 @@ def is_whole(folder: Path) -> bool:
 def _render_datasheet(about: Mapping[str, Any], total: Line, tables: str) -> str:
     """Write the datasheet in Markdown, after the questions of Gebru et al., Datasheets for Datasets (2021).
 
-    What is known is filled in; what only people know is left for them to write.
+    Known facts are filled in; all else is left for people to write.
     """
     from jinja2 import Environment, StrictUndefined
 
@@ -142,7 +142,7 @@ def _render_datasheet(about: Mapping[str, Any], total: Line, tables: str) -> str
 
 
 def _write_datasheet(folder: Path, text: str) -> str:
-    """Write the datasheet and return its hash. One that people have changed is left alone."""
+    """Write the datasheet and return its hash. Leave a datasheet alone that people have changed."""
     path = folder / DATASHEET
     digest = sha256(text.encode()).hexdigest()
     try:
@@ -161,7 +161,7 @@ def _samples(pairs: Iterable[NewPair]) -> Iterator[tuple[str, ...]]:
 
 
 def _controls(release: Release) -> Iterator[tuple[str, ...]]:
-    """Yield the controls of the released subtopics, so that models are proved on the same premises."""
+    """Yield the controls of the released subtopics, so that models are checked on the same premises."""
     released = {(pair.domain, pair.subtopic) for pair in release.pairs}
     for subtopic, found in release.controls.items():
         if (subtopic.domain, subtopic.name) in released:
@@ -195,7 +195,7 @@ def _about(release: Release) -> dict[str, Any]:
 
 
 def _unnamed(note: Any) -> Any:
-    """Leave out who judged: annotators of such sentences decide for themselves whether to be named."""
+    """Leave out the annotators' names: they decide for themselves whether to be named beside such sentences."""
     if isinstance(note, list):
         return [_unnamed(each) for each in note]
     return {key: value for key, value in note.items() if key not in _NAMES} if isinstance(note, dict) else note
@@ -211,7 +211,7 @@ def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def accuracy(cells: CellCounts) -> float | None:
-    """Return the share of samples called neutral, as all of them are."""
+    """Return the accuracy: the share of samples labelled neutral, the right label of all."""
     return 1 - cells.n_mispredicted / cells.n_samples if cells.n_samples else None
 
 

@@ -1,4 +1,4 @@
-"""The steps of the workbench on a workspace: what each reads, what decides its result, and what it writes."""
+"""Runs the steps of the workbench on a workspace: for each step its inputs, its settings and its outputs."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +98,7 @@ def do_filter(
     say: Say,
     sample: int | None = None,
 ) -> Done:
-    """Filter with models, by their names: those that decide, and those held out. `sample`: items a subtopic at most."""
+    """Filter with the models that decide and those held out, given by name; `sample` is the most items per subtopic."""
     deciding, held_out = names
     suite = open_source(workspace)
     controls = [control for subtopic in suite.subtopics() for control in suite.items(subtopic).controls]

@@ -1,4 +1,4 @@
-"""The tables between the steps: CSV files that people may look at and change. Read with line numbers, written whole."""
+"""Reads and writes the tables between the steps: CSV files that people may look at and change."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ class MaskedTemplate(NamedTuple):
 
     domain: str
     subtopic: str
-    template: str  # which hypothesis of the suite it comes from: h03
+    template: str  # the hypothesis of the suite that it comes from, such as h03
     strategy: str
     masked: str
 
@@ -46,7 +46,7 @@ class Word(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A sample that at least one model gets wrong. `labels` is what each model answers, as JSON."""
+    """A sample that at least one model gets wrong. `labels` has the answer of each model, as JSON."""
 
     domain: str
     subtopic: str
@@ -66,7 +66,7 @@ class Found(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A distinct hypothesis, for people to judge; `premise` is one that it stands with."""
+    """A distinct hypothesis, for people to judge; `premise` is one of its premises."""
 
     item: str
     domain: str
@@ -90,7 +90,7 @@ class Reviewed(NamedTuple):
 
 
 class NewPair(NamedTuple):
-    """A pair of the next version: one premise, the hypothesis with the groups as the stereotype has them, and not."""
+    """A pair of the next version: a premise, its hypothesis as in the stereotype, and with the groups exchanged."""
 
     domain: str
     subtopic: str
@@ -141,8 +141,8 @@ def read_table(path: Path, row_type: type[R], find_fault: Callable[[R], str | No
 
 
 def read_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Read a CSV file, whatever it is called: each row with the line it begins on."""
+    """Read a CSV file of any name: each row with the line where it begins."""
     with open_table(path, WorkbenchError, f"The columns are {', '.join(columns)}.", suffix=".csv") as table:
         records = table.records(columns)
-        table.require(table.columns)  # each only once
+        table.require(table.columns)  # no column may occur twice
         yield from ((line, values) for line, values, _ in records)

@@ -1,7 +1,7 @@
-"""From opinions to agreement, to one decision per item, and to the files that later steps read.
+"""Turns opinions into agreement figures, one decision per item, and the files that later steps read.
 
-Under `drop`, an item counts only if at least two annotators judged it and all of them say the same. Under `third`, if
-two disagree, the opinion of another annotator decides, by majority.
+Under `drop`, an item counts only if at least two annotators judged it and all of them agree. Under `third`, if two
+disagree, another annotator's opinion makes a majority.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Two annotators over the items that both have judged. None stands for undefined."""
+    """The agreement of two annotators on the items that both have judged. None stands for undefined."""
 
     first: str
     second: str
@@ -76,12 +76,12 @@ def _label(state: State, over: str) -> str:
 
 
 def _cluster(item: ReviewItem) -> str:
-    """Name the templates of an item. Two hypotheses of one template are not two independent ones."""
+    """Name the templates of an item: hypotheses of one template are not independent."""
     return item.template if item.is_of_suite else item.template.replace("/", " ")
 
 
 def _bound(agreement: Agreement, pairs: Sequence[tuple[State, State]], items: Sequence[ReviewItem]) -> Agreement:
-    """Add the interval of kappa, which looks at the templates of the items."""
+    """Add the interval of kappa, which allows for items that share templates."""
     from bbnli_audit.measures.statistics.association import kappa_interval  # the commands must start fast
     from bbnli_audit.measures.statistics.design import Design
 
@@ -106,7 +106,7 @@ class Policy(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """How a decision came about. Only the first two give a verdict; the last two are not final."""
+    """How an item was decided. Only the first two ways give a verdict; the last two are not final."""
 
     AGREEMENT = "agreement"
     MAJORITY = "majority"
@@ -130,7 +130,7 @@ def decide(items: Iterable[ReviewItem], judged: States, policy: Policy) -> list[
 
 
 def needs_opinion(items: Iterable[ReviewItem], judged: States, annotator: str) -> list[ReviewItem]:
-    """List the items on which others disagree, whether or not the annotator has judged them since."""
+    """List the items on which the others disagree, even those that this annotator has judged since."""
     return disagreements(items, {name: found for name, found in judged.items() if name != annotator})
 
 
@@ -150,7 +150,7 @@ def _decide(item: ReviewItem, said: Sequence[State], policy: Policy) -> Decision
 
 
 def write_reviewed(path: Path, decisions: Iterable[Decision]) -> None:
-    """Write one row per item. The verdict is empty where there is none."""
+    """Write one row per item. Without a decision, the verdict is empty."""
     rows = (
         (*_identity(each.item), each.verdict or "", each.stance or "", each.n_annotators, each.decided_by)
         for each in decisions

@@ -1,8 +1,8 @@
-"""Judgements for other machines and tools: as CSV, a row for what an annotator says about an item, or for Label Studio.
+"""Exchanges judgements with other machines and tools: as CSV (a row per annotator and item), or with Label Studio.
 
-Its JSON is a list of tasks, each with its data and its annotations (https://labelstud.io/guide/task_format, choices:
-https://labelstud.io/tags/choices). An annotator is a user there, written as `{"email": ...}` or as the user's number;
-Label Studio imports only the e-mail addresses of its own users.
+Label Studio's JSON is a list of tasks, each with its data and annotations (https://labelstud.io/guide/task_format;
+choices: https://labelstud.io/tags/choices). Annotators are its users, written as `{"email": ...}` or as the user's
+number. It imports only the e-mail addresses of its own users.
 """
 
 import json
@@ -21,7 +21,7 @@ from bbnli_audit.workbench.review.states import State, States, as_time, as_verdi
 from bbnli_audit.workbench.workspace import write_text, writing
 
 COLUMNS = ("item", "annotator", "verdict", "stance", "note", "time")
-# To paste under Settings, Labeling Interface, Code. `read_tasks` looks for the names of its tags.
+# The user pastes this under Settings, Labeling Interface, Code. `read_tasks` looks for the names of its tags.
 LABELLING_CONFIG = Path(__file__).parent / "assets" / "label_studio.xml"
 _TAGS = {"verdict": "choices", "stance": "choices", "note": "textarea"}
 _VALUES = {"choices": "choices", "textarea": "text"}
@@ -29,7 +29,7 @@ _TIMES = ("updated_at", "created_at")
 
 
 def said(states: States) -> list[Given]:
-    """List what annotators say: judgements, also unfinished ones, and notes. What was undone is left out."""
+    """List judgements (finished or not) and notes of all annotators. Undone judgements are left out."""
     return [
         Given(annotator, item, state)
         for annotator, of_annotator in sorted(states.items())
@@ -39,7 +39,7 @@ def said(states: States) -> list[Given]:
 
 
 def hash_said(states: States) -> str:
-    """Return a hash of the judgements, whenever they were made."""
+    """Return a hash of the judgements, which does not depend on their times."""
     rows = [(annotator, item, state.verdict, state.stance, state.note) for annotator, item, state in said(states)]
     return sha256(json.dumps(rows).encode()).hexdigest()
 
@@ -62,7 +62,7 @@ def write_csv(path: Path, states: States) -> int:
 
 
 def read_csv(path: Path) -> list[Given]:
-    """Read judgements. A message names the line and what is wrong there."""
+    """Read judgements. A message names the line and its fault."""
     texts = ("annotator", "note")
     return [
         make_given(row | {name: tables.unguard_formula(row[name]) for name in texts}, f"{path}:{line}")
@@ -86,7 +86,7 @@ def make_given(row: Mapping[str, str], place: str) -> Given:
 
 
 def take_into(judgements: Judgements, path: Path, given: Iterable[Given], known: Iterable[str]) -> Taken:
-    """Add the judgements of a file, of which at least one must be about one of the `known` items."""
+    """Add the judgements of a file. At least one of them must be about one of the `known` items."""
     given = list(given)
     there = set(known)
     n_unknown = sum(each.item not in there for each in given)

@@ -1,4 +1,4 @@
-"""What people judge: an item is a distinct hypothesis of a subtopic, or a text of a suite with what it expects."""
+"""The items that people judge: distinct hypotheses of a subtopic, or texts of a suite with the expected verdict."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from bbnli_audit.workbench.extend.table import read_lines
 from bbnli_audit.workbench.workspace import item_id
 
 COLUMNS = ("item", "domain", "subtopic", "hypothesis", "template", "word", "premise")
-OF_SUITES = ("expected", "group1", "group2")  # columns that items of a suite have besides
+OF_SUITES = ("expected", "group1", "group2")  # further columns, for items of a suite
 ALL_COLUMNS = (*COLUMNS, *OF_SUITES)
 _SHOWN = ("id", "domain", "subtopic", "hypothesis", "template", "word", "premise")
 _SHOWN_BLIND = ("id", "hypothesis", "premise", "group1", "group2")
@@ -18,7 +18,7 @@ _SHOWN_BLIND = ("id", "hypothesis", "premise", "group1", "group2")
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A hypothesis to judge, and where it comes from. Its repr shows no sentence."""
+    """A hypothesis to judge, and its origin. Its repr shows no sentence."""
 
     id: str
     domain: str
@@ -27,7 +27,7 @@ class ReviewItem:
     template: str = field(default="", repr=False)
     word: str = field(default="", repr=False)
     premise: str = field(default="", repr=False)
-    expected: str = field(default="", repr=False)  # of a suite's items: the right verdict, which no reader sees
+    expected: str = field(default="", repr=False)  # for a suite's items: the right verdict, which readers do not see
     group1: str = field(default="", repr=False)
     group2: str = field(default="", repr=False)
 
@@ -44,13 +44,13 @@ class ReviewItem:
         return tuple(getattr(self, "id" if name == "item" else name) for name in ALL_COLUMNS)
 
     def shown(self) -> dict[str, str]:
-        """Return what the page gets. Of a suite's item it gets no more than a blind reader may know."""
+        """Return the fields for the page. For a suite's item, these are only what a blind reader may know."""
         if self.is_of_suite:
             return {"subtopic": "", "template": "", "word": "", **{name: getattr(self, name) for name in _SHOWN_BLIND}}
         return {**{name: getattr(self, name) for name in _SHOWN}, "subtopic": self.path}
 
     def make_id(self) -> str:
-        """Return the id that belongs to its texts."""
+        """Compute the id from the texts."""
         text = f"{self.premise}\n{self.hypothesis}" if self.is_of_suite else self.hypothesis
         return item_id(self.domain, self.subtopic, text)
 

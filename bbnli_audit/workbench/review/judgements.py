@@ -1,7 +1,7 @@
-"""The judgements: one SQLite file to which rows are only ever added, each on the disk before the page says "saved".
+"""Stores judgements in one SQLite file. Rows are only added, and each is on the disk before the page says "saved".
 
-It uses a rollback journal rather than WAL: between two key presses the one file holds everything, so copying it is
-enough. Several processes may add to it at once. A file that is damaged or not ours is never touched.
+The file uses a rollback journal rather than WAL: between two key presses this one file holds everything, so copying it
+is enough. Several processes may add rows at the same time. A file that is damaged or not ours is never touched.
 """
 
 import secrets
@@ -39,7 +39,7 @@ _LAST_UNDOABLE = """
 
 
 class Given(NamedTuple):
-    """What an annotator says about an item, such as a judgement from a file."""
+    """An annotator's judgement of an item, such as one from a file."""
 
     annotator: str
     item: str
@@ -47,11 +47,11 @@ class Given(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What became of judgements from a file."""
+    """How many judgements from a file were added, and why others were not."""
 
     n_added: int
     n_same: int  # known already
-    n_older: int  # different and not newer: the known judgement stays
+    n_older: int  # different but not newer, so the known judgement stays
     n_unknown: int = 0  # added, but about items that are not in the table
 
 
@@ -84,7 +84,7 @@ class Judgements:
             return str(connection.execute("SELECT value FROM facts WHERE name = 'id'").fetchone()[0])
 
     def note_items(self, items: Sequence[ReviewItem]) -> bool:
-        """Record which items are judged. Return whether the file was used for others before."""
+        """Record which items are judged. Return whether the file was used for other items before."""
         with self._changing() as connection:
             known = connection.execute("SELECT sha256 FROM items ORDER BY rowid DESC LIMIT 1").fetchone()
             new = items_hash(items)
@@ -103,7 +103,7 @@ class Judgements:
         self.add(Row(annotator, item, Action.JUDGE, verdict, stance), key)
 
     def undo(self, annotator: str, key: str = "") -> Given | None:
-        """Take back the annotator's last judgement or skip, and return what is said now; None if there is none."""
+        """Undo the annotator's last judgement or skip, and return the item's state now; None if nothing is left."""
         with self._changing() as connection:
             query = "SELECT item FROM judgements WHERE annotator = ? AND key = ?"
             sent = connection.execute(query, (annotator, key)).fetchone()
@@ -116,7 +116,7 @@ class Judgements:
             return Given(annotator, last[0], fold(rows)[annotator][last[0]])
 
     def take(self, given: Iterable[Given]) -> Taken:
-        """Add judgements from a file, all or none. Those that are known, or not newer than a known one, are skipped."""
+        """Add judgements from a file, all or none. Skip those that are known, or not newer than a known one."""
         n_added = n_same = n_older = 0
         with self._changing() as connection:
             states = fold(_rows(connection))
@@ -155,7 +155,7 @@ class Judgements:
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
         with self._using() as connection:
-            # SQLite keeps writing to a file that was removed or replaced; nobody would ever find those rows.
+            # SQLite keeps writing to a file that was removed or replaced; those rows would be lost.
             if not self.path.exists() or self.path.stat().st_ino != self._inode:
                 raise WorkbenchError(f"{self.path}: was removed or replaced while in use. Restore it, or start again.")
             with changing(connection):
@@ -187,7 +187,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
             raise error
         return
     with changing(connection):
-        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:  # nobody else was faster
+        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:  # no other process was faster
             for statement in _SCHEMA:
                 connection.execute(statement)
             connection.execute("INSERT INTO facts VALUES ('id', ?)", (secrets.token_hex(8),))

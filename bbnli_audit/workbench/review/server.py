@@ -1,9 +1,8 @@
-"""Serves the review page on loopback: its own files, the items of one annotator, and saving what was entered.
+"""Serves the review page on loopback: the page's files and one annotator's items. Saves the annotator's entries.
 
-The address contains a secret of one annotator and gives access to that annotator's judgements only. Requests that the
-page of another site could send (a foreign `Host` or `Origin`, no token) are refused. Addresses are stored in the
-folder, readable by its owner only: so a page that is still open finds the server again after a restart, and saves what
-it could not save before.
+The address contains a secret of one annotator and gives access only to that annotator's judgements. Requests that
+another site's page could send (a foreign `Host` or `Origin`, no token) are refused. Addresses are stored in the folder,
+readable only by its owner. So after a restart, an open page finds the server again and saves what is left to save.
 """
 
 import json
@@ -51,7 +50,7 @@ _ASSETS = {
     "icon.svg": "image/svg+xml",
 }
 _FOLDER = Path(__file__).parent / "assets"
-_MAX_BODY = 8 * MAX_NOTE  # the characters of a note, as JSON may escape them, and the rest
+_MAX_BODY = 8 * MAX_NOTE  # enough for a note whose characters JSON escapes, and for the other fields
 _KEY = re.compile(r"[A-Za-z0-9-]{8,64}")
 _ITEM = re.compile(r"[0-9a-f]{12}")
 _ACTIONS = (Action.JUDGE, Action.SKIP, Action.NOTE, Action.UNDO)
@@ -79,7 +78,7 @@ class Breaks:
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """A person who judges: the secret of their address, and their items in their order."""
+    """A person who judges: the secret in their address, and their items in the order to judge them."""
 
     name: str
     token: str = field(repr=False)
@@ -125,7 +124,7 @@ def make_app(judgements: Judgements, annotators: Sequence[Annotator], port: int,
 
 
 class Guard:
-    """Admits only requests of our own page to an annotator's own address, and marks every response as private."""
+    """Admits only requests from our own page to an annotator's address, and marks every response as private."""
 
     def __init__(self, app: "Starlette", annotators: Sequence[Annotator], port: int) -> None:
         self._app = app
@@ -155,7 +154,7 @@ class Guard:
         await answer(scope, receive, send_marked)
 
     def _is_ours(self, scope: "Scope", headers: Mapping[str, str]) -> bool:
-        """Say whether a request addresses this machine by name, and comes from our page or from no page."""
+        """Say whether a request names this machine as its host, and comes from our page or from no page."""
         if headers.get("host") not in self._hosts:
             return False
         if "origin" in headers and headers["origin"] not in [f"http://{host}" for host in self._hosts]:
@@ -181,7 +180,7 @@ async def _body(request: "Request") -> bytes:
 
 
 def _read_row(body: bytes) -> dict[str, Any]:
-    """Check what the page sent. Texts that are missing become empty."""
+    """Check a request of the page. Missing texts become empty."""
     try:
         row = parse_message(body.decode())
     except (BadJsonError, UnicodeDecodeError):
@@ -281,7 +280,7 @@ def serve(judgements: Judgements, chosen: Chosen, breaks: Breaks, *, port: int, 
 
         class Server(uvicorn.Server):
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-                """Start, then tell the addresses: Ctrl-C at once must find a server that can end."""
+                """Start, then print the addresses: even an immediate Ctrl-C must find a server that can stop."""
                 await super().startup(sockets)
                 width = max(map(len, addresses))
                 for each in annotators:
@@ -350,7 +349,7 @@ def _open_browser(address: str) -> None:
 
 
 def _read_addresses(work: Path) -> dict[str, tuple[str, int]]:
-    """Read each annotator's token and last port. What cannot be read, or is not ours, is replaced."""
+    """Read each annotator's token and last port. Content that cannot be read, or is not ours, will be replaced."""
     try:
         found: Any = parse_json((work / ADDRESSES).read_text(encoding="utf-8"))
         return {name: (token, int(port)) for name, (token, port) in found.items() if _TOKEN.fullmatch(token)}

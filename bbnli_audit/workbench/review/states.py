@@ -1,7 +1,7 @@
-"""What annotators said, as values: rows as they were entered, and what they amount to.
+"""The judgements as values: rows as they were entered, and the state of each item that results from them.
 
-Nothing is ever changed or removed. An undo is a row that names the row it takes back. What counts for an item is its
-last row that was not taken back. Notes are separate: undoing a judgement leaves its note.
+Rows are never changed or removed. An undo is a row that names the row it undoes. For an item, the last row counts that
+was not undone. Notes are separate: undoing a judgement keeps its note.
 """
 
 import re
@@ -22,7 +22,7 @@ class ReviewVerdict(StrEnum):
     VALID = "valid"
     INVALID = "invalid"
     INCOHERENT = "incoherent"
-    # Of a suite's item: does the hypothesis follow from the premise?
+    # For a suite's item: does the hypothesis follow from the premise?
     ENTAILED = "entailed"
     CONTRADICTED = "contradicted"
     NEITHER = "neither"
@@ -32,7 +32,7 @@ class ReviewVerdict(StrEnum):
 class Stance(StrEnum):
     PRO = "pro"
     ANTI = "anti"
-    # Of a suite's item: of which group does it state a stereotype?
+    # For a suite's item: about which group does it state a stereotype?
     FIRST = "first"
     SECOND = "second"
     BOTH = "both"
@@ -40,7 +40,7 @@ class Stance(StrEnum):
 
 
 _WAYS, _GROUPS = (Stance.PRO, Stance.ANTI), (Stance.FIRST, Stance.SECOND, Stance.BOTH, Stance.NONE)
-# The verdicts that are finished only with a stance, and which stances each can have.
+# The verdicts that need a stance, and the stances that each can have.
 STANCES_OF: Mapping[ReviewVerdict, tuple[Stance, ...]] = {
     ReviewVerdict.VALID: _WAYS,
     ReviewVerdict.ENTAILED: _GROUPS,
@@ -59,7 +59,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One key press. The note is None where it stays as it was. A new row has no id, and gets the present time."""
+    """One key press. If the note is None, it stays as it was. A new row has no id, and gets the present time."""
 
     annotator: str
     item: str
@@ -72,14 +72,14 @@ class Row:
     id: int = 0
 
     def stored(self) -> tuple[str | int | None, ...]:
-        """Return what is stored of a new row, in the order of its fields."""
+        """Return the stored values of a new row, in the order of its fields."""
         note = None if self.note is None else clean_note(self.note)
         return self.annotator, self.item, self.action, self.verdict, self.stance, note, self.undoes, self.time or now()
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What an annotator says about an item. After an undo, the note and the time remain."""
+    """An annotator's judgement of an item. After an undo, the note and the time remain."""
 
     verdict: ReviewVerdict | None = None
     stance: Stance | None = None
@@ -106,7 +106,7 @@ States = Mapping[str, Mapping[str, State]]  # annotator → item → state
 
 
 def fold(rows: Iterable[Row]) -> dict[str, dict[str, State]]:
-    """Return what the rows, in their order, amount to."""
+    """Return the states that result from the rows, in their order."""
     rows = list(rows)
     undone = {row.undoes for row in rows if row.undoes is not None}
     states: dict[str, dict[str, State]] = {}

@@ -1,6 +1,6 @@
-"""The items of a suite, for people to judge blind: each hypothesis with each premise it meets, and each control.
+"""Makes the items of a suite for people to judge blind: each hypothesis with each of its premises, and each control.
 
-Readers see the two sentences and nothing else. What is not called what the suite expects, by all of them, should be
+Readers see only the two sentences. Unless all readers give the verdict that the suite expects, an item should be
 rewritten or dropped.
 """
 
@@ -37,7 +37,7 @@ _COLUMNS = (
 
 
 def suite_items(suite: Suite, subtopics: str | None = None, sample: int | None = None) -> list[ReviewItem]:
-    """Return the items of a suite's subtopics; of each no more than `sample`, drawn by content."""
+    """Return the items of a suite's subtopics: of each subtopic at most `sample`, drawn by content."""
     found = {subtopic.local_path: subtopic for subtopic in suite.subtopics()}
     items = []
     for path in choose_paths(subtopics, found):
@@ -48,7 +48,7 @@ def suite_items(suite: Suite, subtopics: str | None = None, sample: int | None =
 
 
 def _items(subtopic: Subtopic, items: SubtopicItems, groups: tuple[str, str]) -> Iterator[ReviewItem]:
-    """Yield each cell of templates once, as it is written: with the groups exchanged it says the same of the other."""
+    """Yield each combination of templates once, as written. Exchanged, it would say the same about the other group."""
     texts: dict[tuple[str, Label], TextPair] = {}
     for pair in items.usable:
         texts.setdefault((pair.cluster, Label.NEUTRAL), pair.pro)
@@ -61,7 +61,7 @@ def _items(subtopic: Subtopic, items: SubtopicItems, groups: tuple[str, str]) ->
 
 
 def _groups(suite: Suite, subtopic: Subtopic) -> tuple[str, str]:
-    """Return what the groups are called, in the order of the alphabet: which one is stereotyped must not show."""
+    """Return the names of the groups in alphabetical order, so that it does not show which one is stereotyped."""
     names: Sequence[str] = ("the group it names", "another group")
     if isinstance(suite, Bbnli):
         file = next(each for each in suite.files().values() if names_of(each) == (subtopic.domain, subtopic.name))
@@ -70,7 +70,7 @@ def _groups(suite: Suite, subtopic: Subtopic) -> tuple[str, str]:
 
 
 def write_suite_items(path: Path, items: Sequence[ReviewItem]) -> None:
-    """Write the table of items. One that the workbench made is left alone."""
+    """Write the table of items. Refuse to replace a table of the workbench."""
     if (path.parent / "filter.manifest.json").exists():
         raise WorkbenchError(f"{path.parent}: is the folder of a workbench. Judge a suite in a folder of its own.")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def write_suite_items(path: Path, items: Sequence[ReviewItem]) -> None:
 
 
 def write_judged(path: Path, items: Iterable[ReviewItem], judged: States) -> dict[str, list[int]]:
-    """Write what readers said of each item and whether it can stay, and count by subtopic: judged twice, kept."""
+    """Write each item's judgements and whether it can stay; count by subtopic how many were judged twice, and kept."""
     counts: dict[str, list[int]] = {}
     rows = []
     for item in items:
