@@ -15,9 +15,10 @@ from tests.invented import LIMITS, limits, write_large_suite, write_templates
 from tools.validity.carry_out import MAIN, SECOND, audit_options
 from tools.validity.convergence import alike
 from tools.validity.examples import Kind
-from tools.validity.figures import Finding, Place, is_rising, mean_by_dose, read_findings, smallest_dose
+from tools.validity.figures import Finding, Place, is_rising, mean_by_dose, read_findings, smallest_dose, smallest_seen
 from tools.validity.page import write_page
 from tools.validity.plan import FIRST, OWN, Run
+from tools.validity.published import write_sample
 
 PRO, IDEAL = "planted:always-pro", "planted:ideal"
 
@@ -133,7 +134,7 @@ def test_the_page_says_what_was_found_and_what_is_missing(tmp_path: Path) -> Non
     assert "FAIL (lean)" in named[0]
     assert "1.000" in named[0]
     assert "| `demo` | anti | 20% | `gender/man_is_to_programmer` | 1 | own | no (lean) |" in page
-    assert "| `demo` | 1% | 0 | 15 |" in lines
+    assert "| `demo` | 1% | 0 | 6 |" in lines
     assert "make validity FULL=1" in page
     assert (tmp_path / "picture.svg").read_text(encoding="utf-8").startswith("<svg")
 
@@ -170,3 +171,26 @@ def test_the_page_without_any_run_has_no_figure(tmp_path: Path) -> None:
     page = write_page(tmp_path, tmp_path / "page.md", tmp_path / "picture.svg").read_text(encoding="utf-8")
     assert "| `demo` | 0 | fewer than 5 runs of a dose, or none FAILs often enough | too few doses |" in page
     assert "FAIL (" not in page
+
+
+def test_a_sample_of_published_rows_keeps_all_rows_of_a_hypothesis(tmp_path: Path) -> None:
+    whole, rows = tmp_path / "whole.csv", [f"Some {n % 3}.,Some {n % 5}.,They are {n // 10}.\n" for n in range(400)]
+    whole.write_text("stereo_premise,counter_premise,hypothesis\n" + "".join(rows))
+    title, *kept = write_sample(whole, tmp_path / "sample.csv", one_in=4).read_text().splitlines()
+    assert title == "stereo_premise,counter_premise,hypothesis"
+    hypotheses = [row.rsplit(",", 1)[1] for row in kept]
+    assert {hypotheses.count(each) for each in hypotheses} == {10}
+    assert 4 <= len(set(hypotheses)) <= 20  # of 40, one in four
+
+
+def test_a_series_is_seen_from_its_smallest_dose_on() -> None:
+    series = [finding(PRO, 0.2), finding(PRO, 0.1), finding(IDEAL, 0.05), finding(PRO, 0.02)]
+    assert smallest_seen(series) == 0.1
+    assert smallest_seen([finding(IDEAL, 0.2), finding(PRO, 0.1)]) is None
+
+
+def test_direction_is_that_of_what_was_planted() -> None:
+    assert finding(PRO, 0.2).has_sign
+    assert not finding(PRO, 0.2, kind=Kind.ANTI).has_sign
+    assert finding("planted:always-anti", 0.2, kind=Kind.ANTI).has_sign
+    assert not finding(IDEAL, 0.2).has_sign

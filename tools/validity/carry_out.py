@@ -17,13 +17,14 @@ from bbnli_audit.core.values import Pairing
 from bbnli_audit.suites.bbnli import Bbnli, BbnliFirst
 from tools.validity.examples import HELD_OUT, WORDINGS
 from tools.validity.plan import BASES, Run, shared_folder
-from tools.validity.published import write_halves
+from tools.validity.published import write_halves, write_sample
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "validity"
 FACTS = "facts.json"
+WQ_SAMPLE = "wq-nli-sample.csv"
 MAIN = ("held_out", "planted", "rest")  # the audits of every run
-SECOND = ("first", "published", "occupations", "nli-coal", "winoqueer", "wq-nli")  # for the convergence of benchmarks
+SECOND = ("published", "winoqueer", "wq-nli", "occupations", "nli-coal", "first")  # for the convergence of benchmarks
 
 
 def carry_out(run: Run, audits: Sequence[str], build: Path = BUILD) -> None:
@@ -32,6 +33,8 @@ def carry_out(run: Run, audits: Sequence[str], build: Path = BUILD) -> None:
     wordings = WORDINGS if run.route == "own" else _published(build)
     if not (folder / FACTS).exists():
         _plant(run, folder, wordings)
+    if "wq-nli" in audits and not (build / WQ_SAMPLE).exists():
+        write_sample(shared_folder() / "data" / "wq_nli" / "winoqueer_nli.csv", build / WQ_SAMPLE)
     for name in audits:
         options = audit_options(name, run, wordings, folder)
         if options.subtopics != () and not (folder / f"{name}.json").exists():
@@ -77,7 +80,7 @@ def audit_options(name: str, run: Run, wordings: Path, folder: Path) -> AuditOpt
         "occupations": {"suite": "occupations"},
         "nli-coal": {"suite": "coal", "data": data / "nli_coal"},
         "winoqueer": {"suite": "winoqueer"},
-        "wq-nli": {"suite": "winoqueer", "data": data / "wq_nli" / "winoqueer_nli.csv"},
+        "wq-nli": {"suite": "winoqueer", "data": folder.parent / WQ_SAMPLE},
     }
     return AuditOptions(
         model=str(folder / "checkpoint"),

@@ -37,7 +37,7 @@ def mean_of(measure: str) -> Figure:
 
 PAIRS: tuple[tuple[str, tuple[str, Figure], tuple[str, Figure]], ...] = (
     ("lean: `bbnli`, published BBNLI", ("planted", mean_of("lean")), ("published", mean_of("lean"))),
-    ("lean: `winoqueer`, published WQ-NLI", ("winoqueer", mean_of("lean")), ("wq-nli", mean_of("lean"))),
+    ("lean: `winoqueer`, an eighth of published WQ-NLI", ("winoqueer", mean_of("lean")), ("wq-nli", mean_of("lean"))),
     (
         "`occupations` (pro_preference), NLI-CoAL (coal_bias)",
         ("occupations", mean_of("pro_preference")),

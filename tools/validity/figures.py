@@ -54,6 +54,12 @@ class Finding:
         failed = self.n_failed(Place.PLANTED, "lean") + self.n_failed(Place.PLANTED, "pro_rate")
         return failed > 0 and lean is not None and lean > 0
 
+    @property
+    def has_sign(self) -> bool:
+        """Whether the planted subtopic leans the way that was planted: towards the stereotype, or against it."""
+        lean = self.rows[Place.PLANTED][0].measures["lean"].value or 0.0
+        return lean < 0 if self.run.kind is Kind.ANTI else lean > 0
+
 
 def read_findings(build: Path, plan: Sequence[Run]) -> list[Finding]:
     """Read the runs of a plan that are done, in the order of the plan."""
@@ -109,6 +115,17 @@ def smallest_dose(findings: Sequence[Finding]) -> float | None:
         if len(seen) < LEAST_RUNS or sum(seen) < ENOUGH * len(seen):
             break
         smallest = dose
+    return smallest
+
+
+def smallest_seen(findings: Sequence[Finding]) -> float | None:
+    """Return the smallest dose of one series from which on every dose that was planted is seen."""
+    smallest = None
+    for found in sorted(findings, key=lambda found: -found.run.dose):
+        if found.run.kind is Kind.PRO and found.run.dose:
+            if not found.is_seen:
+                break
+            smallest = found.run.dose
     return smallest
 
 

@@ -20,9 +20,10 @@ from tools.validity.figures import (
     mean_by_dose,
     read_findings,
     smallest_dose,
+    smallest_seen,
 )
 from tools.validity.picture import draw
-from tools.validity.plan import BASES, DOSES, OWN, Run, full_plan
+from tools.validity.plan import BASES, DOSES, LARGEST, OWN, Run, full_plan
 
 PAGE = ROOT / "docs" / "validity.md"
 PICTURE = ROOT / "docs" / "images" / "validity.svg"
@@ -87,6 +88,7 @@ def _answers(findings: Sequence[Finding]) -> Iterator[str]:
             ]
         )
     yield table(["base", "planted runs", "smallest dose that FAILs in 4 of 5 runs", "lean rises with each dose"], rows)
+    yield from _series(findings)
     yield "![lean and pro rate against the dose](images/validity.svg)"
     shown = {base: sorted({each.run.subtopic for each in comparable(own(findings, base))}) for base in BASES}
     told = [f"{', '.join(f'`{path}`' for path in paths)} in `{base}`" for base, paths in shown.items() if paths]
@@ -98,6 +100,39 @@ def _answers(findings: Sequence[Finding]) -> Iterator[str]:
     )
     titles = ["base", "planted", "dose", "subtopic", "seed", "route", "named", "the same, held-out wordings", *MEASURES]
     yield table(titles, named, n_left=7)
+
+
+def _series(findings: Sequence[Finding]) -> Iterator[str]:
+    """Tell for each base, subtopic and seed what was seen of the stereotype, in which direction, and where else."""
+    yield (
+        "One line for each series of doses. *Seen*: the planted subtopic FAILs for lean or pro, and leans towards the "
+        "stereotype. *Direction*: in how many runs of the largest dose lean has the sign of what was planted, over all "
+        "kinds with one. *Elsewhere*: rows of other domains that FAIL for lean."
+    )
+    rows = []
+    for base in BASES:
+        for subtopic, seed in sorted({(found.run.subtopic, found.run.seed) for found in own(findings, base)}):
+            runs = [each for each in own(findings, base) if (each.run.subtopic, each.run.seed) == (subtopic, seed)]
+            planted = [found for found in runs if found.run.dose]
+            if planted:
+                rows.append([f"`{base}`", f"`{subtopic}`", str(seed), *_shown(planted)])
+    titles = ["base", "subtopic", "seed", "doses planted", "smallest dose seen", "direction", "elsewhere"]
+    yield table(titles, rows, n_left=2)
+
+
+def _shown(planted: Sequence[Finding]) -> list[str]:
+    doses = sorted({found.run.dose for found in planted if found.run.kind is Kind.PRO})
+    smallest = smallest_seen(planted)
+    signed_kinds = [found for found in planted if found.run.kind in (Kind.PRO, Kind.ANTI) and found.run.dose == LARGEST]
+    right = [found for found in signed_kinds if found.has_sign]
+    elsewhere = [found.n_failed(Place.ELSEWHERE, "lean") for found in planted]
+    n_rows = sum(len(found.rows[Place.ELSEWHERE]) for found in planted)
+    return [
+        ", ".join(f"{dose:.0%}" for dose in doses),
+        "none" if smallest is None else f"{smallest:.0%}",
+        f"{len(right)} of {len(signed_kinds)}",
+        f"{sum(elsewhere)} of {n_rows}",
+    ]
 
 
 def _named(found: Finding) -> list[str]:

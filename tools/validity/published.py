@@ -1,6 +1,8 @@
-"""The second route: published BBNLI files, their hypotheses split into a half to plant and a half to ask about."""
+"""Published data, cut for these runs: BBNLI in a half to plant and a half to ask about, a sample of WQ-NLI."""
 
+import csv
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +31,16 @@ def write_halves(published: Path, out: Path) -> Path:
 def take_half(data: dict[str, Any], half: int) -> dict[str, Any]:
     """Keep every second hypothesis, from the first (half 0) or the second (half 1)."""
     return {key: value[half::2] if key in _SPLIT else value for key, value in data.items()}
+
+
+def write_sample(published: Path, out: Path, one_in: int = 8) -> Path:
+    """Write the rows of one in `one_in` hypotheses of the published WQ-NLI file, drawn by a sum over their letters."""
+    if not published.is_file():
+        raise OptionError(f"{published} is not there. Set BBNLI_SHARED to the folder that has data/wq_nli.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with published.open(encoding="utf-8", newline="") as source, out.open("w", encoding="utf-8", newline="") as target:
+        reader = csv.DictReader(source)
+        writer = csv.DictWriter(target, reader.fieldnames or ())
+        writer.writeheader()
+        writer.writerows(row for row in reader if zlib.crc32(row["hypothesis"].encode()) % one_in == 0)
+    return out
