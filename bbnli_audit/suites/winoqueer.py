@@ -163,8 +163,8 @@ def find_file(data: Path) -> Path:
 def read_pairs(path: Path) -> list[tuple[str, Pair]]:
     """Return each pair with its identity as the domain of a subtopic. No message quotes a sentence.
 
-    Clusters are predicates, numbered in order: a text would show up in reports. Those of several identities are numbered
-    over the whole file, the others within their identity.
+    Clusters are predicates, numbered in order: a text would show up in reports. Those that several identities have are
+    numbered over the whole file, the others within their identity.
     """
     with open_table(path, SuiteError, _HOW) as table:
         rows = [(_check(table, record), record.values) for record in table.records(COLUMNS)]
