@@ -86,7 +86,7 @@ class PooledByHand:
 
     @property
     def real(self) -> float:
-        return max(*self.covariance(self), 0.0)
+        return float(max(*self.covariance(self), 0.0))
 
     def alike(self, s: int) -> float:
         """How alike real templates are across subtopics, times how many other subtopics have those of a pair."""
@@ -115,7 +115,7 @@ class PooledByHand:
             self.alike(s) * row.size**2 * (row.mean**2 + (1 - row.mean) ** 2) * variance / row.square
             for s, (row, variance) in enumerate(zip(self.rows, self.variances, strict=True))
         )
-        return sum(self.variances) + self.real + imagined
+        return float(sum(self.variances) + self.real + imagined)
 
     @property
     def worth(self) -> float:
@@ -176,8 +176,9 @@ def test_a_pooled_row_is_that_over_couples(blocks: list[Block], stars: tuple[str
 @given(st.lists(crossed(), min_size=2, max_size=3), SHARING)
 def test_a_pooled_difference_is_that_over_couples(blocks: list[Block], stars: tuple[str, str]) -> None:
     pairs, confidence = [starred(block, stars) for block in blocks], 0.95
-    first, second = (np.concatenate([block[at] for block in blocks]) for at in (1, 2))
-    one, other = (PooledByHand(pairs, [block[at] for block in blocks], confidence) for at in (1, 2))
+    columns = [block[1] for block in blocks], [block[2] for block in blocks]
+    first, second = map(np.concatenate, columns)
+    one, other = (PooledByHand(pairs, values, confidence) for values in columns)
     found = estimate_difference(first, second, design(pairs), confidence)
     r, value = one.correlation(other), float(first.mean() - second.mean())
     (low1, high1), (low2, high2) = one.bounds(confidence), other.bounds(confidence)
@@ -247,8 +248,8 @@ def test_agreement_of_two_models_counts_shared_premises() -> None:
     )
     assert shared_low < low < high < shared_high
     random = np.random.default_rng(0)
-    strengths = [each + random.normal(size=len(each)) for each in (first, second)]
-    apart, together = (rank_interval(*strengths, layout(s), 0.95) or (0, 0) for s in ("", "*"))
+    one, other = (each + random.normal(size=len(each)) for each in (first, second))
+    apart, together = (rank_interval(one, other, layout(star), 0.95) or (0, 0) for star in ("", "*"))
     assert together[0] < apart[0] < apart[1] < together[1]
 
 

@@ -346,7 +346,7 @@ def _correlate(sample: _Sample, variances: _Floats) -> _Floats:
     if sample.tied is not None:
         covariance = covariance + _shared_covariance(sample, sample.tied, variances)
     summed = _add_up(sample, variances)
-    found = covariance / np.sqrt(summed[:half] * summed[half:])
+    found = np.asarray(covariance / np.sqrt(summed[:half] * summed[half:]), dtype=np.float64)
     return found if sample.tied is None else np.clip(found, -1.0, 1.0)
 
 
