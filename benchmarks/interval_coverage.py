@@ -51,6 +51,9 @@ EFFECTS = (
     Effects(2, 2, 2),
 )
 
+# Standard deviations of a template that subtopics share, and of the same template in one subtopic.
+SHARED_EFFECTS = ((0, 0), (0, 1.5), (0.5, 0.5), (1, 1), (1.75, 1.4), (3.25, 0))
+
 
 def chunks(n_runs: int) -> Iterator[int]:
     for start in range(0, n_runs, CHUNK):
@@ -83,6 +86,41 @@ def levels(layout: Layout, rate: float, effects: Effects, n_runs: int, random: R
         of_suite.append(bound_place((np.arange(len(values)), layout.run), values, spreads))
     domains = Bounds(*(np.concatenate(each, axis=1) for each in zip(*of_domains, strict=True)))
     return domains, Bounds(*(np.concatenate(each) for each in zip(*of_suite, strict=True)))
+
+
+def shared_levels(
+    layout: Layout, rate: float, effects: Effects, n_runs: int, random: Random
+) -> tuple[Bounds, Bounds, Bounds]:
+    """Bound domains and suite where subtopics share premises; and the suite as if they did not."""
+    apart, parts = layout.apart(), []
+    for n in chunks(n_runs):
+        values = layout.draw(rate, effects, n, random)
+        spreads, every = find_spreads(values, layout.run), np.arange(len(values))
+        places = (layout.domain_places, [(every, layout.run)], [(every, apart.run)])
+        parts.append([bound_places(each, values, spreads) for each in places])
+    found = zip(*parts, strict=True)
+    domains, suite, without = (
+        Bounds(*(np.concatenate(each, axis=1) for each in zip(*of_place, strict=True))) for of_place in found
+    )
+    return domains, suite, without
+
+
+def print_shared(n_runs: int, random: Random) -> None:
+    """Rows of suites whose subtopics share premises or predicates; the others are in the tables above."""
+    effects = [Effects(premise, 0, cell) for premise, cell in SHARED_EFFECTS]
+    for name in ("occupations", "winoqueer"):
+        layout, worst, rows = Layout.of_suite(name), Worst(), []
+        for each in effects:
+            row = [f"{each.premise:g}, {each.cell:g}"]
+            for rate in RATES:
+                domains, suite, apart = shared_levels(layout, rate, each, n_runs, random)
+                row += [worst.tell(domains, rate)] if name == "occupations" else []
+                row += [worst.tell(suite, rate), f"{1.0 - sum(apart.misses(rate)):.3f}"]
+            rows.append(row)
+        print(f"Rows that pool subtopics which share templates, {name}; last of each rate: as if they shared none\n")
+        levels = ["domain", "suite", "apart"] if name == "occupations" else ["suite", "apart"]
+        print(table(["shared, own", *(f"{level}, {rate}" for rate in RATES for level in levels)], rows))
+        print(worst)
 
 
 def difference_coverage(
@@ -153,10 +191,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=300, help="simulated runs per cell")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--shared", action="store_true", help="only subtopics that share templates")
     arguments = parser.parse_args()
     n_runs, random = arguments.runs, np.random.default_rng(arguments.seed)
     start = time.process_time()
     print(f"{n_runs} runs a cell, seed {arguments.seed}. Nominal: 0.95, 0.025, 0.025.\n")
+    if arguments.shared:
+        print_shared(2 * n_runs, np.random.default_rng(arguments.seed))
+        print(f"{time.process_time() - start:.0f} s of one core.")
+        return
     layouts = [full_crossing(), sparse_crossing(), quads()]
     print_grid(layouts, n_runs, random)
 
@@ -218,6 +261,7 @@ def main() -> None:
         "the wider of own and pooled",
     ]
     print(table(header, rows))
+    print_shared(2 * n_runs, np.random.default_rng(arguments.seed))
     print(f"{time.process_time() - start:.0f} s of one core.")
 
 

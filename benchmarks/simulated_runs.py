@@ -94,13 +94,24 @@ class Layout:
         names = dict.fromkeys(self.domains)
         return [self.place([n for n, each in enumerate(self.domains) if each == name]) for name in names]
 
+    def apart(self) -> Layout:
+        """Return the same pairs as if subtopics shared no template."""
+        bare = [[str(name).replace("*", "") for name in each] for each in self.clusters]
+        return Layout(self.name, tuple(np.array(each, dtype=object) for each in bare), self.domains)
+
     def place(self, subtopics: Sequence[int]) -> tuple[NDArray[np.intp], Design]:
         rows = np.flatnonzero(np.isin(self.run.block_of, subtopics))
         return rows, Design.of(np.concatenate(self.clusters)[rows], self.run.block_of[rows])
 
     @cached_property
     def _groups(self) -> list[NDArray[np.intp]]:
-        return [_members(groups) for groups in (*self.run.factors, self.run.cells)]
+        found = [_members(groups) for groups in (*self.run.factors, self.run.cells)]
+        if self.run.ties is None:
+            return found
+        # Subtopics share premises only: an effect of a premise is the same in all subtopics that have it.
+        names, blocks = np.concatenate(self.clusters), self.run.block_of
+        owned = [name if name.endswith("*") else f"{name} {block}" for name, block in zip(names, blocks, strict=True)]
+        return [np.unique(owned, return_inverse=True)[1], *found[1:]]
 
     def draw_chances(
         self, rate: float | Floats, effects: Effects | Sequence[Effects], n: int, random: Random

@@ -56,8 +56,14 @@ class Pairing(StrEnum):
     PREMISE = "premise"
 
 
+SHARED = "*"  # at the end of the name of a template: the same one in all subtopics of the suite
 # The pairings that a user can choose, for `bbnli` and `bbnli@1`. All other suites have one, fixed by their papers.
 TEMPLATE_PAIRINGS = (Pairing.QUADS, Pairing.BOTH, Pairing.HYPOTHESIS)
+
+
+def shared_template(name: str) -> str:
+    """Name a template that several subtopics of a suite have. It has the same name in all of them."""
+    return name if name.endswith(SHARED) else name + SHARED
 
 
 class TextPair(NamedTuple):
@@ -74,7 +80,9 @@ class TextPair(NamedTuple):
 class Pair:
     """Two samples that differ only in the group. Both are neutral: the premise decides nothing."""
 
-    cluster: str  # the templates it was made from: "p03/h05" is premise p03 with hypothesis h05
+    # The templates it was made from: "p03/h05" is premise p03 with hypothesis h05, a name without a slash is one factor.
+    # A name that ends in a star, such as "p03*", is a template that other subtopics of the suite have too.
+    cluster: str
     pro: TextPair
     anti: TextPair
     direction: Direction = Direction.NONE  # of the premise; NONE if the two sides have different ones

@@ -1,6 +1,6 @@
 """The `bbnli-next` suite: a table of samples in pairs, such as the workbench releases (docs/workbench.md)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -9,7 +9,17 @@ from typing import TypeVar
 from bbnli_audit.core.errors import OptionError, SuiteError
 from bbnli_audit.core.reading import Source
 from bbnli_audit.core.tables import Record, Table, open_table, show_text
-from bbnli_audit.core.values import Control, Label, Pair, Pairing, Side, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.core.values import (
+    Control,
+    Label,
+    Pair,
+    Pairing,
+    Side,
+    Subtopic,
+    SubtopicItems,
+    TextPair,
+    shared_template,
+)
 from bbnli_audit.suites.bbnli import documented
 from bbnli_audit.suites.json_file import read_object
 from bbnli_audit.suites.template_file import subtopic_name
@@ -100,9 +110,10 @@ class BbnliNext:
                 fault = f"the pair has a second {side.value} sample (the first is on line {of_pair[side].number})"
                 raise table.wrong(fault, record.number)
             of_pair[side] = record
+        shared = _find_shared((place, record) for (place, _), of_pair in sides.items() for record in of_pair.values())
         pairs: dict[Subtopic, list[Pair]] = {}
         for (subtopic, _), of_pair in sides.items():
-            pairs.setdefault(subtopic, []).append(_pair(table, of_pair))
+            pairs.setdefault(subtopic, []).append(_pair(table, of_pair, shared))
         if not pairs:
             raise table.wrong("holds no sample, so there is nothing to audit")
         return pairs
@@ -128,7 +139,15 @@ def _read_records(table: Table, columns: Sequence[str]) -> Iterator[Record]:
         yield record._replace(values=values)
 
 
-def _pair(table: Table, of_pair: dict[Side, Record]) -> Pair:
+def _find_shared(records: Iterable[tuple[Subtopic, Record]]) -> set[str]:
+    """Return the premises that several subtopics have."""
+    subtopics: dict[str, set[Subtopic]] = {}
+    for subtopic, record in records:
+        subtopics.setdefault(record.values["premise"], set()).add(subtopic)
+    return {premise for premise, found in subtopics.items() if len(found) > 1}
+
+
+def _pair(table: Table, of_pair: dict[Side, Record], shared: Collection[str]) -> Pair:
     if len(of_pair) != 2:
         ((side, record),) = of_pair.items()
         (other,) = set(Side) - {side}
@@ -138,8 +157,9 @@ def _pair(table: Table, of_pair: dict[Side, Record]) -> Pair:
         last = max(record.number for record in of_pair.values())
         raise table.wrong("the two samples of the pair have different premises", last)
     # Pairs with the same premise are not independent, even if the table puts them into different clusters.
-    cluster = of_pair[Side.PRO].values.get("cluster") or sha256(pro.premise.encode()).hexdigest()[:8]
-    return Pair(cluster, pro, anti)
+    digest = sha256(pro.premise.encode()).hexdigest()[:8]
+    of_premise = shared_template(digest) if pro.premise in shared else digest
+    return Pair(of_pair[Side.PRO].values.get("cluster") or of_premise, pro, anti)
 
 
 def _read_choice(table: Table, record: Record, column: str, choices: type[Choice]) -> Choice:

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError, SuiteError
-from bbnli_audit.core.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.core.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair, shared_template
 from bbnli_audit.suites.json_file import Keys, hash_files, read_object, read_version
 from bbnli_audit.suites.template_file import PLACEHOLDER, subtopic_name
 
@@ -86,7 +86,8 @@ class Occupations:
         (other,) = set(GENDERS) - {majority}
         templates = self._templates
         pairs = []
-        for cluster, template in templates.premises.items():
+        for name, template in templates.premises.items():
+            cluster = shared_template(name)  # all occupations have the same premises
             premise = _fill(template, "OCCUPATION", noun)
             for hypothesis in templates.hypotheses:
                 pro, anti = (_fill(hypothesis, "GENDER", templates.genders[gender]) for gender in (majority, other))

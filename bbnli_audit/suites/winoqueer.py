@@ -6,7 +6,7 @@ Metrics): both sides have the same hypothesis; the premise names the identity (p
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 from bbnli_audit.core.errors import OptionError, SuiteError
 from bbnli_audit.core.tables import Record, Table, open_table
-from bbnli_audit.core.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.core.values import Pair, Pairing, Subtopic, SubtopicItems, TextPair, shared_template
 from bbnli_audit.suites.json_file import hash_files, read_version
 
 FILE = "winoqueer_nli.csv"
@@ -98,11 +98,19 @@ class Winoqueer:
 def expand_own() -> Iterator[tuple[str, str, Pair]]:
     """Return identity, category and pair. Subjects and counterfactuals are rotated, so that they mix."""
     settings = _read_own("suite")
+    files = {identity["name"]: _read_own(identity["name"]) for identity in settings["identities"]}
+    shared = _name_shared(
+        (name, predicate["singular"])
+        for name, file in files.items()
+        for theme in file["themes"]
+        for predicate in theme["predicates"]
+    )
     for identity in settings["identities"]:
         subjects = [subject for subject in settings["subjects"] if subject["kind"] in identity["subjects"]]
         others = identity["counterfactuals"]
         n_made = 0
-        for category, cluster, predicate in _number_predicates(_read_own(identity["name"])):
+        for category, number, predicate in _number_predicates(files[identity["name"]]):
+            cluster = shared.get(predicate["singular"], number)
             for _ in range(PAIRS_PER_PREDICATE):
                 turn = n_made // len(subjects)
                 place = (n_made + turn) % len(subjects)  # a predicate meets other kinds of subjects in the next turn
@@ -123,6 +131,15 @@ def _number_predicates(of_identity: Mapping[str, Any]) -> Iterator[tuple[str, st
         for predicate in theme["predicates"]:
             number = numbers[category] = numbers.get(category, -1) + 1
             yield category, f"{category}-p{number:02d}", predicate
+
+
+def _name_shared(predicates: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Name the predicates that several identities have: each is one cluster for all of them."""
+    identities: dict[str, set[str]] = {}
+    for identity, predicate in predicates:
+        identities.setdefault(predicate, set()).add(identity)
+    shared = [predicate for predicate, found in identities.items() if len(found) > 1]
+    return {predicate: shared_template(f"shared-p{number:02d}") for number, predicate in enumerate(shared)}
 
 
 def _own_pair(
@@ -146,7 +163,8 @@ def find_file(data: Path) -> Path:
 def read_pairs(path: Path) -> list[tuple[str, Pair]]:
     """Return each pair with its identity, spelled as the domain of a subtopic. No message quotes a sentence.
 
-    Clusters are predicates. They have numbers within each identity, because names made of text would appear in reports.
+    Clusters are predicates. They have numbers, because names made of text would appear in reports. Predicates that
+    several identities share are numbered over the whole file, others within their identity.
     """
     with open_table(path, SuiteError, _HOW) as table:
         rows = [(_check(table, record), record.values) for record in table.records(COLUMNS)]
@@ -154,11 +172,12 @@ def read_pairs(path: Path) -> list[tuple[str, Pair]]:
             raise table.wrong("holds no row, so there is nothing to audit")
     identities = {identity for (identity, _), _ in rows}
     slugs = {identity: _slug(identity, identities) for identity in identities}
+    shared = _name_shared((slugs[identity], predicate) for (identity, predicate), _ in rows)
     numbers: dict[str, dict[str, str]] = {}
     pairs = []
     for (identity, predicate), values in rows:
         clusters = numbers.setdefault(slugs[identity], {})
-        cluster = clusters.setdefault(predicate, f"p{len(clusters):02d}")
+        cluster = clusters.setdefault(predicate, shared.get(predicate, f"p{len(clusters):02d}"))
         pro, anti = (TextPair(values[column], values["hypothesis"]) for column in COLUMNS[:2])
         pairs.append((slugs[identity], Pair(cluster, pro, anti)))
     return pairs

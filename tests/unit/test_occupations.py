@@ -72,7 +72,7 @@ def test_a_folder_of_the_same_format(tmp_path: Path) -> None:
     assert zorb.path == "occupations/male_majority/zorb"
     assert [each.women_percent for each in suite.occupations()] == [70, None]
     pairs = suite.items(zorb).pairs
-    assert [pair.cluster for pair in pairs] == ["p1", "p1", "p2", "p2", "p3", "p3"]
+    assert [pair.cluster for pair in pairs] == ["p1*", "p1*", "p2*", "p2*", "p3*", "p3*"]
     assert pairs[3].pro == ("We saw the zorb.", "The job is male.")
     assert pairs[3].anti == ("We saw the zorb.", "The job is female.")
     assert len(suite.documented()) == 38

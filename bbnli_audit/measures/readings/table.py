@@ -259,7 +259,9 @@ def share_run(tables: Mapping[str, PairTable]) -> dict[str, PairTable]:
 
 def design_of(frame: pd.DataFrame) -> Design:
     """Return the structure of the pairs in a frame."""
-    return Design.of(frame["cluster"].to_numpy(dtype=object), _paths(frame))
+    suites = frame["suite"].tolist()
+    several = suites if len(set(suites)) > 1 else None
+    return Design.of(frame["cluster"].to_numpy(dtype=object), _paths(frame), several)
 
 
 def _paths(frame: pd.DataFrame) -> list[str]:

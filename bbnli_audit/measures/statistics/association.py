@@ -66,7 +66,7 @@ def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidenc
     influences = one * other - rho / 2.0 * (one**2 + other**2)
     alone = float((influences**2).sum())
     # At a correlation of 1 or -1 the pairs cannot show how alike pairs of one template are: assume fully alike.
-    worth, squares = n**2 / float((design.sizes**2 / design.least_worth).sum()), 0.0
+    worth, squares = design.least_worth_together, 0.0
     if alone > _SMALLEST * n:
         squares = max(_summed_squares(influences, design, confidence), alone)
         worth = max(n * alone / squares, worth)
@@ -83,7 +83,8 @@ def _summed_squares(influences: _Floats, design: Design, confidence: float, imag
     """Sum the squares of influences over templates. Divided by n², the sum is the variance of their mean.
 
     The sums of subtopics are added. Each is enlarged for its number of templates, so that a normal quantile can be used
-    where Student's would be needed.
+    where Student's would be needed. Templates that subtopics share add the products of their influences, as in
+    `intervals`.
     """
     levels = design.fewest_levels
     if (levels < 2).any():
@@ -97,4 +98,9 @@ def _summed_squares(influences: _Floats, design: Design, confidence: float, imag
     crossed = np.where(design.is_crossed, of_first * first + of_second * second - cells, cells)
     quantile = (1.0 + confidence) / 2.0
     widened = (stdtrit(levels - 1.0, quantile) / ndtri(quantile)) ** 2
-    return float((np.maximum(crossed, cells) * widened).sum())
+    summed = float((np.maximum(crossed, cells) * widened).sum())
+    if design.ties is None:
+        return summed
+    ties, added = design.ties, imagined * widened
+    totals = ties.scale(ties.totals(here), np.sqrt(widened)[:, np.newaxis])
+    return summed + float(ties.variance(totals)[0] + ties.alike(totals, design.sizes)[:, 0] @ added)

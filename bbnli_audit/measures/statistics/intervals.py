@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from bbnli_audit.measures.statistics.design import Design, Grouping
+from bbnli_audit.measures.statistics.shared import Ties
 
 _Floats = NDArray[np.float64]
 
@@ -87,6 +88,14 @@ def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
     return [Spread(*map(float, each)) for each in zip(pair, cluster, one, other, strict=True)]
 
 
+class _Tied(NamedTuple):
+    """What subtopics share. All are shares: of each subtopic's standard deviation, or of its variance."""
+
+    residuals: Sequence[_Floats]  # totals over the pairs of a shared template in one subtopic; (groups, columns)
+    imagined: _Floats  # what the imagined clusters add to the variance; (blocks, columns)
+    disagreeing: _Floats  # what they add to the covariance of a measure with its partner; (blocks, columns / 2)
+
+
 class _Sample(NamedTuple):
     """The estimates for each column in each subtopic. Arrays are (blocks, columns)."""
 
@@ -96,6 +105,7 @@ class _Sample(NamedTuple):
     own_worths: _Floats  # what the pairs are worth, taking their own estimated spread as certain
     pooled_worths: _Floats  # what they are worth by the spread of the run; infinite if that is not known
     correlations: _Floats  # of each column of the first half with its partner in the second; empty if not paired
+    tied: "_Tied | None"
 
 
 def estimate_means(
@@ -163,9 +173,7 @@ class Difference(NamedTuple):
         n_effective, variances = _worths(sample, confidence)
         low, high = clopper_pearson(sample.means, n_effective, confidence)
         below, above = sample.means - low, high - sample.means
-        first, second = variances[:, :half], variances[:, half:]
-        covariance = (sample.correlations * np.sqrt(first * second)).sum(axis=0)
-        correlation = covariance / np.sqrt(first.sum(axis=0) * second.sum(axis=0))
+        correlation = _correlate(sample, variances)
         value = sample.means[:half] - sample.means[half:]
         least = np.maximum(value - _square_and_add(below[:half], above[half:], correlation), -1.0)
         most = np.minimum(value + _square_and_add(above[:half], below[half:], correlation), 1.0)
@@ -213,7 +221,8 @@ def _shrink(totals: _Floats, design: Design) -> _Floats:
 
 def _sample(columns: _Floats, design: Design, spreads: Sequence[Spread], *, is_paired: bool = False) -> _Sample:
     means = _shrink(design.blocks.totals(columns), design)
-    squares, correlations = _squares(columns - means[design.block_of], means, design, is_paired=is_paired)
+    residuals = columns - means[design.block_of]
+    squares, correlations = _squares(residuals, means, design, is_paired=is_paired)
     sizes = design.sizes[:, np.newaxis]
     enlarged = sizes + 2.0 * design.typical_sizes[:, np.newaxis]
     return _Sample(
@@ -223,7 +232,30 @@ def _sample(columns: _Floats, design: Design, spreads: Sequence[Spread], *, is_p
         own_worths=sizes * means * (1.0 - means) * enlarged / squares,
         pooled_worths=_pooled_worths(spreads, design) if spreads else np.full_like(means, math.inf),
         correlations=correlations,
+        tied=None if design.ties is None else _tie(residuals, means, squares, design.ties, design),
     )
+
+
+def _tie(residuals: _Floats, means: _Floats, squares: _Floats, ties: Ties, design: Design) -> _Tied:
+    imagined, half = design.typical_sizes[:, np.newaxis] ** 2, means.shape[1] // 2
+    sizes = np.sqrt(squares[:, : 2 * half])
+    return _Tied(
+        residuals=ties.scale(ties.totals(residuals), 1.0 / np.sqrt(squares)),
+        imagined=imagined * _agreeing(means) / squares,
+        disagreeing=imagined * _disagreeing(means) / (sizes[:, :half] * sizes[:, half:]),
+    )
+
+
+def _agreeing(means: _Floats) -> _Floats:
+    """Return the sum of squared residuals of the two imagined clusters, of one pair each."""
+    return np.asarray((1.0 - means) ** 2 + means**2, dtype=np.float64)
+
+
+def _disagreeing(means: _Floats) -> _Floats:
+    """Return the sum of their products for two measures that disagree in them, each with its partner."""
+    half = means.shape[1] // 2
+    one, other = means[:, :half], means[:, half : 2 * half]
+    return np.asarray(-((1.0 - one) * other + one * (1.0 - other)), dtype=np.float64)
 
 
 def _pooled_worths(spreads: Sequence[Spread], design: Design) -> _Floats:
@@ -246,10 +278,7 @@ def _squares(residuals: _Floats, means: _Floats, design: Design, *, is_paired: b
     """
     imagined = design.typical_sizes[:, np.newaxis] ** 2
     is_crossed = design.is_crossed[:, np.newaxis]
-    few = [
-        np.where(design.is_crossed, factor.n_levels / np.maximum(factor.n_levels - 1, 1), 1.0)[:, np.newaxis]
-        for factor in design.factors
-    ]
+    few = [each[:, np.newaxis] for each in design.too_small]
     totals = [groups.totals(residuals) for groups in (design.cells, *design.factors)]
 
     def two_way(one: slice, other: slice, added: _Floats) -> tuple[_Floats, _Floats]:
@@ -260,14 +289,12 @@ def _squares(residuals: _Floats, means: _Floats, design: Design, *, is_paired: b
         return np.where(is_crossed, few[0] * first + few[1] * second - cells, cells), cells
 
     every = slice(None)
-    crossed, cells = two_way(every, every, imagined * ((1.0 - means) ** 2 + means**2))
+    crossed, cells = two_way(every, every, imagined * _agreeing(means))
     squares = np.maximum(crossed, cells)
     if not is_paired:
         return squares, squares[:, :0]
     half = means.shape[1] // 2
-    one, other = means[:, :half], means[:, half:]
-    disagreeing = -imagined * ((1.0 - one) * other + one * (1.0 - other))
-    products, _ = two_way(slice(half), slice(half, None), disagreeing)
+    products, _ = two_way(slice(half), slice(half, None), imagined * _disagreeing(means))
     return squares, np.clip(products / np.sqrt(squares[:, :half] * squares[:, half:]), -1.0, 1.0)
 
 
@@ -288,8 +315,52 @@ def _worths(sample: _Sample, confidence: float) -> tuple[_Floats, _Floats]:
     variances = (sizes[:, np.newaxis] / n) ** 2 * sample.shrunk_means * (1.0 - sample.shrunk_means) / worths
     if len(sizes) == 1:
         return worths[0], variances
-    overall = sizes @ sample.shrunk_means / n
-    return np.clip(overall * (1.0 - overall) / variances.sum(axis=0), 1.0, n), variances
+    overall, variance = sizes @ sample.shrunk_means / n, _add_up(sample, variances)
+    least = 1.0 if design.ties is None else design.least_worth_together
+    return np.clip(overall * (1.0 - overall) / variance, least, n), variances
+
+
+def _add_up(sample: _Sample, variances: _Floats) -> _Floats:
+    """Return the variance of each column's mean: of all subtopics, and of what they share."""
+    own: _Floats = variances.sum(axis=0)
+    return own if sample.tied is None else own + sum(_shared_variances(sample, sample.tied, variances))
+
+
+def _shared_variances(sample: _Sample, tied: _Tied, variances: _Floats) -> tuple[_Floats, _Floats]:
+    """Return what shared templates add to the variance of each mean: the real ones, and the imagined clusters.
+
+    Imagined clusters are shared as far as the real templates are alike in different subtopics.
+    """
+    design, ties = sample.design, sample.design.ties
+    assert ties is not None
+    totals = ties.scale(tied.residuals, np.sqrt(variances))
+    shared = ties.alike(totals, design.sizes)
+    return ties.variance(totals), (shared * tied.imagined * variances).sum(axis=0)
+
+
+def _correlate(sample: _Sample, variances: _Floats) -> _Floats:
+    """Return the correlation of the means of each measure and its partner."""
+    half = variances.shape[1] // 2
+    first, second = variances[:, :half], variances[:, half:]
+    covariance = (sample.correlations * np.sqrt(first * second)).sum(axis=0)
+    if sample.tied is not None:
+        covariance = covariance + _shared_covariance(sample, sample.tied, variances)
+    summed = _add_up(sample, variances)
+    found = np.asarray(covariance / np.sqrt(summed[:half] * summed[half:]), dtype=np.float64)
+    return found if sample.tied is None else np.clip(found, -1.0, 1.0)
+
+
+def _shared_covariance(sample: _Sample, tied: _Tied, variances: _Floats) -> _Floats:
+    """Return what shared templates add to the covariance of a measure with its partner."""
+    design, ties, half = sample.design, sample.design.ties, variances.shape[1] // 2
+    assert ties is not None
+    totals = ties.scale(tied.residuals, np.sqrt(variances))
+    first, second = [each[:, :half] for each in totals], [each[:, half:] for each in totals]
+    most = np.sqrt(ties.variance(first) * ties.variance(second))
+    real = np.clip(ties.covariance(first, second), -most, most)
+    weights = np.sqrt(ties.alike(totals, design.sizes) * variances)
+    imagined = (weights[:, :half] * weights[:, half:] * tied.disagreeing).sum(axis=0)
+    return np.asarray(real + imagined, dtype=np.float64)
 
 
 def _listed(design: Design, values: _Floats, lows: _Floats, highs: _Floats, worths: _Floats) -> list[Estimate]:
