@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Another order is "far better" if its accuracy exceeds both that of the declared order and that of the best constant
-# answer by this much: a model that cannot do the task shows no order (tests/unit/test_proof.py).
+# answer by this much. The constant answer is there because a model that cannot do the task shows no order.
 REFUSAL_MARGIN = 0.30
 
 
@@ -104,6 +104,6 @@ def _refuse_other_order(predictor: Predictor, predicted: "NDArray[np.intp]", exp
     raise LabelOrderError(
         f"{predictor.info.name} says its outputs are {','.join(order)}, but read as {fitting} they are right on "
         f"{accuracies[best]:.0%} of the {len(predicted)} plain NLI items, against {declared:.0%} as "
-        "declared.\nScores would have the labels exchanged, so none is given. If that order is right, write "
+        "declared.\nScores would have the labels exchanged, so none is given. If {fitting} is the true order, write "
         f"--bbnli-labels={fitting} or correct id2label in its config.json."
     )

@@ -80,7 +80,7 @@ class TextPair(NamedTuple):
 class Pair:
     """Two samples that differ only in the group. Both are neutral: the premise decides nothing."""
 
-    # The templates it was made from: "p03/h05" is premise p03 with hypothesis h05, a name without a slash is one factor.
+    # Its templates: "p03/h05" is premise p03 with hypothesis h05; a name without a slash is one factor.
     # A name that ends in a star, such as "p03*", is a template that other subtopics of the suite have too.
     cluster: str
     pro: TextPair

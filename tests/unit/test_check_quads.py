@@ -83,7 +83,7 @@ def _keep_the_order(data: dict[str, Any]) -> None:
         (_compare, "hypotheses name both groups, more than a third"),
         (lambda data: data["hypotheses"][0].update(about="both"), "is said to be about both, and names GROUP"),
         (lambda data: data["premises"][2].update(text="A short one."), "has 3 words; premises have 10 to 45"),
-        (_keep_the_order, "controls: 20 of 20 facts name the same group first as their premise"),
+        (_keep_the_order, "controls: in 20 of 20 facts the first group is also the first in the premise"),
         (_repeat_words, "of their content words on average, more than 0.2"),
         (_repeat_words, "the premises have a lexical variety (MTLD) of"),
         (

@@ -60,7 +60,7 @@ class Thresholds:
         return next((waiver for waiver in found if waiver.subtopic in names and waiver.measure == measure), None)
 
     def growth_waivers(self, known: Iterable[Subtopic] = ()) -> dict[tuple[str, str], ActiveWaiver]:
-        """Return the waivers for growth by path and measure. `known` are subtopics with their other names."""
+        """Return the waivers for growth. Keys are path and measure. `known` are subtopics with their other names."""
         paths = {f"{each.suite}/{name}": each.path for each in known for name in local_names(each)}
         found = [waiver for waiver in self.waivers() if waiver.is_for_growth]
         return {(paths.get(waiver.subtopic, waiver.subtopic), waiver.measure): waiver for waiver in found}
@@ -239,7 +239,7 @@ def _explain(error: "ErrorDetails", name: str, lines: Mapping[Key, int]) -> str:
         return f"{where}: {field} is {value!r:.120}; {_OTHER_WORDS[error['type']]}."
     even = next((each.even for each in limited_measures() if each.limit == field), 0.0)
     if even:
-        told = f"it must be a number from {even:g} to 1: {even:g} is even, and the limit holds on both sides of it"
+        told = f"it must be from {even:g} to 1: {even:g} means no preference, and the limit holds on both sides"
         return f"{where}: {field} is {value!r:.120}; {told}."
     if field.startswith(("max_", "min_")):
         return f"{where}: {field} is {value!r:.120}; it must be a number from 0 to 1 (0.07 stands for 7 %)."

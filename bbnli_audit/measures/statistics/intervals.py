@@ -51,7 +51,7 @@ class Spread(NamedTuple):
 
 
 def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
-    """Find the spread of each column over all blocks, as mean products of the residuals of pairs that share templates.
+    """Find the spread of each column over all blocks: for pairs that share a template, the mean product of residuals.
 
     The residuals of a block add up to 0, so pairs that share no template have a slightly negative mean product. That
     product is subtracted.
@@ -104,7 +104,7 @@ class _Sample(NamedTuple):
     shrunk_means: _Floats  # the means that include the imagined clusters
     own_worths: _Floats  # what the pairs are worth, taking their own estimated spread as certain
     pooled_worths: _Floats  # what they are worth by the spread of the run; infinite if that is not known
-    correlations: _Floats  # of each column of the first half with its partner in the second; empty if not paired
+    correlations: _Floats  # of the two measures of each difference; empty if there is none
     tied: "_Tied | None"
 
 
@@ -114,7 +114,7 @@ def estimate_means(
     """Estimate the mean of each column, with an interval that allows for shared templates.
 
     Values lie in [0, 1], in shape (n,) for one measure or (n, m) for several on the same pairs. Clusters are a Design,
-    or integers or names to make it from. The confidence is at least 0.5 and below 1. Anything else is a ValueError.
+    or one name or number for each pair. The confidence is at least 0.5 and below 1. Anything else is a ValueError.
     """
     _check_confidence(confidence)
     columns, design = _checked(values, clusters)
@@ -155,7 +155,8 @@ class Difference(NamedTuple):
     ) -> "Difference | None":
         """Take the values of two measures (see `estimate_difference`); return None without pairs.
 
-        Values are (n,), or (n, m) for m differences at once. `spreads` has all first measures, then all second ones.
+        Values are (n,), or (n, m) for m differences at once. `spreads` has those of all
+        first measures, then those of all second ones.
         """
         one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
         if one.ndim not in (1, 2) or one.shape != other.shape:
@@ -272,9 +273,9 @@ def _pooled_worths(spreads: Sequence[Spread], design: Design) -> _Floats:
 def _squares(residuals: _Floats, means: _Floats, design: Design, *, is_paired: bool) -> tuple[_Floats, _Floats]:
     """Sum the residuals of each cluster, and return the sum of the squares of these sums.
 
-    In crossed blocks, add these squares for both factors and subtract those of the clusters; the result is never below
-    that of the clusters alone. Also return the correlation of the two measures of a difference, which are taken to
-    disagree in the imagined clusters.
+    In a crossed block, take this sum for each of the two factors, add the two, and subtract the sum for the
+    clusters. The result is never below the sum for the clusters. Also return the correlation of the two measures of
+    a difference, which are taken to disagree in the imagined clusters.
     """
     imagined = design.typical_sizes[:, np.newaxis] ** 2
     is_crossed = design.is_crossed[:, np.newaxis]
@@ -299,10 +300,10 @@ def _squares(residuals: _Floats, means: _Floats, design: Design, *, is_paired: b
 
 
 def _worths(sample: _Sample, confidence: float) -> tuple[_Floats, _Floats]:
-    """Return what all pairs are worth, for each column, and how much each block adds to the variance of its mean.
+    """Return, for each column, what all pairs are worth, and what each block adds to the variance of the mean.
 
-    The worth of a block is between its least possible worth and its number of pairs. Its own estimate is corrected for
-    the uncertain variance (Student's t for few levels).
+    The worth of a block is between its least possible worth and its number of pairs. What the block's
+    own variance says is corrected, because few levels tell little of a variance (Student's t).
     """
     design = sample.design
     sizes, n = design.sizes, float(len(design))
