@@ -62,7 +62,7 @@ def compile_reports() -> None:
 
 
 def find_sources() -> None:
-    """Look up the files of all modules, as the first traceback of each process would: it takes a quarter of a second."""
+    """Look up the files of all modules, as the first traceback of each process would."""
     inspect.getmodule(compile("", "a file of no module", "exec"))
 
 
