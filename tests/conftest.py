@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the collector of garbage off what all tests share: it runs at the end of each run that a test starts here."""
+    """Keep the collector of garbage off what all tests share: it runs at the end of each run that a test starts."""
     gc.collect()
     gc.freeze()
 
