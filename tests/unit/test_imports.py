@@ -57,7 +57,7 @@ import gc, importlib, json, os, sys, traceback
 modules, heavy, before = map(json.loads, sys.argv[1:])
 for name in before:
     importlib.import_module(name)
-gc.disable()
+gc.freeze()
 found = {}
 for module in modules:
     read, write = os.pipe()
