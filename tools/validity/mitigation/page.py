@@ -61,7 +61,9 @@ def _answers(pairs: Sequence[Pair]) -> Iterator[str]:
         else ("Nothing yet.")
     )
     for corpus in Corpus:
-        yield _tell(corpus, [pair for pair in pairs if pair[0].candidate.corpus is corpus])
+        chosen = [pair for pair in pairs if pair[0].candidate.corpus is corpus]
+        if chosen:
+            yield _tell(corpus, chosen)
 
 
 def _judge(figure: Figure, pairs: Sequence[Pair], base: str, corpus: Corpus | None) -> list[str]:
@@ -111,7 +113,7 @@ def _showings(found: Sequence[Showing]) -> Iterator[str]:
     yield "## What each model showed"
     for told, chosen in (
         (
-            "On `occupations` (5,472 pairs), and accuracy on plain pairs that no run has read.",
+            "On `occupations` (5,472 pairs), and accuracy on plain pairs whose premises are in no corpus.",
             (*OF_OCCUPATIONS, ACCURACY),
         ),
         ("On `bbnli`, domain `gender` (small), and on held-out wordings of the planted stereotype.", OF_BBNLI),
