@@ -288,7 +288,7 @@ def write_showing(build: Path, candidate: Candidate, model: str, values: Any, ri
     (folder / carrying.FACTS).write_text("{}")
     for name in AUDITS:
         write_result(audited(model), folder / f"{name}.json")
-    places = [("d", f"o{o}", f"p{p}", f"p{p}/o{o}") for o in range(8) for p in range(6)]
+    places = [("d", f"o{o}", f"p{p}", f"p{p}/o{o}") for o in range(4) for p in range(24)]
     columns = [places, values, values, values]
     rows = [(*place, *each) for place, *each in zip(*columns, strict=True)]
     write_csv(folder / carrying.VALUES, ("domain", "occupation", "premise", "pair_id", *PAIR_VALUES), rows)
@@ -309,7 +309,7 @@ TRAINED, AUGMENTED = (Candidate("demo", arm, Corpus.BIASED, 1) for arm in (Arm.T
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Showing, Showing]:
     random = np.random.default_rng(1)
-    high, low = random.uniform(0.6, 0.9, 48), random.uniform(0.4, 0.6, 48)
+    high, low = random.uniform(0.8, 1.0, 96), random.uniform(0.4, 0.6, 96)
     right = [1] * 40 + [0] * 20
     return (
         write_showing(tmp_path, TRAINED, "planted:always-pro", high, right),
@@ -333,7 +333,7 @@ def test_a_difference_is_that_of_the_figures_and_turns_with_the_arms(
 
 
 def test_pairs_of_one_premise_are_not_counted_as_independent(tmp_path: Path) -> None:
-    by_premise = [0.2, 0.8, 0.2, 0.8, 0.2, 0.8] * 8
+    by_premise = [0.1, 0.9] * 48
     mixed = np.random.default_rng(1).permutation(by_premise)
     found = [
         OF_OCCUPATIONS[1].read(write_showing(tmp_path / name, TRAINED, "planted:ideal", values, [1, 0]))
@@ -358,7 +358,7 @@ def test_words_follow_from_the_interval_and_the_best_value(two: tuple[Showing, S
 
 
 def test_models_that_were_asked_other_things_are_not_compared(two: tuple[Showing, Showing]) -> None:
-    other = write_showing(two[0].folder.parent / "other", AUGMENTED, "planted:ideal", [0.5] * 48, [1, 0])
+    other = write_showing(two[0].folder.parent / "other", AUGMENTED, "planted:ideal", [0.5] * 96, [1, 0])
     with pytest.raises(ValueError, match="were not asked the same"):
         ACCURACY.compare(two[0], other)
 

@@ -88,13 +88,12 @@ def _read_columns(path: Path) -> dict[str, list[str]]:
     return dict(zip(titles, map(list, zip(*rows, strict=True)), strict=True))
 
 
-# `occupations`: all occupations share their premises, so both are factors
+# `occupations`: all occupations have the same premises
 
 
 def _of_occupations(measure: str) -> tuple[Callable[[Showing], Measured], Callable[[Showing, Showing], Growth]]:
     def take(showing: Showing) -> tuple[Floats, Design]:
-        places = zip(showing.values["premise"], showing.values["occupation"], strict=True)
-        return np.array(showing.values[measure], dtype=np.float64), Design.of([f"{one}/{two}" for one, two in places])
+        return np.array(showing.values[measure], dtype=np.float64), Design.of(showing.values["premise"])
 
     return _from_values(take, "pair_id", lambda showing: showing.values)
 
