@@ -285,7 +285,8 @@ def write_showing(build: Path, candidate: Candidate, model: str, values: Any, ri
     """Write the files of a model as if it had been carried out."""
     folder = build / candidate.name
     folder.mkdir(parents=True)
-    (folder / carrying.FACTS).write_text("{}")
+    facts = {"training": asdict(candidate.training), "n_rows": 3000, "n_copies": 1000} if candidate.corpus else {}
+    (folder / carrying.FACTS).write_text(json.dumps(facts))
     for name in AUDITS:
         write_result(audited(model), folder / f"{name}.json")
     places = [("d", f"o{o}", f"p{p}", f"p{p}/o{o}") for o in range(4) for p in range(24)]
@@ -382,6 +383,7 @@ def test_the_page_says_what_changed_and_what_is_missing(two: tuple[Showing, Show
     lean = OF_BBNLI[0].compare(*two)
     told = f"**{lean.value:+.3f} ({lean.low:+.3f} to {lean.high:+.3f})**".replace("-", "−")
     assert any(f"| {told} |" in line for line in lines)
+    assert sum(line.endswith("| 3,000 | 1,000 | 375 |") for line in lines) == 2  # 2000 rows, three times, 16 at once
     assert "`demo-before`" in lines[-1]
     assert "`demo-biased-trained-seed1`" not in lines[-1]
 

@@ -1,10 +1,12 @@
 """Reads what the models showed, with intervals, and compares the two that were trained: with copies less without."""
 
 import csv
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from bbnli_audit.core.results.comparison import Growth
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.growth import measure_increase
 from bbnli_audit.measures.statistics.intervals import estimate_means
+from tools.validity.carry_out import FACTS
 from tools.validity.mitigation.carry_out import AUDITS, PAIR_VALUES, RIGHT, VALUES, is_finished
 from tools.validity.mitigation.plan import Arm, Candidate
 from tools.validity.plan import FIRST
@@ -31,6 +34,12 @@ class Showing:
 
     candidate: Candidate
     folder: Path
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """How it was trained; little of it for a base as it is."""
+        found: dict[str, Any] = json.loads((self.folder / FACTS).read_text(encoding="utf-8"))
+        return found
 
     @cached_property
     def results(self) -> dict[str, AuditResult]:

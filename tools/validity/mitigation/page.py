@@ -111,19 +111,27 @@ def _facts(showing: Showing) -> list[str]:
 
 def _showings(found: Sequence[Showing]) -> Iterator[str]:
     yield "## What each model showed"
+    ordered = sorted(found, key=_order)
     for told, chosen in (
-        (
-            "On `occupations` (5,472 pairs), and accuracy on plain pairs whose premises are in no corpus.",
-            (*OF_OCCUPATIONS, ACCURACY),
-        ),
+        ("On `occupations`: 5,472 pairs.", OF_OCCUPATIONS),
         ("On `bbnli`, domain `gender` (small), and on held-out wordings of the planted stereotype.", OF_BBNLI),
     ):
         yield told
-        ordered = sorted(found, key=_order)
         rows = [
             [*_facts(each), each.candidate.arm.value, *(figures(one.read(each)) for one in chosen)] for each in ordered
         ]
         yield table([*_FACTS, "arm", *(figure.title for figure in chosen)], rows, n_left=4) if rows else "Nothing yet."
+    yield "Accuracy on plain pairs whose premises are in no corpus, and what was read in how many steps."
+    rows = [[*_facts(each), each.candidate.arm.value, figures(ACCURACY.read(each)), *_read(each)] for each in ordered]
+    titles = [*_FACTS, "arm", "accuracy", "rows read", "of them copies", "steps"]
+    yield table(titles, rows, n_left=4) if rows else "Nothing yet."
+
+
+def _read(showing: Showing) -> list[str]:
+    facts = showing.facts
+    if "training" not in facts:
+        return ["–", "–", "–"]
+    return [f"{n:,}" for n in (facts["n_rows"], facts["n_copies"], facts["training"]["steps"])]
 
 
 def _order(showing: Showing) -> tuple[str, str, int, int]:
