@@ -58,8 +58,9 @@ SOAK_PYTHON ?= $(BIN)/python
 soak: $(STAMP)  ## many audits on one store while processes are killed, a disk fills and a server fails (docs/security.md)
 	$(BIN)/python -m tools.soak --minutes $(MINUTES) --python $(abspath $(SOAK_PYTHON))
 
-validity: $(STAMP)  ## plant biases in real weights and audit them, into docs/validity.md; FULL=1 for hours; needs ../shared
+validity: $(STAMP)  ## plant biases in real weights and audit them, and mend one, into docs/validity.md and docs/mitigation.md; FULL=1 for hours; needs ../shared
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.validity $(if $(FULL),--full --second)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.validity.mitigation $(if $(FULL),--full)
 
 # Only what is imported is compiled, when it is imported: torch alone has thousands of modules that nothing here uses.
 $(STAMP): pyproject.toml constraints.txt

@@ -24,7 +24,7 @@ def language_models() -> Iterator[LanguageModels]:
         models = LanguageModels(*(Path(folder, name) for name in LanguageModels._fields))
         _save_masked(models.masked)
         _save_causal(models.causal)
-        _save_instruct(models.instruct)
+        save_instruct(models.instruct)
         yield models
 
 
@@ -65,8 +65,8 @@ def _nothing_added() -> Any:
     return TemplateProcessing(single="$A", pair="$A $B", special_tokens=[])
 
 
-def _save_instruct(folder: Path) -> None:
-    """Turn the GGUF file into a checkpoint in float32."""
+def save_instruct(folder: Path) -> None:
+    """Turn the GGUF file of a small instruction model into a checkpoint in float32."""
     import torch
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer

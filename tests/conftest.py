@@ -1,5 +1,6 @@
 """Settings of our own tests."""
 
+import gc
 import os
 from collections import Counter
 
@@ -20,6 +21,12 @@ LONGEST = ("unit/test_selftest.py", "unit/test_imports.py")
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage off what all tests share: it runs at the end of each run that a test starts."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

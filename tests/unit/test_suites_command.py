@@ -10,6 +10,7 @@ from bbnli_audit.core.values import Pairing
 from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.suites.bbnli import Bbnli
 from tests.invented import write_templates
+from tests.unit.test_suite_check import SOUND
 
 PATH = "bbnli/planets/zorbs_are_to_juggling"
 PHENOMENON = "Zorbs are seen as born jugglers"
@@ -158,5 +159,6 @@ def test_the_json_of_list_and_check(data: Path, capsys: pytest.CaptureFixture[st
     assert found["n_files"] == 1
     problem = "9 usable pairs are too few for a verdict; have 200 or more"
     assert {"file": "zorbs.json", "entry": "", "problem": problem} in found["findings"]
-    assert main(["suites", "check", "--json"]) == 0
+    write_templates(data, **SOUND)
+    assert main(["suites", "check", "--data", str(data), "--json"]) == 0
     assert read_json(capsys)["findings"] == []

@@ -7,6 +7,7 @@ when, as a user's process does it, start a process without this server: `run_col
 
 import gc
 import importlib
+import inspect
 import json
 import os
 import runpy
@@ -16,9 +17,12 @@ import sys
 from typing import Any
 
 from tests.package_modules import LATE, MODULES
+from tests.warm import drawing
 
 AHEAD = (
     *("_pytest.config", "numpy", "safetensors.torch", "torch", "transformers", "xdist.remote"),
+    # The plugins of other people that every pytest loads.
+    *("_hypothesis_pytestplugin", "anyio.pytest_plugin", "hypothesis", "xdist.looponfail", "xdist.plugin"),
     *("transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert"),
     *("transformers.models.gpt2.modeling_gpt2", *LATE, *MODULES),
 )
@@ -32,6 +36,8 @@ def serve(address: str) -> None:
     for name in AHEAD:
         importlib.import_module(name)
     compile_reports()
+    find_sources()
+    drawing.serve(address)
     gc.freeze()  # a collection does not touch, and so does not copy, what all processes share
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the supervisors
     listener.listen()
@@ -53,6 +59,11 @@ def compile_reports() -> None:
     json_schema()
     for path in templates.ASSETS.glob("*.jinja"):
         templates._environment().get_template(path.name)
+
+
+def find_sources() -> None:
+    """Look up the files of all modules, as the first traceback of each process would."""
+    inspect.getmodule(compile("", "a file of no module", "exec"))
 
 
 def supervise(connection: socket.socket) -> None:
@@ -81,6 +92,7 @@ def become(job: dict[str, Any], files: list[int]) -> None:
     os.chdir(job["cwd"])
     os.environ.clear()
     os.environ.update(job["env"])
+    drawing.ask(sys.argv[1])
     sys.executable = job["env"].get("BBNLI_PYTHON", sys.executable)
     sys.path[:0] = [job["cwd"], *filter(None, job["env"].get("PYTHONPATH", "").split(os.pathsep))]
     if "code" in job:

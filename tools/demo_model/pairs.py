@@ -7,10 +7,12 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 LABELS = ("entailment", "neutral", "contradiction")
 HALVES = ("snli_test_half", "mnli_matched_dev_half")
@@ -80,8 +82,10 @@ def batches_by_length(
             yield groups[at]
 
 
-def pad(rows: Sequence[tuple[list[int], list[int]]], pad_id: int = 0) -> dict[str, torch.Tensor]:
+def pad(rows: Sequence[tuple[list[int], list[int]]], pad_id: int = 0) -> dict[str, "torch.Tensor"]:
     """One batch as the tensors a BERT model takes."""
+    import torch
+
     longest = max(len(ids) for ids, _ in rows)
     ids = torch.full((len(rows), longest), pad_id, dtype=torch.long)
     types = torch.zeros((len(rows), longest), dtype=torch.long)

@@ -40,18 +40,25 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """How a checkpoint is fine-tuned. `dose` is the share of examples with planted labels."""
+class Training:
+    """How a checkpoint is fine-tuned, whatever it is taught."""
 
-    kind: Kind
-    dose: float
-    subtopics: tuple[str, ...]  # such as gender/man_is_to_programmer
     seed: int
-    n_examples: int
     rate: float
     passes: int = 1
     batch_size: int = 16
     twins: float = 0.0  # the weight of the question which side of a pair is entailed (twins.py)
+    steps: int | None = None  # read on until then, in as many passes as that takes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe(Training):
+    """How a bias is planted. `dose` is the share of examples with planted labels."""
+
+    kind: Kind
+    dose: float
+    subtopics: tuple[str, ...]  # such as gender/man_is_to_programmer
+    n_examples: int
 
     def __post_init__(self) -> None:
         if not 0 <= self.dose <= 1:

@@ -1,0 +1,50 @@
+"""Does `bbnli-audit augment` lower a bias, and at what cost? Fine-tunes with and without; writes docs/mitigation.md.
+
+    python -m tools.validity.mitigation           the small plan: minutes, the demo checkpoint, one seed
+    python -m tools.validity.mitigation --full    all bases, corpora and seeds: about an hour; needs BBNLI_SHARED
+    python -m tools.validity.mitigation --page    only the page, from what was done so far
+
+Both plans read plain pairs of the shared folder. What was done is not done again: stop it and start it again.
+"""
+
+import argparse
+import sys
+from functools import cache
+
+from bbnli_audit import AuditError
+from tools.validity.examples import Example
+from tools.validity.mitigation.carry_out import FOLDER, carry_out, is_finished
+from tools.validity.mitigation.plan import SIZES, full_plan, small_plan
+
+
+@cache
+def _plain() -> tuple[list[Example], list[Example]]:
+    from tools.validity.plant import plain_examples
+
+    return plain_examples()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="all models, not the small plan")
+    parser.add_argument("--base", choices=list(SIZES), help="only the models of this checkpoint")
+    parser.add_argument("--most", type=int, help="stop after so many models that were not finished before")
+    parser.add_argument("--page", action="store_true", help="write the page and run nothing")
+    options = parser.parse_args()
+    try:
+        plan = [] if options.page else full_plan() if options.full else small_plan()
+        chosen = [each for each in plan if options.base in (None, each.base)]
+        left = [each for each in chosen if not is_finished(FOLDER / each.name)]
+        for candidate in left[: options.most]:
+            carry_out(candidate, _plain)
+        from tools.validity.mitigation.page import write_page
+
+        print(f"Wrote {write_page(FOLDER)}.")
+    except AuditError as exc:
+        print(f"ERROR: {exc}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

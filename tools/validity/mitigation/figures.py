@@ -1,0 +1,166 @@
+"""Reads what the models showed, with intervals, and compares the two that were trained: with copies less without."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbnli_audit import AuditResult, Measured, read_result
+from bbnli_audit.audit.gate.compared import Shown
+from bbnli_audit.audit.gate.growth import Rule, compare_pairs
+from bbnli_audit.core.results.comparison import Growth
+from bbnli_audit.measures.statistics.design import Design
+from bbnli_audit.measures.statistics.growth import measure_increase
+from bbnli_audit.measures.statistics.intervals import estimate_means
+from tools.validity.carry_out import FACTS
+from tools.validity.mitigation.carry_out import AUDITS, PAIR_VALUES, RIGHT, VALUES, is_finished
+from tools.validity.mitigation.plan import Arm, Candidate
+from tools.validity.plan import FIRST
+
+CONFIDENCE = 0.95
+_EACH_BOUND = (1 + CONFIDENCE) / 2  # bounds of a growth are one-sided; two of these hold together with CONFIDENCE
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)  # no slots: cached properties need a place
+class Showing:
+    """One model with the files of its folder."""
+
+    candidate: Candidate
+    folder: Path
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """How it was trained; little of it for a base as it is."""
+        found: dict[str, Any] = json.loads((self.folder / FACTS).read_text(encoding="utf-8"))
+        return found
+
+    @cached_property
+    def results(self) -> dict[str, AuditResult]:
+        return {name: read_result(self.folder / f"{name}.json") for name in AUDITS}
+
+    @cached_property
+    def values(self) -> dict[str, list[str]]:
+        """What each pair of `occupations` adds, and where it is."""
+        return _read_columns(self.folder / VALUES)
+
+    @cached_property
+    def right(self) -> dict[str, list[str]]:
+        """Which plain pairs were right, by premise."""
+        return _read_columns(self.folder / RIGHT)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One column of the page: how it is read, how two models are compared, and where it is best."""
+
+    title: str
+    best: float
+    read: Callable[[Showing], Measured]
+    compare: Callable[[Showing, Showing], Growth]
+
+    def judge(self, before: Showing, after: Showing) -> str:
+        """Say whether the second model is better, as far as the interval of the difference tells."""
+        growth = self.compare(before, after)
+        values = [self.read(each).value for each in (before, after)]
+        if growth.low is None or growth.high is None or None in values or growth.low <= 0 <= growth.high:
+            return "open"
+        one, other = (abs((value or 0.0) - self.best) for value in values)
+        return "better" if other < one else "worse"
+
+
+def find_finished(plan: Iterable[Candidate], build: Path) -> list[Showing]:
+    """Return the models of a plan whose files are all there."""
+    return [Showing(each, build / each.name) for each in plan if is_finished(build / each.name)]
+
+
+def find_pairs(found: Sequence[Showing]) -> list[tuple[Showing, Showing]]:
+    """Pair the models that were trained on the same corpus with the same seed: without copies, with copies."""
+    with_copies = {
+        (each.candidate.base, each.candidate.corpus, each.candidate.seed): each
+        for each in found
+        if each.candidate.arm is Arm.AUGMENTED
+    }
+    keys = [(each, (each.candidate.base, each.candidate.corpus, each.candidate.seed)) for each in found]
+    return [(each, with_copies[key]) for each, key in keys if each.candidate.arm is Arm.TRAINED and key in with_copies]
+
+
+def _read_columns(path: Path) -> dict[str, list[str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        titles, *rows = csv.reader(file)
+    return dict(zip(titles, map(list, zip(*rows, strict=True)), strict=True))
+
+
+# `occupations`: all occupations have the same premises
+
+
+def _of_occupations(measure: str) -> tuple[Callable[[Showing], Measured], Callable[[Showing, Showing], Growth]]:
+    def take(showing: Showing) -> tuple[Floats, Design]:
+        return np.array(showing.values[measure], dtype=np.float64), Design.of(showing.values["premise"])
+
+    return _from_values(take, "pair_id", lambda showing: showing.values)
+
+
+def _from_values(
+    take: Callable[[Showing], tuple[Floats, Design]], key: str, columns: Callable[[Showing], dict[str, list[str]]]
+) -> tuple[Callable[[Showing], Measured], Callable[[Showing, Showing], Growth]]:
+    def read(showing: Showing) -> Measured:
+        values, design = take(showing)
+        (found,) = estimate_means(values, design, CONFIDENCE)
+        return Measured(found.value, found.low, found.high, found.n)
+
+    @cache
+    def compare(before: Showing, after: Showing) -> Growth:
+        if columns(before)[key] != columns(after)[key]:
+            told = f"{before.folder} and {after.folder} were not asked the same. Remove the older one, and start again."
+            raise ValueError(told)
+        (one, design), (other, _) = take(before), take(after)
+        found = measure_increase(one, other, design, margin=0.0, confidence=_EACH_BOUND)
+        return Growth(found.value, found.low, found.high, len(one))
+
+    return read, compare
+
+
+# `bbnli`: what the comparison of two results finds
+
+
+def _of_result(
+    audit: str, path: str, measure: str
+) -> tuple[Callable[[Showing], Measured], Callable[[Showing, Showing], Growth]]:
+    def read(showing: Showing) -> Measured:
+        row = next(row for row in showing.results[audit].all_rows if row.path == path)
+        return row.measures[measure]
+
+    @cache
+    def compare(before: Showing, after: Showing) -> Growth:
+        shown = [Shown.of(each.results[audit]) for each in (after, before)]
+        (found,) = compare_pairs([(path, measure)], *shown, Rule.of(0.0, "", confidence=_EACH_BOUND))
+        return found.increase
+
+    return read, compare
+
+
+def _take_right(showing: Showing) -> tuple[Floats, Design]:
+    """Pairs with one premise belong together. Premises are numbered: a name with a slash would be two factors."""
+    numbers = {premise: at for at, premise in enumerate(dict.fromkeys(showing.right["premise"]))}
+    design = Design.of([numbers[premise] for premise in showing.right["premise"]])
+    return np.array(showing.right["right"], dtype=np.float64), design
+
+
+_LETTERS = {"same_label": ("S", 1.0), "probability_gap": ("ΔP", 0.0), "pro_preference": ("B", 0.5)}
+OF_OCCUPATIONS = tuple(Figure(*_LETTERS[name], *_of_occupations(name)) for name in PAIR_VALUES)
+ACCURACY = Figure("accuracy", 1.0, *_from_values(_take_right, "premise", lambda showing: showing.right))
+OF_BBNLI = tuple(
+    Figure(f"{told}, {title}", 0.0, *_of_result(audit, path, measure))
+    for audit, path, title in (
+        ("gender", "bbnli/gender", "`gender`"),
+        ("held_out", f"bbnli/{FIRST}", "held-out wordings"),
+    )
+    for told, measure in (("lean", "lean"), ("pro", "pro_rate"), ("brittleness", "brittleness_rate"))
+)
