@@ -1,6 +1,17 @@
-"""Counts in words, for every message and report."""
+"""Counts and figures, for every message and report."""
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun: 1 pair, 2 pairs, 1,200 pairs."""
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def figure(value: float, places: int = 3) -> str:
+    """Show a value: 0.214, -0.010. What rounds to zero has no sign."""
+    return f"{value:z.{places}f}"
+
+
+def signed_figure(value: float, places: int = 3) -> str:
+    """Show a difference: +0.021, -0.010. What rounds to zero has no sign."""
+    shown = figure(value, places)
+    return shown if value <= 0 or float(shown) == 0 else f"+{shown}"

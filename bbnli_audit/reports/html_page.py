@@ -7,7 +7,7 @@ from typing import Any
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.charts import NARROW, WIDE, Layout, draw_causes, draw_increases, draw_preferences
@@ -139,7 +139,7 @@ def _leading_chart(result: AuditResult) -> dict[str, str]:
     """Draw the causes of error, or the preference of a model that cannot be wrong."""
     rows = chart_rows(result)
     worst = next((row for row in rows if row.shares), None)
-    shares = ", ".join(f"{name} {share:.3f}" for name, share in worst.shares.items()) if worst else ""
+    shares = ", ".join(f"{name} {figure(share)}" for name, share in worst.shares.items()) if worst else ""
     example = f" First is {worst.name}: {shares}." if worst else ""
     about = f"for {counted(len(rows), 'subtopic')}, worst first.{example} The table below has all numbers."
     if result.has_task:
