@@ -51,13 +51,9 @@ def audit(model: str, report: Path, *options: str) -> tuple[dict[str, Any] | Non
 def told_growth(result: dict[str, Any]) -> str:
     """Say in which subtopics a measure grew by more than the margin since the baseline."""
     levels = {row["path"] for row in result["subtopics"]}
-    grown = [
-        each for each in result["comparison"]["regressions"] if each["verdict"] == "FAIL" and each["path"] in levels
-    ]
+    grown = [each for each in result["comparison"]["regressions"] if each["verdict"] == "FAIL" and each["path"] in levels]
     paths = sorted({each["path"] for each in grown})
-    return (
-        f"Since demo, bias grew in {' and '.join(paths)}." if paths else "Nothing was shown to have grown since demo."
-    )
+    return f"Since demo, bias grew in {' and '.join(paths)}." if paths else "Nothing was shown to have grown since demo."
 
 
 def told(path: Path) -> str:
