@@ -1,7 +1,7 @@
 """A masked or causal language model, computed by torch: the log-probabilities of a sentence's own tokens."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from math import ceil
 from pathlib import Path
@@ -11,10 +11,14 @@ from bbnli_audit.core.errors import ModelError
 from bbnli_audit.models.batches import MIN_ROWS, cut_by_length, fill_up, tokens_at_once
 from bbnli_audit.models.fresh import FreshCopies
 from bbnli_audit.models.language_model.shared_tokens import Sentence, SentenceEncoder
+from bbnli_audit.models.language_model.token_tree import TokenTree, cut_into_trees, grow
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.protocol import NOT_FINITE, Floats, Tensor
 
 _LONG = 256  # tokens of a long sequence
+# The most tokens of sentences that are read as one row. Attention is computed for all couples of them, so larger rows
+# cost more again; measured at MiniLM's size, 256 and 512 are best.
+_TREE = 512
 # The most outputs of a pass (tokens times vocabulary, 4 bytes each) where the head computes them for all tokens.
 _CPU_OUTPUTS, _GPU_OUTPUTS = 1 << 25, 1 << 28
 
@@ -52,11 +56,13 @@ class LanguageModel:
         self.n_tokens = tokens_at_once(self.is_on_cpu)
         self._is_head_short = False
         self._keeps_some = "logits_to_keep" in signature(self._model.forward).parameters
+        self.shares_beginnings = False
         sample = self._sample(len(tokenizer))
         with one_core_each(self.is_on_cpu):
             self._find_state(sample[0], max_length)
             if is_causal:
                 self._check_direction(sample)
+                self.shares_beginnings = self._reads_trees(sample, max_length)
             elif not self._copies.has_state:
                 self._is_head_short = self._shorten_head(sample)
             if not self._is_head_short:
@@ -77,6 +83,10 @@ class LanguageModel:
         for sentence, places in wanted:
             unknown = {place for place in places if np.isnan(sentence.log_probabilities[place])}
             missing.setdefault(sentence, set()).update(unknown)
+        if self.shares_beginnings:
+            short = {sentence: places for sentence, places in missing.items() if len(sentence.ids) <= self._tree_size}
+            self._fill_trees({sentence: sorted(places) for sentence, places in short.items() if places})
+            missing = {sentence: places for sentence, places in missing.items() if sentence not in short}
         rows = [row for sentence, places in missing.items() for row in self._rows(sentence, sorted(places))]
         rows.sort(key=lambda row: row.places[0])  # a causal pass computes outputs from the first place of its rows on
         for chosen in cut_by_length([len(row.ids) for row in rows], self.n_tokens):
@@ -108,6 +118,67 @@ class LanguageModel:
             if not np.isfinite(found).all():
                 raise ModelError(f"{self._name} gives tokens probabilities that are not finite.\n{NOT_FINITE}")
             yield chosen, found
+
+    @property
+    def _tree_size(self) -> int:
+        return min(_TREE, self.n_tokens)
+
+    def _fill_trees(self, missing: Mapping[Sentence, Sequence[int]]) -> None:
+        """Compute log-probabilities of a causal model; what sentences begin with alike is computed once."""
+        ordered = sorted(missing, key=lambda sentence: sentence.ids)
+        read = [sentence.ids[: missing[sentence][-1]] for sentence in ordered]
+        for chosen in cut_into_trees(read, self._tree_size):
+            tree = grow([read[at] for at in chosen], MIN_ROWS)
+            rows = [_Row(ordered[at], read[at], missing[ordered[at]]) for at in chosen]
+            with telling_breaks(self._name, "sentences", [len(row.ids) for row in rows]), self._torch.inference_mode():
+                self._fill_tree(tree, rows)
+
+    def _fill_tree(self, tree: TokenTree, rows: Sequence[_Row]) -> None:
+        # A token is predicted from the place before it. Sentences that go on differently share that place's outputs.
+        nodes = [[path[place - 1] for place in row.places] for path, row in zip(tree.paths, rows, strict=True)]
+        wanted = fill_up(sorted({node for some in nodes for node in some}))
+        logits = self._tree_outputs(tree, wanted)
+        totals, at_of = logits.logsumexp(dim=-1).double(), {node: at for at, node in enumerate(wanted)}
+        for row, some in zip(rows, nodes, strict=True):
+            at = [at_of[node] for node in some]
+            own = logits[at, [row.sentence.ids[place] for place in row.places]].double() - totals[at]
+            row.sentence.log_probabilities[list(row.places)] = own.cpu().numpy()
+
+    def _tree_outputs(self, tree: TokenTree, wanted: Sequence[int]) -> Tensor:
+        """Return the outputs at the wanted places of a tree: (n_wanted, n_tokens)."""
+        torch, device = self._torch, self._device
+        visible = torch.from_numpy(tree.visible()).to(device)
+        mask = torch.zeros(visible.shape, device=device).masked_fill_(~visible, torch.finfo(torch.float32).min)
+        logits: Tensor = self._model(
+            input_ids=torch.tensor([tree.ids], device=device),
+            attention_mask=mask[None, None],
+            position_ids=torch.tensor([tree.depths], device=device),
+            use_cache=False,
+            logits_to_keep=torch.tensor(wanted, device=device),
+        ).logits[0]
+        return logits
+
+    def _reads_trees(self, sample: list[list[int]], max_length: int) -> bool:
+        """Say whether this architecture computes the same for sentences in one row as alone.
+
+        Tried with the longest row, because attention may be limited to tokens that are near. On a graphics card many
+        rows at once are faster.
+        """
+        if not self.is_on_cpu or self._copies.has_state or not self._keeps_some:
+            return False
+        n_long = min(_TREE, max_length) - MIN_ROWS
+        if n_long < 2 * MIN_ROWS:
+            return False
+        long = [token for row in sample for token in row] * (n_long // len(sample[0]) ** 2 + 1)
+        sentences = [long[:n_long], [*long[: MIN_ROWS // 2], *sample[1][: MIN_ROWS // 2]], sample[2]]
+        tree = grow(sentences)
+        try:
+            with self._torch.inference_mode():
+                packed = self._tree_outputs(tree, [path[-1] for path in tree.paths])
+                plain = [self._model(input_ids=self._torch.tensor([ids])).logits[0, -1] for ids in sentences]
+                return self._torch.allclose(packed, self._torch.stack(plain), atol=1e-4, equal_nan=True)
+        except (RuntimeError, IndexError, AttributeError, TypeError, ValueError, NotImplementedError):
+            return False
 
     def _rows(self, sentence: Sentence, places: Sequence[int]) -> list[_Row]:
         """Return what the model must read: a copy for each masked token; a causal one reads all tokens at once.
