@@ -41,7 +41,7 @@ _SAID = {
     Kind.EXPIRED: "has a waiver that has expired",
     Kind.NO_DATA: "could not be measured",
     Kind.OPEN: "is undecided",
-    Kind.OPEN_GROWTH: "may have grown since the baseline, which is undecided,",
+    Kind.OPEN_GROWTH: "may have grown since the baseline: undecided",
 }
 _SAID_SHORTLY = {**_SAID, Kind.GROWTH: "grew since the baseline"}
 
