@@ -195,18 +195,32 @@ def test_what_sentences_begin_with_alike_is_read_once(tmp_path: Path, which: str
     assert sum(shared) < 0.7 * sum(alone)
 
 
-@pytest.mark.parametrize(("window", "shares"), [(None, True), (40, False), (8, False)])
-def test_sentences_are_read_apart_if_attention_sees_only_what_is_near(
-    tmp_path: Path, window: int | None, shares: bool
+_LOCAL = {"num_layers": 2, "num_heads": 2, "attention_types": [[["global", "local"], 1]]}
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "shares"),
+    [
+        ("Mistral", {"sliding_window": None}, True),
+        ("Mistral", {"sliding_window": 40}, False),
+        ("Mistral", {"sliding_window": 8}, False),
+        ("GPTNeo", {**_LOCAL, "window_size": 8}, False),  # near in the row, not in the sentence
+        ("GPTNeo", {**_LOCAL, "window_size": 50}, False),
+        ("Bloom", {"n_layer": 2, "n_head": 2}, False),
+    ],
+)
+def test_sentences_are_read_apart_if_that_is_not_the_same(
+    tmp_path: Path, family: str, options: dict[str, Any], shares: bool
 ) -> None:
-    from transformers import AutoTokenizer, MistralConfig, MistralForCausalLM
+    import transformers
+    from transformers import AutoTokenizer
 
     save_lm(tmp_path, "llama")
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
     special = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     sizes: dict[str, Any] = {**SIZES, "intermediate_size": 32, "num_key_value_heads": 2, "max_position_embeddings": 64}
-    config = MistralConfig(vocab_size=len(tokenizer), sliding_window=window, **sizes, **special)
-    MistralForCausalLM(config).save_pretrained(tmp_path)
+    config = getattr(transformers, f"{family}Config")(vocab_size=len(tokenizer), **{**sizes, **options}, **special)
+    getattr(transformers, f"{family}ForCausalLM")(config).save_pretrained(tmp_path)
     predictor = load_lm(tmp_path)
     assert predictor._model.shares_beginnings is shares
     pair = PAIRS[1]

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
+from itertools import islice, product
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,7 +57,7 @@ class LanguageModel:
         self.n_tokens = tokens_at_once(self.is_on_cpu)
         self._is_head_short = False
         self._keeps_some = "logits_to_keep" in signature(self._model.forward).parameters
-        self.shares_beginnings = False
+        self.shares_beginnings, self._largest_tree = False, 0
         sample = self._sample(len(tokenizer))
         with one_core_each(self.is_on_cpu):
             self._find_state(sample[0], max_length)
@@ -121,7 +122,7 @@ class LanguageModel:
 
     @property
     def _tree_size(self) -> int:
-        return min(_TREE, self.n_tokens)
+        return min(self._largest_tree, self.n_tokens)
 
     def _fill_trees(self, missing: Mapping[Sentence, Sequence[int]]) -> None:
         """Compute log-probabilities of a causal model; what sentences begin with alike is computed once."""
@@ -161,24 +162,27 @@ class LanguageModel:
     def _reads_trees(self, sample: list[list[int]], max_length: int) -> bool:
         """Say whether this architecture computes the same for sentences in one row as alone.
 
-        Tried with the longest row, because attention may be limited to tokens that are near. On a graphics card many
-        rows at once are faster.
+        Tried with a row as long as any later one: attention may be limited to tokens that are near in the row or in the
+        sentence. On a graphics card many rows at once are faster.
         """
-        if not self.is_on_cpu or self._copies.has_state or not self._keeps_some:
+        n_long = min(max_length, _TREE - 4 * MIN_ROWS)
+        if not self.is_on_cpu or self._copies.has_state or not self._keeps_some or n_long < 2 * MIN_ROWS:
             return False
-        n_long = min(_TREE, max_length) - MIN_ROWS
-        if n_long < 2 * MIN_ROWS:
-            return False
-        long = [token for row in sample for token in row] * (n_long // len(sample[0]) ** 2 + 1)
-        sentences = [long[:n_long], [*long[: MIN_ROWS // 2], *sample[1][: MIN_ROWS // 2]], sample[2]]
+        sentences = list(_branching(sample, n_long))
         tree = grow(sentences)
+        tried = [(path[-2 * MIN_ROWS :], ids) for path, ids in zip(tree.paths, sentences, strict=True)]
+        tried = [tried[0], tried[1], tried[-1]]
         try:
             with self._torch.inference_mode():
-                packed = self._tree_outputs(tree, [path[-1] for path in tree.paths])
-                plain = [self._model(input_ids=self._torch.tensor([ids])).logits[0, -1] for ids in sentences]
-                return self._torch.allclose(packed, self._torch.stack(plain), atol=1e-4, equal_nan=True)
+                packed = self._tree_outputs(tree, [node for path, _ in tried for node in path])
+                alone = (
+                    self._model(input_ids=self._torch.tensor([ids])).logits[0, -len(path) :] for path, ids in tried
+                )
+                is_same = self._torch.allclose(packed, self._torch.cat(list(alone)), atol=1e-4, equal_nan=True)
         except (RuntimeError, IndexError, AttributeError, TypeError, ValueError, NotImplementedError):
             return False
+        self._largest_tree = len(tree.ids)
+        return is_same
 
     def _rows(self, sentence: Sentence, places: Sequence[int]) -> list[_Row]:
         """Return what the model must read: a copy for each masked token; a causal one reads all tokens at once.
@@ -280,3 +284,14 @@ class LanguageModel:
         """Make MIN_ROWS sequences of MIN_ROWS tokens; all tokens of one differ if the vocabulary has enough."""
         ordinary = [token for token in range(n_vocabulary) if token not in self.encoder.special][: 2 * MIN_ROWS]
         return [[ordinary[(row + place) % len(ordinary)] for place in range(MIN_ROWS)] for row in range(MIN_ROWS)]
+
+
+def _branching(sample: Sequence[Sequence[int]], n_long: int) -> Iterator[list[int]]:
+    """Yield a long sentence, and others that leave it after 8, 24, … tokens: about _TREE different tokens in all."""
+    long = [token for row in sample for token in row] * (n_long // len(sample) ** 2 + 1)
+    yield long[:n_long]
+    n_left = (_TREE - n_long) // MIN_ROWS
+    starts = range(MIN_ROWS // 2, n_long - MIN_ROWS, MIN_ROWS)
+    for row, start in islice(product(sample[1:], starts), n_left):
+        # Backwards, so that it goes on otherwise than the long one.
+        yield [*long[:start], *reversed(row)]
