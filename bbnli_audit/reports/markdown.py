@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
-from bbnli_audit.core.words import figure, signed_figure
+from bbnli_audit.core.words import NO_VALUE, figure, signed_figure
 from bbnli_audit.reports.notes import mark_of
 from bbnli_audit.reports.shown import (
     interval,
@@ -17,8 +17,6 @@ from bbnli_audit.reports.shown import (
     tabled_measures,
     worst_first,
 )
-
-NO_VALUE = "–"
 
 _IS_PLAIN = re.compile(r"[^`|\s]([^`|]*[^`|\s])?")
 
@@ -43,11 +41,11 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1)
 
 
 def number(value: float | None) -> str:
-    return NO_VALUE if value is None else figure(value)
+    return figure(value)
 
 
 def signed(value: float | None) -> str:
-    return NO_VALUE if value is None else signed_figure(value).replace("-", "−")
+    return signed_figure(value).replace("-", "−")
 
 
 def figures(measured: Measured | None) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import SecondModel, SecondPrompt
-from bbnli_audit.core.words import counted, figure, signed_figure
-from bbnli_audit.reports.markdown import NO_VALUE, figures, number, signed_figures
+from bbnli_audit.core.words import NO_VALUE, counted, figure, signed_figure
+from bbnli_audit.reports.markdown import figures, number, signed_figures
 from bbnli_audit.reports.notes import Quote
 from bbnli_audit.reports.shown import cause_names, short_name
 

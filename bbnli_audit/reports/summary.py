@@ -6,10 +6,10 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Change, Regression
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import level_of
-from bbnli_audit.core.words import counted, figure
+from bbnli_audit.core.words import NO_VALUE, counted, figure
 from bbnli_audit.reports import notes
 from bbnli_audit.reports.decision import decide
-from bbnli_audit.reports.markdown import NO_VALUE, code, number, signed_figures
+from bbnli_audit.reports.markdown import code, number, signed_figures
 from bbnli_audit.reports.shown import (
     ROWS_WORST_FIRST,
     WAIVED,

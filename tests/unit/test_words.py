@@ -31,6 +31,10 @@ def test_other_figures_have_three_decimals(value: float, plain: str, with_sign: 
     assert figure(value, 1) == f"{value:.1f}".replace("-0.0", "0.0")
 
 
+def test_no_value_is_a_dash() -> None:
+    assert (figure(None), signed_figure(None), number(None), signed(None)) == ("–",) * 4
+
+
 @given(st.floats(-2, 2), st.integers(1, 4))
 def test_a_figure_is_within_half_of_its_last_decimal(value: float, places: int) -> None:
     for shown in (figure(value, places), signed_figure(value, places)):
