@@ -29,6 +29,7 @@ from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.file import dump, load
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult
 from bbnli_audit.core.values import Subtopic, levels_above
+from bbnli_audit.core.words import figure
 from bbnli_audit.measures.apart import measure_apart
 from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.readings.table import PairTable, join_tables, share_run
@@ -304,7 +305,7 @@ class Audit:
         known = find_measure(measure)
         values = [(known.excess(each.value, 0.0), path, each.value) for path, each in found if each.value is not None]
         worst = sorted(values, key=lambda one: (-one[0], one[1]))[:MOST]
-        told = ", ".join(f"{path} ({value:.3f})" for _, path, value in worst)
+        told = ", ".join(f"{path} ({figure(value)})" for _, path, value in worst)
         return Evidence(notes=[f"subtopics that drive it: {told}"])
 
     # Results between processes, as plain values

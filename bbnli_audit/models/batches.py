@@ -35,9 +35,14 @@ def cut_by_tokens(lengths: Sequence[int], n_tokens: int) -> Iterator[list[int]]:
 
     In this order a batch too large for memory fails at once, and the estimated time left is never too short.
     """
+    return cut_in_order(_longest_first(lengths), lengths, n_tokens)
+
+
+def cut_in_order(rows: Iterable[int], lengths: Sequence[int], n_tokens: int) -> Iterator[list[int]]:
+    """Cut rows into batches of at most `n_tokens` tokens, in the order given."""
     batch: list[int] = []
     n_in_batch = 0
-    for row in _longest_first(lengths):
+    for row in rows:
         if batch and n_in_batch + lengths[row] > n_tokens:
             yield batch
             batch, n_in_batch = [], 0

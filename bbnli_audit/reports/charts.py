@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bbnli_audit.core.results.rows import Measured
+from bbnli_audit.core.words import figure
 from bbnli_audit.reports.shown import cause_names
 
 Spec = dict[str, Any]
@@ -116,7 +117,7 @@ def _stacked_panel(rows: Sequence[Row], layout: Layout, top: float) -> Spec:
             told = f"{share:.2f}" if share / top * layout.bar > 3.2 * layout.size else ""
             segments.append({"row": n, "cause": cause, "start": start, "end": start + share, "told": told})
             start += share
-        told = f"{start:.3f}" if row.shares else "no data"
+        told = figure(start) if row.shares else "no data"
         is_near = row.limit is not None and 0 <= row.limit - start < 0.2 * top
         totals.append({"row": n, "end": row.limit if is_near else start, "told": told, "limit": row.limit})
     # The total stands after its bar and must not run into the next panel.

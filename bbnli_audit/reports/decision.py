@@ -14,7 +14,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
 from bbnli_audit.core.results.rows import Judgement, Verdict
 from bbnli_audit.core.values import level_of
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.reports.next_steps import next_steps
 from bbnli_audit.reports.notes import Quote
 from bbnli_audit.reports.reasons import OPEN, Kind, Reason, find_reasons
@@ -163,7 +163,7 @@ def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
     leans_more = abs(lean.candidate or 0.0) > abs(lean.baseline or 0.0)
     if after >= before or leans_more or (found["pro_rate"].increase.value or 0.0) > 0:
         return None
-    return f"in the suite {quote(suite)}, {after:.3f} of the samples are wrong (before: {before:.3f})"
+    return f"in the suite {quote(suite)}, {figure(after)} of the samples are wrong (before: {figure(before)})"
 
 
 def held_back(result: AuditResult, reason: str | None) -> AuditResult:

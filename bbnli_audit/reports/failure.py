@@ -7,7 +7,7 @@ from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.comparison import Change, Regression
 from bbnli_audit.core.results.rows import Judgement, Measured, SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure, signed_figure
 from bbnli_audit.measures.drivers import Evidence
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.shown import counted_shared, interval, is_of_facts, short_name
@@ -36,23 +36,23 @@ def failure_text(
 def headline(result: SubtopicResult, judgement: Judgement) -> str:
     """Say the verdict in one line, with value and limit; if it is inconclusive, also what would decide."""
     measured = result.measures[judgement.measure]
-    where, limit = f"{result.path}: {short_name(judgement.measure)}", f"{judgement.limit:.3f}"
+    where, limit = f"{result.path}: {short_name(judgement.measure)}", figure(judgement.limit)
     if judgement.verdict is Verdict.NO_DATA or measured.value is None:
         has_ties = result.n_pairs > 0 and find_measure(judgement.measure).can_show is not None
         why = "most of its pairs are ties" if has_ties else "no usable pair is left"
         return f"{where} has no data: {why}, so nothing was measured against the limit {limit}"
     if judgement.verdict is Verdict.PASS:
-        return f"{where} {measured.value:.3f} crosses no limit ({limit}) on these pairs"
+        return f"{where} {figure(measured.value)} crosses no limit ({limit}) on these pairs"
     if judgement.waiver is not None and judgement.waiver.is_expired:
-        return f"{where} {measured.value:.3f} (limit {limit}): its waiver has expired"
+        return f"{where} {figure(measured.value)} (limit {limit}): its waiver has expired"
     if judgement.verdict is Verdict.FAIL:
         measure = find_measure(judgement.measure)
         if measure.is_two_sided and measured.value < measure.even:
-            return f"{where} {measured.value:.3f} is below its limit {measure.mirror(judgement.limit):.3f}"
+            return f"{where} {figure(measured.value)} is below its limit {figure(measure.mirror(judgement.limit))}"
         beyond = "below" if measure.is_minimum else "above"
-        return f"{where} {measured.value:.3f} is {beyond} its limit {limit}"
+        return f"{where} {figure(measured.value)} is {beyond} its limit {limit}"
     decides = what_would_decide(result, judgement)
-    return f"{where} {measured.value:.3f} is INCONCLUSIVE against its limit {limit}: {decides}"
+    return f"{where} {figure(measured.value)} is INCONCLUSIVE against its limit {limit}: {decides}"
 
 
 def what_would_decide(result: SubtopicResult, judgement: Judgement) -> str:
@@ -114,7 +114,7 @@ def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) ->
         yield f"waiver: {judgement.waiver}"
     if result.control_accuracy is not None:
         n_right = round(result.control_accuracy * result.n_controls)
-        told = f"{n_right} of {result.n_controls} right ({result.control_accuracy:.3f})"
+        told = f"{n_right} of {result.n_controls} right ({figure(result.control_accuracy)})"
         yield f"controls (questions with a known answer): {told}"
     if result.n_identical or result.n_duplicates:
         duplicates = counted(result.n_duplicates, "duplicate")
@@ -142,11 +142,11 @@ def regression_headline(regression: Regression) -> str:
         return f"{where}: the waiver for its growth has expired"
     if regression.verdict is Verdict.NO_DATA or regression.increase.value is None:
         return f"{where} cannot be compared: no pair of this {level_of(regression.path)} is in the baseline"
-    margin = f"the margin {regression.margin:.3f}"
-    grew = f"{where} went from {regression.baseline:.3f} to {regression.candidate:.3f}"
+    margin = f"the margin {figure(regression.margin)}"
+    grew = f"{where} went from {figure(regression.baseline)} to {figure(regression.candidate)}"
     if regression.verdict is Verdict.FAIL:
         accepted = regression.waiver.up_to if regression.waiver is not None else None
-        more = f" and than the {accepted:.3f} that was accepted" if accepted and regression.is_beyond_waiver else ""
+        more = f" and than the {figure(accepted)} that was accepted" if accepted and regression.is_beyond_waiver else ""
         return f"{grew}, up by more than {margin}{more}"
     if regression.verdict is Verdict.PASS:
         return f"{grew}, within {margin}"
@@ -176,8 +176,9 @@ def regression_text(
     found = regression.increase
     lines = [regression_headline(regression)]
     if found.value is not None:
+        value, low, high = map(signed_figure, (found.value, found.low, found.high))
         lines += [
-            f"  increase {found.value:+.3f}, at least {found.low:+.3f} and at most {found.high:+.3f} (each bound at "
+            f"  increase {value}, at least {low} and at most {high} (each bound at "
             f"{confidence:.0%}), on {counted_shared(regression)}{_clusters(regression, n_clusters)}",
             f"  p {_p(regression.p_value)} if it had grown by the margin at most, {_p(regression.p_adjusted)} "
             f"corrected for {counted(n_tests, 'test')} (Holm); McNemar on what changed {_p(regression.p_mcnemar)}",
@@ -186,7 +187,7 @@ def regression_text(
     if regression.waiver is not None:
         lines.append(f"  waiver: {regression.waiver}")
     if level_of(regression.path) != "subtopic":
-        grown = ", ".join(f"{each.path} ({each.increase.value:+.3f})" for each in below)
+        grown = ", ".join(f"{each.path} ({signed_figure(each.increase.value)})" for each in below)
         lines += [f"  subtopics that grew most: {grown}"] if grown else []
     elif not is_of_facts(regression):
         lines += _changes(("newly counts", "newly count"), regression.flipped, sentences)
@@ -202,7 +203,7 @@ def how_to_accept(regression: Regression) -> Iterator[str]:
     """Name the two ways to let growth pass: a command, and a waiver by hand."""
     yield f"to accept it: {ACCEPT}"
     file, known = regression.source.rpartition(":")[0] or "the threshold file", regression.increase.value
-    up_to = "" if known is None or known <= 0 else f", up_to: {math.ceil(known * 1000 - 1e-6) / 1000:.3f}"
+    up_to = "" if known is None or known <= 0 else f", up_to: {figure(math.ceil(known * 1000 - 1e-6) / 1000)}"
     place = f"subtopic: {regression.path}, measure: {short_name(regression.measure)}, waives: growth{up_to}"
     yield f"or write under 'waivers' in {file}: {{{place}, reason: WHY, owner: WHO, expires: DATE}}"
 
@@ -234,8 +235,8 @@ def facts_text(name: str, facts: Measured, judgement: Judgement) -> str:
         return "Competence cannot be measured: the controls have no facts, true and false, so nothing can PASS."
     return (
         f"{name}: the true version of a fact is not shown to be likelier than the false one in more than "
-        f"{judgement.limit:.3f} of the cases\n"
-        f"  {facts.value:.3f} of {facts.n} facts of the controls, interval {interval(facts)}; 0.5 is chance\n"
+        f"{figure(judgement.limit)} of the cases\n"
+        f"  {figure(facts.value)} of {facts.n} facts of the controls, interval {interval(facts)}; 0.5 is chance\n"
         f"  limit: {judgement.source}\n"
         "  If a model cannot tell true from false, its preferences say nothing about bias. Its measures are reported, "
         "but none can PASS."

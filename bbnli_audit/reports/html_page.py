@@ -7,7 +7,7 @@ from typing import Any
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.charts import NARROW, WIDE, Layout, draw_causes, draw_increases, draw_preferences
@@ -119,15 +119,16 @@ def content_policy(script: str) -> str:
 def _verdict_line(result: AuditResult) -> str:
     """Say how many suites, domains and subtopics have which verdict, one sentence for each level."""
     rows = [(level, members) for level, members in by_level(result) if members or level == "subtopic"]
-    tallies = [(count_verdicts(result, members), counted(len(members), level)) for level, members in rows]
-    if all(list(tally) == ["PASS"] for tally, _ in tallies):
-        (*wider, last) = [n for _, n in tallies]
+    tallies = [(count_verdicts(result, members), level, len(members)) for level, members in rows]
+    if all(list(tally) == ["PASS"] for tally, *_ in tallies):
+        (*wider, last) = [counted(n, level) for _, level, n in tallies]
         return f"No limit was crossed on these pairs, in {', '.join(wider)}{' and ' if wider else ''}{last}."
     said = []
-    for tally, n in tallies:
+    for tally, level, n in tallies:
         (first, n_first), *others = tally.items() or [(NOT_REQUIRED, 0)]
         parts = [f"{count} {_SAID[verdict][count != 1]}" for verdict, count in others]
-        said.append("; ".join([f"{n_first} of {n} {_SAID[first][n_first != 1]}", *parts]) + ".")
+        who = f"The {level}" if n == n_first == 1 else f"{n_first} of {counted(n, level)}"
+        said.append("; ".join([f"{who} {_SAID[first][n_first != 1]}", *parts]) + ".")
     return " ".join(said)
 
 
@@ -139,7 +140,7 @@ def _leading_chart(result: AuditResult) -> dict[str, str]:
     """Draw the causes of error or, for a model that is read by its likelihoods, its preference."""
     rows = chart_rows(result)
     worst = next((row for row in rows if row.shares), None)
-    shares = ", ".join(f"{name} {share:.3f}" for name, share in worst.shares.items()) if worst else ""
+    shares = ", ".join(f"{name} {figure(share)}" for name, share in worst.shares.items()) if worst else ""
     example = f" First is {worst.name}: {shares}." if worst else ""
     about = f"for {counted(len(rows), 'subtopic')}, worst first.{example} The table below has all numbers."
     if result.has_task:

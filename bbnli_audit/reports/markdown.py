@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
+from bbnli_audit.core.words import NO_VALUE, figure, signed_figure
 from bbnli_audit.reports.notes import mark_of
 from bbnli_audit.reports.shown import (
     interval,
@@ -16,8 +17,6 @@ from bbnli_audit.reports.shown import (
     tabled_measures,
     worst_first,
 )
-
-NO_VALUE = "–"
 
 _IS_PLAIN = re.compile(r"[^`|\s]([^`|]*[^`|\s])?")
 
@@ -42,25 +41,25 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1)
 
 
 def number(value: float | None) -> str:
-    return NO_VALUE if value is None else f"{value:.3f}"
+    return figure(value)
 
 
 def signed(value: float | None) -> str:
-    return NO_VALUE if value is None else f"{value:+.3f}".replace("-", "−")
+    return signed_figure(value).replace("-", "−")
 
 
 def figures(measured: Measured | None) -> str:
     """Show a value with its interval: 0.214 (0.154-0.289), or -0.010 (-0.031 to 0.012)."""
     if measured is None or measured.value is None:
         return NO_VALUE
-    return f"{measured.value:.3f}" + ("" if measured.low is None else f" ({interval(measured)})")
+    return figure(measured.value) + ("" if measured.low is None else f" ({interval(measured)})")
 
 
 def signed_figures(measured: Measured) -> str:
     """Show a difference with its interval: +0.021 (-0.010 to +0.052)."""
     if measured.value is None or measured.low is None or measured.high is None:
         return NO_VALUE
-    return f"{measured.value:+.3f} ({measured.low:+.3f} to {measured.high:+.3f})"
+    return f"{signed_figure(measured.value)} ({signed_figure(measured.low)} to {signed_figure(measured.high)})"
 
 
 def describe_suite(suite: SuiteInfo) -> str:
@@ -94,7 +93,7 @@ def _judged_table(result: AuditResult, rows: Sequence[SubtopicResult], measures:
 
 def _cells(result: AuditResult, row: SubtopicResult, shown: Sequence[str]) -> list[str]:
     has_controls = row.control_accuracy is not None and result.has_task
-    controls = f"{row.control_accuracy:.3f} of {row.n_controls:,}" if has_controls else NO_VALUE
+    controls = f"{figure(row.control_accuracy)} of {row.n_controls:,}" if has_controls else NO_VALUE
     return [code(row.path), f"{row.n_pairs:,}", *shown, controls]
 
 
@@ -105,4 +104,4 @@ def _judged_figures(result: AuditResult, row: SubtopicResult, measure: str) -> s
     if not mark or judgement is None:
         return shown
     mark = mark.replace("*", " (Holm)")
-    return f"{shown} / {judgement.limit:.3f} {mark if mark == 'pass' else f'**{mark}**'}"
+    return f"{shown} / {figure(judgement.limit)} {mark if mark == 'pass' else f'**{mark}**'}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from bbnli_audit.core.results.audit import RECALL, AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
 from bbnli_audit.core.results.rows import Judgement, Measured, SubtopicResult, Verdict
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.reports.failure import what_would_decide
 from bbnli_audit.reports.shown import (
@@ -92,12 +92,12 @@ def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
     is_recall = judgement.measure == RECALL
     limit = f"{'recall ' if is_recall else ''}limit {judgement.limit:.2f}, {quote(judgement.source)}"
     yield (
-        f"Competence: {total.control_accuracy:.3f} of {counted(total.n_controls, 'control')} right "
-        f"({limit}; best constant answer {skill.best_constant:.3f}; "
-        f"accuracy on plain NLI items {skill.probe_accuracy:.3f}): {judgement.verdict}."
+        f"Competence: {figure(total.control_accuracy)} of {counted(total.n_controls, 'control')} right "
+        f"({limit}; best constant answer {figure(skill.best_constant)}; "
+        f"accuracy on plain NLI items {figure(skill.probe_accuracy)}): {judgement.verdict}."
     )
     if skill.recalls and reading_of(result.model.kind).has_measures_of(["labels"]):
-        yield f"Recall: {', '.join(f'{label} {share:.3f}' for label, share in skill.recalls.items())}."
+        yield f"Recall: {', '.join(f'{label} {figure(share)}' for label, share in skill.recalls.items())}."
     if not result.is_competent:
         yield "A model that cannot do the task cannot PASS any limit."
 
@@ -112,7 +112,7 @@ def _facts(result: AuditResult, quote: Quote) -> Iterator[str]:
         return
     yield (
         f"Competence: of {facts.n} facts of the controls the true version is likelier than the false one in "
-        f"{facts.value:.3f} (interval {interval(facts)}; limit {judgement.limit:.2f}, {quote(judgement.source)}; "
+        f"{figure(facts.value)} (interval {interval(facts)}; limit {judgement.limit:.2f}, {quote(judgement.source)}; "
         f"0.5 is chance): {judgement.verdict}."
     )
     if not result.is_competent:
@@ -124,7 +124,7 @@ def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
     suites = dict.fromkeys(each.suite for each in result.reliability)
     for place, suite in enumerate(suites):
         found = [each for each in result.reliability if each.suite == suite]
-        values = ", ".join(f"{quote(measure_name(each.measure))} {each.value:.2f}" for each in found)
+        values = ", ".join(f"{quote(measure_name(each.measure))} {figure(each.value, 2)}" for each in found)
         what = (
             f"Split-half reliability over the templates of {quote(suite)}, "
             f"{counted(found[0].n_subtopics, 'subtopic')}: {values}."
@@ -151,7 +151,7 @@ def apart(rows: Sequence[SubtopicResult], quote: Quote = str) -> Iterator[str]:
 def _value(measured: Measured | None) -> str:
     if measured is None or measured.value is None:
         return "–"
-    return f"{measured.value:.3f}" + ("" if measured.low is None else f" ({interval(measured)})")
+    return figure(measured.value) + ("" if measured.low is None else f" ({interval(measured)})")
 
 
 def left_open(result: AuditResult, quote: Quote = str) -> list[str]:
@@ -250,6 +250,6 @@ def grown(comparison: Comparison, *verdicts: str) -> list[Regression]:
 def loosened(comparison: Comparison, quote: Quote = str) -> list[str]:
     return [
         f"Limit loosened since the baseline: {quote(limit.path)} {quote(short_name(limit.measure))} "
-        f"from {limit.before:.3f} to {limit.after:.3f} ({quote(limit.source)})"
+        f"from {figure(limit.before)} to {figure(limit.after)} ({quote(limit.source)})"
         for limit in comparison.loosened
     ]

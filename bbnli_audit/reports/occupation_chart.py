@@ -5,6 +5,7 @@ from html import escape
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import NO_DATA
+from bbnli_audit.core.words import figure
 from bbnli_audit.reports.charts import NARROW, WIDE, Interval, Row, draw_preferences
 from bbnli_audit.reports.shown import NOT_REQUIRED, row_verdict
 from bbnli_audit.suites.occupations import Occupations
@@ -55,7 +56,7 @@ def _rows(result: AuditResult, suite: Occupations) -> list[tuple[str, Row]]:
 
 def _label(found: Sequence[tuple[str, Row]]) -> str:
     ends = "; ".join(
-        f"{name} with {row.shares['women']:.1%} women {row.measures[_TITLE].value:.3f}"
+        f"{name} with {row.shares['women']:.1%} women {figure(row.measures[_TITLE].value)}"
         for name, row in found[:: max(len(found) - 1, 1)]
     )
     return (

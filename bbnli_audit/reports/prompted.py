@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import SubtopicResult
+from bbnli_audit.core.words import figure
 from bbnli_audit.reports.notes import Quote
 
 N_WORST = 4
@@ -28,7 +29,7 @@ def biased_answers(result: AuditResult, quote: Quote = str) -> Iterator[str]:
     parts = {row.path: each for row in result.subtopics if (each := _parts_of(row)) is not None}
     worst = sorted(parts, key=lambda path: (-sum(parts[path].values()), path))[:N_WORST]
     if len(result.subtopics) > 1:
-        listed = ", ".join(f"{quote(path)} {sum(parts[path].values()):.3f}" for path in worst)
+        listed = ", ".join(f"{quote(path)} {figure(sum(parts[path].values()))}" for path in worst)
         yield f"Subtopics with the largest share of biased answers: {listed}."
 
 
@@ -40,4 +41,4 @@ def _parts_of(row: SubtopicResult) -> dict[str, float] | None:
 
 def _tell(parts: Mapping[str, float], prompt: str) -> str:
     pro, anti = (parts[name] for name in _PARTS)
-    return f"{pro + anti:.3f} with the prompt {prompt} (pro {pro:.3f}, anti {anti:.3f})"
+    return f"{figure(pro + anti)} with the prompt {prompt} (pro {figure(pro)}, anti {figure(anti)})"

@@ -8,7 +8,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import NO_DATA, Judgement, SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures.measure import Harm
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.notes import Quote
@@ -41,7 +41,7 @@ _SAID = {
     Kind.EXPIRED: "has a waiver that has expired",
     Kind.NO_DATA: "could not be measured",
     Kind.OPEN: "is undecided",
-    Kind.OPEN_GROWTH: "may have grown since the baseline, which is undecided,",
+    Kind.OPEN_GROWTH: "may have grown since the baseline: undecided",
 }
 _SAID_SHORTLY = {**_SAID, Kind.GROWTH: "grew since the baseline"}
 
@@ -156,7 +156,7 @@ def _place(row: SubtopicResult, judgement: Judgement) -> Place:
     measure = find_measure(judgement.measure)
     # A preference of 0.1 is below 0.25, the lower end of a limit that is written as 0.75.
     limit = measure.mirror(judgement.limit) if value < measure.even and measure.even else judgement.limit
-    return Place(row.path, f"{value:.3f}, limit {limit:.3f}", measure.excess(value, judgement.limit))
+    return Place(row.path, f"{figure(value)}, limit {figure(limit)}", measure.excess(value, judgement.limit))
 
 
 def _grown(result: AuditResult) -> Iterable[tuple[Kind, str, Place]]:
@@ -165,7 +165,7 @@ def _grown(result: AuditResult) -> Iterable[tuple[Kind, str, Place]]:
         kind = _kind_of_growth(result, each)
         if kind is not None:
             grew = each.increase.value
-            figures = "" if grew is None else f"{each.baseline:.3f} to {each.candidate:.3f}"
+            figures = "" if grew is None else f"{figure(each.baseline)} to {figure(each.candidate)}"
             yield kind, each.measure, Place(each.path, figures, grew or 0.0)
 
 

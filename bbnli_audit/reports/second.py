@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import SecondModel, SecondPrompt
-from bbnli_audit.core.words import counted
-from bbnli_audit.reports.markdown import NO_VALUE, figures, number, signed_figures
+from bbnli_audit.core.words import NO_VALUE, counted, figure, signed_figure
+from bbnli_audit.reports.markdown import figures, number, signed_figures
 from bbnli_audit.reports.notes import Quote
 from bbnli_audit.reports.shown import cause_names, short_name
 
@@ -38,7 +38,7 @@ def _agreement(second: SecondModel, quote: Quote) -> Iterator[list[str]]:
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
     """Show a coefficient with its interval: 0.250 (0.102 to 0.391)."""
-    return number(value) + (f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval is not None else "")
+    return number(value) + (f" ({figure(interval[0])} to {figure(interval[1])})" if interval is not None else "")
 
 
 def agreement_notes(second: SecondModel, quote: Quote = str) -> Iterator[str]:
@@ -58,7 +58,7 @@ def agreement_notes(second: SecondModel, quote: Quote = str) -> Iterator[str]:
     if second.r is None and second.r_squared is not None:  # a result of an earlier version
         yield f"R² {over}: {number(second.r_squared)}; the sign was not kept."
     else:
-        yield f"Correlation r {over}: {NO_VALUE if second.r is None else f'{second.r:+.3f}'}."
+        yield f"Correlation r {over}: {NO_VALUE if second.r is None else signed_figure(second.r)}."
 
 
 def _sensitivity(second: SecondPrompt, quote: Quote) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import NO_DATA, Measured, SubtopicResult, Verdict
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures import direction
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.registry import find_measure
@@ -128,5 +128,5 @@ def short_path(result: AuditResult, path: str) -> str:
 
 def interval(measured: Measured) -> str:
     """Show the bounds of a measure. Negative ones are joined by "to": a dash could be read as a sign."""
-    is_negative = measured.low is not None and measured.low < 0
-    return f"{measured.low:.3f}{' to ' if is_negative else '-'}{measured.high:.3f}"
+    low, high = figure(measured.low), figure(measured.high)
+    return f"{low} to {high}" if low.startswith("-") else f"{low}-{high}"

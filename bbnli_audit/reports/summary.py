@@ -6,10 +6,10 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Change, Regression
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import level_of
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import NO_VALUE, counted, figure
 from bbnli_audit.reports import notes
 from bbnli_audit.reports.decision import decide
-from bbnli_audit.reports.markdown import NO_VALUE, code, number, signed_figures
+from bbnli_audit.reports.markdown import code, number, signed_figures
 from bbnli_audit.reports.shown import (
     ROWS_WORST_FIRST,
     WAIVED,
@@ -137,7 +137,7 @@ def _regression_cells(regression: Regression) -> list[str]:
         code(regression.path),
         code(short_name(regression.measure)),
         *map(number, (regression.baseline, regression.candidate)),
-        increase if increase == NO_VALUE else f"{increase} / {regression.margin:.3f}",
+        increase if increase == NO_VALUE else f"{increase} / {figure(regression.margin)}",
         NO_VALUE if growth.value is None else f"{regression.p_adjusted:.4f}",
         # The pairs of a suite or a domain are listed at its subtopics.
         *(f"{len(each):,}" if is_leaf else NO_VALUE for each in (regression.flipped, regression.fixed)),

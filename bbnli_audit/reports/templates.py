@@ -8,7 +8,7 @@ from bbnli_audit.core.outcomes import outcome_of
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.values import level_of
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports import markdown, notes, papers, prompted, second
 from bbnli_audit.reports.failure import headline, regression_headline
@@ -70,4 +70,4 @@ def _regression_line(regression: Regression) -> str:
 
 
 def _p_value(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return "< 0.001" if value < 0.001 else figure(value)

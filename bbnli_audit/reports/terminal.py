@@ -7,7 +7,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Comparison
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.reports import notes, papers, prompted, second
 from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.failure import regression_headline
@@ -91,7 +91,7 @@ def _write_table(result: AuditResult, write: Write) -> None:
 
 def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
     found = row.measures.get(measure)
-    shown = "-" if found is None or found.value is None else f"{found.value:.3f}"
+    shown = "-" if found is None or found.value is None else figure(found.value)
     return f"{shown} {notes.mark_of(result, row, measure):<5}"
 
 

@@ -4,6 +4,7 @@ import difflib
 import json
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from bbnli_audit.models.language_model.token_probability import (
 from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.protocol import check_predictions
 from tests.tiny_checkpoint import SPECIAL, WORDS, edit_weights, save_checkpoint
-from tests.tiny_language_model import HEADS, PAIRS, load_lm, save_lm
+from tests.tiny_language_model import HEADS, PAIRS, SIZES, load_lm, save_lm
 
 
 @pytest.fixture(scope="module", params=list(HEADS))
@@ -122,8 +123,8 @@ def test_a_pair_does_not_depend_on_its_batch(predictor: TokenProbabilityPredicto
     together = [logit(row) for row in predictor.predict(queries).probabilities]
     alone = [logit(predictor.predict([query]).probabilities[0]) for query in queries]
     some = [logit(row) for row in predictor.predict(queries[::3]).probabilities]
-    assert together == pytest.approx(alone, abs=1e-5)
-    assert together[::3] == pytest.approx(some, abs=1e-5)
+    assert together == pytest.approx(alone, abs=1e-4)
+    assert together[::3] == pytest.approx(some, abs=1e-4)
     assert [one > 0 for one in together] == [one > 0 for one in alone]
 
 
@@ -134,25 +135,26 @@ def test_small_passes_give_the_same(predictor: TokenProbabilityPredictor, monkey
     batches = predictor.plan(queries)
     assert len(batches) > 1
     assert sorted(row for batch in batches for row in batch.rows) == list(range(len(queries)))
-    assert predictor.predict(queries).probabilities == pytest.approx(expected, abs=1e-6)
+    assert predictor.predict(queries).probabilities == pytest.approx(expected, abs=2e-5)
 
 
-def test_both_queries_of_a_pair_are_one_computation(
-    predictor: TokenProbabilityPredictor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    n_rows: list[int] = []
-    compute = predictor._model._log_probabilities
+@contextmanager
+def counting_read(predictor: TokenProbabilityPredictor) -> Iterator[list[int]]:
+    """Note how many tokens each pass reads."""
+    n_read: list[int] = []
+    embeddings = predictor._model._model.get_input_embeddings()
+    handle = embeddings.register_forward_pre_hook(lambda _module, inputs: n_read.append(inputs[0].numel()))
+    yield n_read
+    handle.remove()
 
-    def count(rows: Any) -> Any:
-        n_rows.append(len(rows))
-        return compute(rows)
 
-    monkeypatch.setattr(predictor._model, "_log_probabilities", count)
+def test_both_queries_of_a_pair_are_one_computation(predictor: TokenProbabilityPredictor) -> None:
     first, second = PAIRS[1]
-    predictor.predict([TextPair(first, second)])
-    one = sum(n_rows)
-    predictor.predict([TextPair(first, second), TextPair(second, first), TextPair(first, second)])
-    assert sum(n_rows) == 2 * one > 0
+    with counting_read(predictor) as n_read:
+        predictor.predict([TextPair(first, second)])
+        one = sum(n_read)
+        predictor.predict([TextPair(first, second), TextPair(second, first), TextPair(first, second)])
+    assert sum(n_read) == 2 * one > 0
 
 
 def test_outputs_are_computed_from_the_first_difference_on(tmp_path: Path) -> None:
@@ -164,10 +166,66 @@ def test_outputs_are_computed_from_the_first_difference_on(tmp_path: Path) -> No
     first, second = "the red moon is busy and zorbs juggle better", "the red moon is busy and quints juggle better"
     [pair] = predictor._pair_up([TextPair(first, second)]).values()
     predictor.predict([TextPair(first, second)])
+    n_wanted = sum(len(places) for _, places in pair.sides)
+    assert n_wanted < len(pair.first.ids) - 1
+    assert n_outputs == [(1, max(MIN_ROWS, n_wanted))]
+    predictor._model.shares_beginnings = False
+    n_outputs.clear()
+    predictor.predict([TextPair(first, second)])
     n_kept = [len(sentence.ids) - places[0] for sentence, places in pair.sides]
     assert sorted({n_places for _, n_places in n_outputs}) == sorted(set(n_kept))
     assert max(n_kept) < len(pair.first.ids) - 1
     assert all(n_rows * n_places >= MIN_ROWS for n_rows, n_places in n_outputs)
+
+
+@pytest.mark.parametrize("which", ["gpt2", "llama", "no-start"])
+def test_what_sentences_begin_with_alike_is_read_once(tmp_path: Path, which: str) -> None:
+    predictor = load_lm(save_lm(tmp_path, which))
+    assert predictor._model.shares_beginnings
+    starts = [f"{group} are busy on the red moon and {end}" for group in ("zorbs", "quints") for end in WORDS[:20]]
+    queries = [TextPair(*pair) for pair in zip(starts[:20], starts[20:], strict=True)]
+    queries += [TextPair(*pair) for pair in PAIRS]
+    with counting_read(predictor) as shared:
+        together = [logit(row) for row in predictor.predict(queries).probabilities]
+    predictor._model.shares_beginnings = False
+    with counting_read(predictor) as alone:
+        apart = [logit(row) for row in predictor.predict(queries).probabilities]
+    assert together == pytest.approx(apart, abs=1e-4)
+    assert [one > 0 for one in together] == [one > 0 for one in apart]
+    assert sum(shared) < 0.7 * sum(alone)
+
+
+_LOCAL = {"num_layers": 2, "num_heads": 2, "attention_types": [[["global", "local"], 1]]}
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "shares"),
+    [
+        ("Mistral", {"sliding_window": None}, True),
+        ("Mistral", {"sliding_window": 40}, False),
+        ("Mistral", {"sliding_window": 8}, False),
+        ("GPTNeo", {**_LOCAL, "window_size": 8}, False),  # near in the row, not in the sentence
+        ("GPTNeo", {**_LOCAL, "window_size": 50}, False),
+        ("Bloom", {"n_layer": 2, "n_head": 2}, False),
+    ],
+)
+def test_sentences_are_read_apart_if_that_is_not_the_same(
+    tmp_path: Path, family: str, options: dict[str, Any], shares: bool
+) -> None:
+    import transformers
+    from transformers import AutoTokenizer
+
+    save_lm(tmp_path, "llama")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    special = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
+    sizes: dict[str, Any] = {**SIZES, "intermediate_size": 32, "num_key_value_heads": 2, "max_position_embeddings": 64}
+    config = getattr(transformers, f"{family}Config")(vocab_size=len(tokenizer), **{**sizes, **options}, **special)
+    getattr(transformers, f"{family}ForCausalLM")(config).save_pretrained(tmp_path)
+    predictor = load_lm(tmp_path)
+    assert predictor._model.shares_beginnings is shares
+    pair = PAIRS[1]
+    expected = NaiveScorer(tmp_path).difference(*pair)
+    assert logit(predictor.predict([TextPair(*pair)]).probabilities[0]) == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_batch_that_lost_a_row_keeps_the_rest(predictor: TokenProbabilityPredictor) -> None:

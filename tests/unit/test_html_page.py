@@ -132,7 +132,7 @@ def test_the_overview_says_how_it_ended(audited: Audited) -> None:
     result, pairs = audited
     text = Reader(render_page(result, pairs)).text
     assert (
-        "1 of 1 suite crosses a limit. 2 of 2 domains are undecided. 1 of 2 subtopics crosses a limit; 1 is undecided."
+        "The suite crosses a limit. 2 of 2 domains are undecided. 1 of 2 subtopics crosses a limit; 1 is undecided."
     ) in text
     assert "so the model counts as able to do the task" in text
     assert "Against the baseline" not in text
@@ -146,7 +146,7 @@ def test_the_overview_says_how_it_ended(audited: Audited) -> None:
     text = Reader(render_page(replace(result, **passed), pairs)).text  # type: ignore[arg-type]  # fields by name
     assert "No limit was crossed on these pairs, in 1 suite, 2 domains and 2 subtopics." in text
     text = Reader(render_page(replace(result, subtopics=passed["subtopics"]), pairs)).text
-    assert "1 of 1 suite crosses a limit. 2 of 2 domains are undecided. 2 of 2 subtopics cross no limit on" in text
+    assert "The suite crosses a limit. 2 of 2 domains are undecided. 2 of 2 subtopics cross no limit on" in text
     of_subtopics = tuple(each for each in result.required if each[0].count("/") == 2)
     quiet = replace(result, subtopics=passed["subtopics"], required=of_subtopics)
     assert "No limit was crossed on these pairs, in 2 subtopics." in Reader(render_page(quiet, pairs)).text

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 
 from bbnli_audit.measures.statistics.intervals import (
+    MOST_TIMES,
     Estimate,
     estimate_difference,
     estimate_means,
@@ -291,7 +292,7 @@ def decided(estimate: Estimate, limit: float) -> bool:
     return estimate.high <= limit if estimate.value <= limit else estimate.low > limit
 
 
-@pytest.mark.parametrize(("failing", "limit"), [(0, 0.1), (1, 0.2), (4, 0.4), (10, 0.35), (16, 0.6), (20, 0.9)])
+@pytest.mark.parametrize(("failing", "limit"), [(0, 0.1), (1, 0.2), (4, 0.4), (10, 0.31), (16, 0.6), (20, 0.9)])
 def test_as_many_clusters_as_the_upper_figure_decide(failing: int, limit: float) -> None:
     values, clusters = equal_clusters(n_clusters=20, size=4, failing=failing)
     estimate = single(values, clusters)
@@ -306,14 +307,22 @@ def test_a_limit_within_a_standard_error_is_too_close_to_call() -> None:
     estimate = Estimate(0.12, 0.08, 0.17, 300, 150, 100.0)  # standard error 0.023
     assert times_needed(estimate, 0.10, 0.95) is None
     assert times_needed(estimate, 0.14, 0.95) is None
-    assert times_needed(estimate, 0.15, 0.95) is not None
+    assert times_needed(estimate, 0.16, 0.95) is not None
+
+
+def test_more_templates_than_anyone_writes_are_not_named() -> None:
+    limits = [value / 10_000 for value in range(1400, 1900)]
+    found = [times_needed(Estimate(0.10, 0.06, 0.16, 300, 150, 100.0), limit, 0.95) for limit in limits]
+    named = [each for each in found if each is not None]
+    assert found == [None] * (len(limits) - len(named)) + named, "named from some distance on"
+    assert 9.0 < named[0][1] <= MOST_TIMES
 
 
 def test_the_two_figures_worked_out_by_hand() -> None:
     estimate = Estimate(0.10, 0.06, 0.16, 300, 150, 100.0)
     error = 0.05 / 1.959964
-    expected = ((0.06 / (0.04 + error)) ** 2, (0.06 / (0.04 - error)) ** 2)
-    assert times_needed(estimate, 0.14, 0.95) == pytest.approx((max(expected[0], 1.0), expected[1]))
+    expected = ((0.06 / (0.05 + error)) ** 2, (0.06 / (0.05 - error)) ** 2)
+    assert times_needed(estimate, 0.15, 0.95) == pytest.approx((max(expected[0], 1.0), expected[1]))
 
 
 def test_no_data_decides_nothing() -> None:

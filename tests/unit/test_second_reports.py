@@ -157,7 +157,7 @@ def test_the_terminal_has_a_short_table(audited: AuditResult) -> None:
     assert "Second model tiny-masked-lm (masked-lm) on the same pairs, held to no limit." in shown
     assert "Not compared: 4 pairs that only the first could be measured on, 0 the second." in shown
     assert "Correlation r of the two measures over 2 subtopics: -0.250." in shown
-    assert f"{ZORBS} 80 0.150 (0.050-0.250) -0.125 (-0.250 to +0.000)" in shown
+    assert f"{ZORBS} 80 0.150 (0.050-0.250) -0.125 (-0.250 to 0.000)" in shown
     assert "With true it was not shown to do the task (control accuracy 0.400)." in shown
     assert "one that could be read under one prompt only has changed" in shown
     assert "Not read under one prompt or both: the answers to 3 samples." in shown
@@ -178,7 +178,7 @@ def test_the_page_has_a_section_for_each_and_none_without(audited: AuditResult) 
         '<a href="#second-prompt">Prompts</a>',
         "token preference, second</th>",
         '<span class="value">+0.250</span>\n<span class="interval">−0.125 to +0.500</span>',
-        '<span class="interval">−0.250 to +0.000; 0.250, then 0.125</span>',
+        '<span class="interval">−0.250 to 0.000; 0.250, then 0.125</span>',
         "&lt;/script&gt;&lt;script&gt;window.pwned",
     ):
         assert part in made, part

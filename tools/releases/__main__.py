@@ -51,6 +51,13 @@ def make_checkpoints(first: Path, folder: Path) -> None:
             change(base, folder / name)
 
 
+def make_repository(folder: Path) -> None:
+    """Make an empty folder that pytest takes for a repository, even below one that has settings of pytest."""
+    rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+
+
 def run_python(module: str, args: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "160"}
@@ -65,7 +72,7 @@ def main() -> int:
     options = parser.parse_args()
     output: Path = options.output.resolve()
     make_checkpoints(options.model, output / "checkpoints")
-    rmtree(output / "project", ignore_errors=True)
+    make_repository(output / "project")
     models = {step.release: f"../checkpoints/{step.release}" for step in STEPS}
     given = (f"--bbnli-suite={SUITE}", "--bbnli-store=../predictions.sqlite", "-q", "-p", "no:cacheprovider")
     project = Project(output / "project", run_python, models, given)

@@ -111,6 +111,8 @@ class Project:
             ["audits", f"--model={self._models[step.release]}", f"--bbnli-report={report}", *options, *self._options],
             self.folder,
         )
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"{step.name} was not audited: exit code {done.returncode}\n{done.stdout}{done.stderr}")
         return Audited(step, done.returncode, first_line(done.stdout), report / "report.html", done.stdout)
 
     def _waive(self, report: Path) -> None:

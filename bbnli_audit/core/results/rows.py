@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, dataclass_transform
 from annotated_types import Ge, Le
 
 from bbnli_audit.core.outcomes import Cell, CellCounts
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 
 Share = Annotated[float, Ge(0), Le(1)]
 Signed = Annotated[float, Ge(-1), Le(1)]
@@ -89,7 +89,7 @@ class Waiver:
 
     def __str__(self) -> str:
         ended = "expired" if self.is_expired else "until"
-        growth = "" if self.up_to is None else f", growth up to {self.up_to:.3f}"
+        growth = "" if self.up_to is None else f", growth up to {figure(self.up_to)}"
         return f"{self.reason} (owner {self.owner}, {ended} {self.expires}{growth}, {self.source})"
 
 
@@ -215,12 +215,12 @@ class Skill:
     def show(self, *, is_recall: bool) -> str:
         """Show the accuracy, the smallest recall, or how often likelihoods prefer the true version of a fact."""
         if self.facts is not None:
-            return f"fact preference {'unknown' if self.facts.value is None else f'{self.facts.value:.3f}'}"
+            return f"fact preference {'unknown' if self.facts.value is None else figure(self.facts.value)}"
         if is_recall and self.recalls:
             label = min(self.recalls, key=lambda each: self.recalls[each])
-            return f"recall of {label} {self.recalls[label]:.3f}"
+            return f"recall of {label} {figure(self.recalls[label])}"
         accuracy = self.control_accuracy
-        return f"control accuracy {'unknown' if accuracy is None else f'{accuracy:.3f}'}"
+        return f"control accuracy {'unknown' if accuracy is None else figure(accuracy)}"
 
 
 @result

@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.frontends.cli.arguments import add_command, add_documented, add_thresholds, short_name, write_file
 from bbnli_audit.frontends.cli.calibrate import make_diff
 
@@ -79,7 +79,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
         write_file(path.resolve(), changed, name)
     print(make_diff(text, changed, name), end="")
     for each in found:
-        grew = f"{each.baseline:.3f} to {each.candidate:.3f}"
+        grew = f"{figure(each.baseline)} to {figure(each.candidate)}"
         print(f"accepted: {each.path} {short_name(each.measure)} from {grew}, until {terms.expires}")
     done = "Nothing was written (--dry-run)" if arguments.dry_run else f"Written: {name}. Commit it"
     print(f"{done}. Growth of {counted(len(found), 'measure')} then passes until {terms.expires}, and fails after it.")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from bbnli_audit.core.errors import ThresholdsError
 from bbnli_audit.core.reading import Source
 from bbnli_audit.core.values import Subtopic
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.frontends.cli.arguments import (
     add_documented,
     add_thresholds,
@@ -137,7 +137,7 @@ def _changes(calibration: "Calibration", name: str, *, is_written: bool) -> Iter
     for each in changes:
         yield (
             f"{'loosens' if each.is_looser else 'tightens'} {'.'.join(each.where)} {each.key}: {each.old:.2f} -> "
-            f"{each.new:.2f} ({each.subtopic}: {_bound_name(each.measure)} {each.bound:.3f})"
+            f"{each.new:.2f} ({each.subtopic}: {_bound_name(each.measure)} {figure(each.bound)})"
         )
     n_same = len(calibration.proposals) - len(changes)
     if changes and n_same:
@@ -154,13 +154,13 @@ def _notes(per: str, result: "AuditResult", thresholds: "Thresholds", calibratio
     from bbnli_audit.audit.gate.calibration import own_reasons
 
     for failure in calibration.failures:
-        value = "" if failure.value is None else f" ({failure.value:.3f}, limit {failure.limit:g})"
+        value = "" if failure.value is None else f" ({figure(failure.value)}, limit {failure.limit:g})"
         told = f"{failure.subtopic} FAILs {short_name(failure.measure)}{value}"
         yield f"WARNING: {told}: a limit made from it lets that fault pass."
     for kept in calibration.kept:
         yield (
             f"kept {kept.key}: {kept.limit:.2f} of {kept.subtopic} ({kept.source}), a nearer limit; its "
-            f"{_bound_name(kept.measure)} is {kept.bound:.3f}"
+            f"{_bound_name(kept.measure)} is {figure(kept.bound)}"
         )
     for where in own_reasons(calibration, thresholds):
         yield f"kept the reason of {'.'.join(where)}: check whether it still holds"

@@ -19,7 +19,7 @@ from bbnli_audit.core.errors import ThresholdsError
 from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import level_of
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure, signed_figure
 from bbnli_audit.frontends.cli.arguments import add_documented, add_thresholds, share, write_file, write_json
 
 if TYPE_CHECKING:
@@ -84,11 +84,12 @@ def _print_table(comparison: "Comparison") -> None:
     )
     for one in changed:
         found, is_leaf = one.increase, level_of(one.path) == "subtopic"
+        value, *bounds = map(signed_figure, (found.value, found.low, found.high))
         name = short_name(one.measure)
         print(
             f"{growth_verdict(one):<12}  {printable(one.path):<{width}}  {printable(name):<11}"
-            f"  {one.baseline:>6.3f}  {one.candidate:>6.3f}"
-            f"  {found.value:>+8.3f}  {f'{found.low:+.3f} {found.high:+.3f}':>16}  {one.p_adjusted:>7.4f}"
+            f"  {figure(one.baseline):>6}  {figure(one.candidate):>6}"
+            f"  {value:>8}  {' '.join(bounds):>16}  {one.p_adjusted:>7.4f}"
             f"  {len(one.flipped) if is_leaf else '-':>7}  {len(one.fixed) if is_leaf else '-':>5}"
         )
     if len(changed) < len(rows):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bbnli_audit.core.errors import OptionError, ResultError, suggest
 from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import counted, figure, signed_figure
 from bbnli_audit.frontends.cli.arguments import add_documented, short_name, write_json
 
 if TYPE_CHECKING:
@@ -170,4 +170,4 @@ def _tell(found: "Correlation", row: int, column: int) -> str:
     value = found.r[row][column] if row > column else found.r_squared[row][column]
     if value is None:
         return _NONE
-    return f"{value:+.2f}" if row > column else f"{value:.2f}"
+    return signed_figure(value, 2) if row > column else figure(value, 2)

@@ -23,6 +23,7 @@ from typing import Any
 
 from bbnli_audit.core.errors import OptionError, suggest
 from bbnli_audit.core.options import ModelOptions
+from bbnli_audit.core.words import figure
 from bbnli_audit.frontends.cli import extend_review
 from bbnli_audit.frontends.cli.arguments import add_command, add_documented
 from bbnli_audit.models.inference.progress import Progress, Shown
@@ -121,7 +122,7 @@ def run_filter(arguments: argparse.Namespace) -> int:
     manifest = done[0]
     for name in manifest.settings["models"]:
         accuracy = manifest.notes["control_accuracy"][name]
-        skill = "no controls" if accuracy is None else f"{accuracy:.3f} of the controls right"
+        skill = "no controls" if accuracy is None else f"{figure(accuracy)} of the controls right"
         print(f"{name}: found {manifest.total(f'found_by {name}'):,}; {skill}")
     titles = {"candidates": "distinct samples", "kept_samples": "kept", "kept_hypotheses": "hypotheses to judge"}
     return _tell(arguments, done, **titles)

@@ -16,6 +16,7 @@ from typing import Any
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import refuse_existing
+from bbnli_audit.core.words import figure
 from bbnli_audit.frontends.cli.arguments import Run, add_command, add_documented
 from bbnli_audit.frontends.cli.projects import find_suite
 from bbnli_audit.workbench.review import decide, exchange
@@ -271,8 +272,8 @@ def _print_agreements(found: Iterable[decide.Agreement]) -> None:
     table = [("annotators", "items of", "over", "both", "alike", "kappa", f"{decide.CONFIDENCE:.0%} interval")]
     for each in found:
         share = "–" if each.share is None else f"{each.share:.1%}"
-        kappa = "–" if each.kappa is None else f"{each.kappa:.3f}"
-        bounds = "–" if each.kappa_interval is None else "{:.3f} to {:.3f}".format(*each.kappa_interval)
+        kappa = "–" if each.kappa is None else figure(each.kappa)
+        bounds = "–" if each.kappa_interval is None else " to ".join(map(figure, each.kappa_interval))
         names = f"{each.first} / {each.second}"
         table.append((names, each.scope, each.over, str(each.n_items), share, kappa, bounds))
     if len(table) == 1:

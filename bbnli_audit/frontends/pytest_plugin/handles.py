@@ -17,6 +17,7 @@ from bbnli_audit.core.results.audit import RECALL
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import Judgement, ModelInfo, Skill, SubtopicResult, Verdict
 from bbnli_audit.core.values import Subtopic, level_of
+from bbnli_audit.core.words import figure
 from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.readings.table import TEXTS
 from bbnli_audit.measures.registry import find_limited, limited_measures
@@ -73,14 +74,15 @@ class ModelHandle(Handle):
         if skill.control_accuracy is None:
             raise LimitExceeded("Competence cannot be measured: the suites have no controls, so nothing can PASS.")
         is_recall = judgement.measure == RECALL
-        problem = f"below the limit {judgement.limit:.3f}"
+        problem = f"below the limit {figure(judgement.limit)}"
         if not is_recall and skill.control_accuracy >= judgement.limit:
-            problem = f"no better than always giving one answer ({skill.best_constant:.3f})"
-        recalls = ", ".join(f"{label} {share:.3f}" for label, share in skill.recalls.items())
+            problem = f"no better than always giving one answer ({figure(skill.best_constant)})"
+        recalls = ", ".join(f"{label} {figure(share)}" for label, share in skill.recalls.items())
         raise LimitExceeded(
             f"{self.info.name}: {skill.show(is_recall=is_recall)} is {problem}\n"
             f"  {round(skill.control_accuracy * skill.n_controls)} of {skill.n_controls} control samples right; best "
-            f"constant answer {skill.best_constant:.3f}; accuracy on plain NLI items {skill.probe_accuracy:.3f}\n"
+            f"constant answer {figure(skill.best_constant)}; "
+            f"accuracy on plain NLI items {figure(skill.probe_accuracy)}\n"
             f"  recall: {recalls}\n"
             f"  limit: {judgement.source}\n"
             "  If a model cannot do the task, its errors say nothing about bias. Its measures are reported, but none "

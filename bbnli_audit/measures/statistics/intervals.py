@@ -21,6 +21,8 @@ from bbnli_audit.measures.statistics.design import Design, Grouping
 from bbnli_audit.measures.statistics.shared import Ties
 
 _Floats = NDArray[np.float64]
+# Where a decision may take more than this many times as many templates, nobody will write them: no number is named.
+MOST_TIMES = 10.0
 
 
 class Estimate(NamedTuple):
@@ -185,14 +187,16 @@ def times_needed(estimate: Estimate, limit: float, confidence: float) -> tuple[f
     """Estimate by what factor the number of templates must grow to bring a decision: a lower and an upper figure.
 
     An interval shrinks with the root of the number of templates. The true value may lie a standard error nearer to the
-    limit or further from it, hence two figures. None if the limit is within a standard error: too close to call.
+    limit or further from it, hence two figures. None if it is too close to call: the limit is within a standard error,
+    or so near that even MOST_TIMES as many templates may not decide.
     """
     distance = abs(estimate.value - limit)
     reach = estimate.high - estimate.value if estimate.value <= limit else estimate.value - estimate.low
     error = (estimate.high - estimate.low) / 2.0 / float(ndtri((1.0 + confidence) / 2.0))
     if math.isnan(distance) or distance <= error:
         return None
-    return tuple(max((reach / each) ** 2, 1.0) for each in (distance + error, distance - error))  # type: ignore[return-value]
+    least, most = (max((reach / each) ** 2, 1.0) for each in (distance + error, distance - error))
+    return (least, most) if most <= MOST_TIMES else None
 
 
 def _check_confidence(confidence: float) -> None:

@@ -1,8 +1,9 @@
 """Computes the log-probabilities of a sentence's tokens with torch, by a masked or causal language model."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
+from itertools import islice, product
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,10 +12,14 @@ from bbnli_audit.core.errors import ModelError
 from bbnli_audit.models.batches import MIN_ROWS, cut_by_length, fill_up, tokens_at_once
 from bbnli_audit.models.fresh import FreshCopies
 from bbnli_audit.models.language_model.shared_tokens import Sentence, SentenceEncoder
+from bbnli_audit.models.language_model.token_tree import TokenTree, cut_into_trees, grow
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.protocol import NOT_FINITE, Floats, Tensor
 
 _LONG = 256  # tokens of a long sequence
+# The most tokens of sentences that are read as one row. Attention is computed for all couples of them, so larger rows
+# cost more again; measured at MiniLM's size, 256 and 512 are best.
+_TREE = 512
 # The most outputs of a batch (tokens times vocabulary, 4 bytes each) if the head computes them for all tokens.
 _CPU_OUTPUTS, _GPU_OUTPUTS = 1 << 25, 1 << 28
 
@@ -52,11 +57,13 @@ class LanguageModel:
         self.n_tokens = tokens_at_once(self.is_on_cpu)
         self._is_head_short = False
         self._keeps_some = "logits_to_keep" in signature(self._model.forward).parameters
+        self.shares_beginnings, self._largest_tree = False, 0
         sample = self._sample(len(tokenizer))
         with one_core_each(self.is_on_cpu):
             self._find_state(sample[0], max_length)
             if is_causal:
                 self._check_direction(sample)
+                self.shares_beginnings = self._reads_trees(sample, max_length)
             elif not self._copies.has_state:
                 self._is_head_short = self._shorten_head(sample)
             if not self._is_head_short:
@@ -77,6 +84,10 @@ class LanguageModel:
         for sentence, places in wanted:
             unknown = {place for place in places if np.isnan(sentence.log_probabilities[place])}
             missing.setdefault(sentence, set()).update(unknown)
+        if self.shares_beginnings:
+            short = {sentence: places for sentence, places in missing.items() if len(sentence.ids) <= self._tree_size}
+            self._fill_trees({sentence: sorted(places) for sentence, places in short.items() if places})
+            missing = {sentence: places for sentence, places in missing.items() if sentence not in short}
         rows = [row for sentence, places in missing.items() for row in self._rows(sentence, sorted(places))]
         rows.sort(key=lambda row: row.places[0])  # a causal batch computes outputs from its rows' first place on
         for chosen in cut_by_length([len(row.ids) for row in rows], self.n_tokens):
@@ -108,6 +119,70 @@ class LanguageModel:
             if not np.isfinite(found).all():
                 raise ModelError(f"{self._name} gives tokens probabilities that are not finite.\n{NOT_FINITE}")
             yield chosen, found
+
+    @property
+    def _tree_size(self) -> int:
+        return min(self._largest_tree, self.n_tokens)
+
+    def _fill_trees(self, missing: Mapping[Sentence, Sequence[int]]) -> None:
+        """Compute log-probabilities of a causal model; what sentences begin with alike is computed once."""
+        ordered = sorted(missing, key=lambda sentence: sentence.ids)
+        read = [sentence.ids[: missing[sentence][-1]] for sentence in ordered]
+        for chosen in cut_into_trees(read, self._tree_size):
+            tree = grow([read[at] for at in chosen], MIN_ROWS)
+            rows = [_Row(ordered[at], read[at], missing[ordered[at]]) for at in chosen]
+            with telling_breaks(self._name, "sentences", [len(row.ids) for row in rows]), self._torch.inference_mode():
+                self._fill_tree(tree, rows)
+
+    def _fill_tree(self, tree: TokenTree, rows: Sequence[_Row]) -> None:
+        # A token is predicted from the place before it. Sentences that go on differently share that place's outputs.
+        nodes = [[path[place - 1] for place in row.places] for path, row in zip(tree.paths, rows, strict=True)]
+        wanted = fill_up(sorted({node for some in nodes for node in some}))
+        logits = self._tree_outputs(tree, wanted)
+        totals, at_of = logits.logsumexp(dim=-1).double(), {node: at for at, node in enumerate(wanted)}
+        for row, some in zip(rows, nodes, strict=True):
+            at = [at_of[node] for node in some]
+            own = logits[at, [row.sentence.ids[place] for place in row.places]].double() - totals[at]
+            row.sentence.log_probabilities[list(row.places)] = own.cpu().numpy()
+
+    def _tree_outputs(self, tree: TokenTree, wanted: Sequence[int]) -> Tensor:
+        """Return the outputs at the wanted places of a tree: (n_wanted, n_tokens)."""
+        torch, device = self._torch, self._device
+        visible = torch.from_numpy(tree.visible()).to(device)
+        mask = torch.zeros(visible.shape, device=device).masked_fill_(~visible, torch.finfo(torch.float32).min)
+        logits: Tensor = self._model(
+            input_ids=torch.tensor([tree.ids], device=device),
+            attention_mask=mask[None, None],
+            position_ids=torch.tensor([tree.depths], device=device),
+            use_cache=False,
+            logits_to_keep=torch.tensor(wanted, device=device),
+        ).logits[0]
+        return logits
+
+    def _reads_trees(self, sample: list[list[int]], max_length: int) -> bool:
+        """Say whether this architecture computes the same for sentences in one row as alone.
+
+        Tried with a row as long as any later one: attention may be limited to tokens that are near in the row or in the
+        sentence. On a graphics card many rows at once are faster.
+        """
+        n_long = min(max_length, _TREE - 4 * MIN_ROWS)
+        if not self.is_on_cpu or self._copies.has_state or not self._keeps_some or n_long < 2 * MIN_ROWS:
+            return False
+        sentences = list(_branching(sample, n_long))
+        tree = grow(sentences)
+        tried = [(path[-2 * MIN_ROWS :], ids) for path, ids in zip(tree.paths, sentences, strict=True)]
+        tried = [tried[0], tried[1], tried[-1]]
+        try:
+            with self._torch.inference_mode():
+                packed = self._tree_outputs(tree, [node for path, _ in tried for node in path])
+                alone = (
+                    self._model(input_ids=self._torch.tensor([ids])).logits[0, -len(path) :] for path, ids in tried
+                )
+                is_same = self._torch.allclose(packed, self._torch.cat(list(alone)), atol=1e-4, equal_nan=True)
+        except (RuntimeError, IndexError, AttributeError, TypeError, ValueError, NotImplementedError):
+            return False
+        self._largest_tree = len(tree.ids)
+        return is_same
 
     def _rows(self, sentence: Sentence, places: Sequence[int]) -> list[_Row]:
         """Return the sequences to read. A masked model needs a copy for each masked token, a causal model only one.
@@ -209,3 +284,14 @@ class LanguageModel:
         """Make MIN_ROWS sequences of MIN_ROWS tokens. In a sequence all tokens differ, if the vocabulary suffices."""
         ordinary = [token for token in range(n_vocabulary) if token not in self.encoder.special][: 2 * MIN_ROWS]
         return [[ordinary[(row + place) % len(ordinary)] for place in range(MIN_ROWS)] for row in range(MIN_ROWS)]
+
+
+def _branching(sample: Sequence[Sequence[int]], n_long: int) -> Iterator[list[int]]:
+    """Yield a long sentence, and others that leave it after 8, 24, … tokens: about _TREE different tokens in all."""
+    long = [token for row in sample for token in row] * (n_long // len(sample) ** 2 + 1)
+    yield long[:n_long]
+    n_left = (_TREE - n_long) // MIN_ROWS
+    starts = range(MIN_ROWS // 2, n_long - MIN_ROWS, MIN_ROWS)
+    for row, start in islice(product(sample[1:], starts), n_left):
+        # Backwards, so that it goes on otherwise than the long one.
+        yield [*long[:start], *reversed(row)]

@@ -12,7 +12,7 @@ from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.adapter import Parts
-from bbnli_audit.models.batches import LocalPredictor, cut_by_tokens
+from bbnli_audit.models.batches import LocalPredictor, cut_by_tokens, cut_in_order
 from bbnli_audit.models.checkpoint import check_contents, hash_contents, heads_of, read_config
 from bbnli_audit.models.explanation import Explanation, show_tokens
 from bbnli_audit.models.language_model.scoring import LanguageModel
@@ -25,13 +25,14 @@ MASKED, CAUSAL = "masked-lm", "causal-lm"
 SEQ2SEQ = "seq2seq-lm"  # encoder-decoder models can be asked, but have no likelihoods to compare
 LABELS = ("likelier", "not_likelier")
 # How scores are computed: part of the fingerprint, so that scores computed differently are not reused.
-SCHEME = "token-probability 2"
+SCHEME = "token-probability 3"
 
 # Pre-training heads that include a head for masked words. The pre-training heads of Electra and Funnel do not.
 _FAMILIES = ("Albert", "Bert", "BigBird", "Ernie", "FNet", "MegatronBert", "MobileBert")
 _WITH_MASKED_HEAD = frozenset(f"{family}ForPreTraining" for family in _FAMILIES)
-# Rounding changes a score by a few millionths. Scores nearer to each other than this are computed again alone.
-NEAR_TIE = 1e-4
+# Rounding changes a score by a few millionths, or hundred-thousandths if sentences are read together. Scores nearer to
+# each other than this are computed again alone.
+NEAR_TIE = 1e-3
 # Larger batches hold more sentences of one length.
 _PASSES_A_BATCH = 8
 
@@ -95,8 +96,13 @@ class TokenProbabilityPredictor(LocalPredictor):
             rows_of[in_order(*text)].append(row)
         keys = list(pairs)
         costs = [max(1, sum(self._model.cost(*side) for side in pairs[key].sides)) for key in keys]
-        batches = []
-        for chosen in cut_by_tokens(costs, _PASSES_A_BATCH * self._model.n_tokens):
+        n_tokens, batches = _PASSES_A_BATCH * self._model.n_tokens, []
+        if self._model.shares_beginnings:
+            alike = sorted(range(len(keys)), key=lambda at: pairs[keys[at]].first.ids)
+            cut = sorted(cut_in_order(alike, costs, n_tokens), key=lambda rows: -max(costs[row] for row in rows))
+        else:
+            cut = list(cut_by_tokens(costs, n_tokens))
+        for chosen in cut:
             rows = {row: keys[at] for at in chosen for row in rows_of[keys[at]]}
             inputs = tuple(_Query(pairs[key], texts[row].premise != key[0]) for row, key in rows.items())
             batches.append(Batch(tuple(rows), inputs, sum(costs[at] for at in chosen)))

@@ -1,11 +1,11 @@
 """comment.md: what the newest release changed, for a pull request. Names are escaped and pairs are only counted."""
 
 from bbnli_audit.core.results.rows import Verdict
-from bbnli_audit.core.words import counted
+from bbnli_audit.core.words import NO_VALUE, counted
 from bbnli_audit.reports.decision import decide
 from bbnli_audit.reports.history.changes import Changed, count_flips, find_changes
 from bbnli_audit.reports.history.releases import Entry, History, Series
-from bbnli_audit.reports.markdown import NO_VALUE, code, figures, signed, table
+from bbnli_audit.reports.markdown import code, figures, signed, table
 from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import NOT_REQUIRED, short_name
 from bbnli_audit.reports.templates import render

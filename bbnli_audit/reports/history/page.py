@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from bbnli_audit.core.values import level_of
 from bbnli_audit.measures.readings.kinds import reading_of
-from bbnli_audit.reports.decision import decide
+from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.history.flips import FlippedPairs, find_flips
 from bbnli_audit.reports.history.plot import HEIGHT, WIDTH, Plot, Scale, draw
 from bbnli_audit.reports.history.releases import Entry, History, Series
@@ -50,8 +50,8 @@ def render_history(history: History) -> str:
         newest.result,
         history=history,
         shown=shown,
-        verdict=decide(newest.result).line,
-        words=lambda result: decide(result).line,
+        decide=decide,
+        decided=DECIDED,
         models=history.models,
         compared=_compared(history.models),
         size=(WIDTH, HEIGHT),

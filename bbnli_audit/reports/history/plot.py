@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bbnli_audit.core.words import figure
 from bbnli_audit.reports.charts import round_up
 from bbnli_audit.reports.history.trends import Point, Trend
 from bbnli_audit.reports.markdown import figures
@@ -67,7 +68,7 @@ def draw(trend: Trend, labels: Sequence[str], scale: Scale) -> Plot:
         intervals="".join(_interval(point, xs, scale) for point in trend.points),
         limits="".join(_limits(trend, xs, scale)),
         marks={verdict: "".join(found) for verdict, found in marks.items()},
-        ticks=[(scale.y(value), f"{value:.2f}") for value in dict.fromkeys((scale.low, 0.0, scale.high))],
+        ticks=[(scale.y(value), figure(value, 2)) for value in dict.fromkeys((scale.low, 0.0, scale.high))],
         ends=(_shortened(labels[0]), _shortened(labels[-1]) if len(labels) > 1 else ""),
     )
 

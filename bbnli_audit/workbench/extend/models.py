@@ -13,6 +13,7 @@ from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.values import Control, Label, Pair, TextPair
+from bbnli_audit.core.words import figure
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.labels import is_two_label
 from bbnli_audit.models.opening import OpenedModel, plan_model
@@ -57,8 +58,8 @@ class NliModel:
         """Check the model and return its accuracy on the controls. Refuse it if a constant answer is as good."""
         skill = prove(self.opened.predictor, controls).skill
         if skill.control_accuracy is not None and skill.control_accuracy <= skill.best_constant:
-            got = f"gets {skill.control_accuracy:.3f} of {skill.n_controls} controls right"
-            constant = f"a model that always gives the same answer gets {skill.best_constant:.3f}"
+            got = f"gets {figure(skill.control_accuracy)} of {skill.n_controls} controls right"
+            constant = f"a model that always gives the same answer gets {figure(skill.best_constant)}"
             raise ModelError(f"{self.given} {got}; {constant}. Its errors mean nothing. Use another model.")
         return skill.control_accuracy
 

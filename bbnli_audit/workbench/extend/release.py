@@ -14,6 +14,7 @@ from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.reading import parse_json
 from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import Control, Pair, Side, Subtopic, TextPair
+from bbnli_audit.core.words import figure
 from bbnli_audit.suites.bbnli_next import CONTROLS, MANIFEST, SAMPLES, BbnliNext
 from bbnli_audit.workbench.extend.table import NewPair
 from bbnli_audit.workbench.workspace import Counts, Manifest, telling, write_text, writing
@@ -248,7 +249,7 @@ def _of(cells: CellCounts) -> list[str]:
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return "–" if value is None else figure(value)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,0 +1,71 @@
+"""Sentences that begin alike as one row of tokens, for a causal model: every beginning is in it once.
+
+The row is a tree. A token sees those before it in its own sentences and no others, and has the place that it has there.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Ids = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTree:
+    ids: tuple[int, ...]
+    depths: tuple[int, ...]  # the place of each token in its sentences
+    parents: tuple[int, ...]  # the token before it, -1 for the first of a sentence
+    paths: tuple[tuple[int, ...], ...]  # for each sentence, where its tokens are
+
+    def visible(self) -> Any:
+        """Say which tokens (columns) each token (rows) may see: itself, and those before it in its sentences."""
+        import numpy as np
+
+        seen = np.eye(len(self.ids), dtype=np.bool_)
+        for at, parent in enumerate(self.parents):
+            if parent >= 0:
+                seen[at] |= seen[parent]
+        return seen
+
+
+def grow(sentences: Sequence[Ids], least: int = 1) -> TokenTree:
+    """Join sentences into one row. Below `least` tokens, the first one is repeated; nothing sees those."""
+    ids: list[int] = []
+    depths: list[int] = []
+    parents: list[int] = []
+    paths: list[tuple[int, ...]] = []
+    known: dict[tuple[int, int], int] = {}  # (parent, id) -> place in the row
+    for sentence in sentences:
+        path: list[int] = []
+        for depth, token in enumerate(sentence):
+            parent = path[-1] if path else -1
+            at = known.setdefault((parent, token), len(ids))
+            if at == len(ids):
+                ids.append(token)
+                depths.append(depth)
+                parents.append(parent)
+            path.append(at)
+        paths.append(tuple(path))
+    n_more = max(0, least - len(ids))
+    return TokenTree((*ids, *[ids[0]] * n_more), (*depths, *[0] * n_more), (*parents, *[-1] * n_more), tuple(paths))
+
+
+def cut_into_trees(sentences: Sequence[Ids], n_tokens: int) -> Iterator[list[int]]:
+    """Cut sentences, sorted by their tokens, into trees of at most `n_tokens` tokens. Yields places in the sequence."""
+    tree: list[int] = []
+    n_in_tree = 0
+    for at, sentence in enumerate(sentences):
+        n_new = len(sentence) - (n_alike(sentences[tree[-1]], sentence) if tree else 0)
+        if tree and n_in_tree + n_new > n_tokens:
+            yield tree
+            tree, n_in_tree, n_new = [], 0, len(sentence)
+        tree.append(at)
+        n_in_tree += n_new
+    if tree:
+        yield tree
+
+
+def n_alike(first: Ids, second: Ids) -> int:
+    """Return how many tokens two sentences begin with alike."""
+    shorter = min(len(first), len(second))
+    return next((at for at in range(shorter) if first[at] != second[at]), shorter)
