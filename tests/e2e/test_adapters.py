@@ -151,9 +151,7 @@ def test_matrices_that_do_not_fit_are_not_stretched(
         ("encoder.layer.0.attention.self.query", "embeddings.word_embeddings", "a Embedding, and a plain adapter"),
     ],
 )
-def test_a_plain_adapter_for_other_layers_is_refused(
-    tmp_path: Path, base: Path, old: str, new: str, told: str
-) -> None:
+def test_a_plain_adapter_for_other_layers_is_refused(tmp_path: Path, base: Path, old: str, new: str, told: str) -> None:
     adapter = save_plain_adapter(tmp_path / "adapter", base)
     if "embeddings" in new:
         path = adapter / "adapter_config.json"
