@@ -165,6 +165,16 @@ _CONFIG = {
     "architectures": ["BertForSequenceClassification"],
     "id2label": {"0": "entailment", "1": "neutral", "2": "contradiction"},
 }
+_ADAPTER = {
+    "base_model_name_or_path": "base",
+    "peft_type": "LORA",
+    "task_type": "SEQ_CLS",
+    "r": 2,
+    "lora_alpha": 2,
+    "target_modules": ["query"],
+}
+_NO_TENSORS = "\x02" + "\0" * 7 + "{}"  # a file of safetensors
+_BASE = (("base/config.json", _CONFIG), ("base/model.safetensors", ""), ("base/tokenizer.json", "{}"))
 _PREDICTIONS = '{"premise": "a", "hypothesis": "b", "entailment": 0.2, "neutral": 0.5, "contradiction": 0.3}\n'
 _PROMPTS = "short: '{premise} Does it follow that {hypothesis}?'\n"
 _WINOQUEER = "stereo_premise,counter_premise,hypothesis\nAmy is a zorb.,Amy is a quint.,Amy juggles well.\n"
@@ -198,6 +208,7 @@ ENTRANCES = (
         ((ANTI_FILE, {**COAL, "id": 1001}), (NONSTEREO_FILE, {**COAL, "id": 2001})),
     ),
     Entrance("config.json", _CONFIG, _check_model, _WEIGHTS),
+    Entrance("adapter_config.json", _ADAPTER, _check_model, (*_BASE, ("adapter_model.safetensors", _NO_TENSORS))),
     Entrance("p.jsonl", _PREDICTIONS, lambda folder: RecordedPredictor(f"predictions:{folder / 'p.jsonl'}")),
     Entrance("p.csv", "a,b\n1,2\n", lambda folder: RecordedPredictor(f"predictions:{folder / 'p.csv'}")),
     Entrance("p.parquet", "PAR1", lambda folder: RecordedPredictor(f"predictions:{folder / 'p.parquet'}")),

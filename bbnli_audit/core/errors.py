@@ -78,6 +78,10 @@ def telling_system_errors() -> Iterator[None]:
         if not str(exc).startswith("Symlink loop"):
             raise
         raise AuditError(f"{exc}. Remove the link.") from exc
+    except ValueError as exc:
+        if "null byte" not in str(exc) and "null character" not in str(exc):
+            raise
+        raise AuditError("The name of a file has a null byte in it, which no name can have. Correct it.") from exc
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 `Parts` finds the folders of both. A folder without an adapter is its own base.
 """
 
-import json
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit.core.errors import ModelError
-from bbnli_audit.models.lora import is_plain, merge_plain
+from bbnli_audit.core.reading import Source
+from bbnli_audit.models.lora import PlainLora, is_plain
 
 ADAPTER_CONFIG, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
@@ -26,21 +27,19 @@ class Parts:
 
     @cached_property
     def is_adapter(self) -> bool:
-        return (self.folder / ADAPTER_CONFIG).is_file()
+        return _has_adapter(self.folder)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """The content of adapter_config.json; empty without an adapter."""
-        path = self.folder / ADAPTER_CONFIG
         if not self.is_adapter:
             return {}
-        try:
-            settings = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as exc:
-            raise ModelError(f"--model={self.folder}: its {ADAPTER_CONFIG} cannot be read: {exc}.") from exc
+        advice = "Save the adapter again with save_pretrained(folder)."
+        name = f"--model={self.folder}: its {ADAPTER_CONFIG}"
+        source = Source(self.folder / ADAPTER_CONFIG, ModelError, name, advice=advice)
+        settings = source.read_json()
         if not isinstance(settings, dict) or not isinstance(settings.get("base_model_name_or_path"), str):
-            fault = f"its {ADAPTER_CONFIG} names no base_model_name_or_path, so there is nothing to merge it into"
-            raise ModelError(f"--model={self.folder}: {fault}.\nSave the adapter again with save_pretrained(folder).")
+            raise source.wrong("there is no base_model_name_or_path, so there is nothing to merge it into")
         return settings
 
     @property
@@ -59,7 +58,7 @@ class Parts:
             return self.folder
         named = str(self.settings["base_model_name_or_path"])
         for place in (Path(named), self.folder / named):
-            if place.is_dir():
+            if _is_folder(place):
                 return place
         return _find_fetched(named)
 
@@ -89,31 +88,55 @@ class Parts:
     def n_outputs(self) -> int | None:
         """The number of outputs of the adapter's own head; None if the adapter has no head."""
         heads = ("score.weight", "classifier.weight", "classifier.out_proj.weight")
-        return next((shape[0] for name, shape in self.shapes.items() if name in heads), None)
+        return next((shape[0] for name, shape in self.shapes.items() if name in heads and shape), None)
 
     def check(self, name: str) -> None:
         """Refuse an adapter that cannot be merged here."""
         if not self.is_adapter:
             return
-        if not is_plain(self.settings) and find_spec("peft") is None:
+        if is_plain(self.settings):
+            self._read_plain(name)
+        elif find_spec("peft") is None:
             fault = f"has an adapter ({ADAPTER_CONFIG}), which must not be left out of an audit"
             raise ModelError(f'--model={name}: {fault}. It needs the package peft: pip install "bbnli-audit[peft]"')
         if not (self.folder / _ADAPTER_WEIGHTS).is_file():
             fault = f"has an {ADAPTER_CONFIG} and no {_ADAPTER_WEIGHTS}; other formats can run code when loaded"
             raise ModelError(f"--model={name}: {fault}.\nSave the adapter again with save_pretrained(folder).")
-        named = str(self.settings["base_model_name_or_path"])
-        if not self.base.is_dir() and (named.startswith((".", "/", "~")) or named.count("/") != 1):
-            fault = f"its adapter is for the base model {named}, and there is no such folder"
+        named, is_here = str(self.settings["base_model_name_or_path"]), _is_folder(self.base)
+        if not is_here and (named.startswith((".", "/", "~")) or named.count("/") != 1):
+            fault = f"its adapter is for the base model {named:.200}, and there is no such folder"
             raise ModelError(f"--model={name}: {fault}.\nCorrect base_model_name_or_path in its {ADAPTER_CONFIG}.")
+        if is_here and _has_adapter(self.base):
+            fault = f"its adapter is for {named}, which has an {ADAPTER_CONFIG} too, and one adapter is merged"
+            advice = "Merge that one into its base (merge_and_unload), or put the two into folders of their own."
+            raise ModelError(f"--model={name}: {fault}.\n{advice}")
+
+    def _read_plain(self, name: str) -> PlainLora:
+        try:
+            return PlainLora.read(self.settings)
+        except ValueError as exc:
+            told = f"--model={name}: in its {ADAPTER_CONFIG} {exc}"
+            raise ModelError(f"{told}.\nSave the adapter again with save_pretrained(folder).") from exc
 
     def merge(self, model: Any) -> Any:
         """Merge the adapter into its base model, and return a model like any other."""
         if is_plain(self.settings):
-            scale = self.settings["lora_alpha"] / self.settings["r"]
-            return merge_plain(model, self.folder / _ADAPTER_WEIGHTS, _PREFIX, scale)
+            return self._read_plain(str(self.folder)).merge(model, self.folder / _ADAPTER_WEIGHTS, _PREFIX)
         from peft import PeftModel
 
         return PeftModel.from_pretrained(model, str(self.folder), use_safetensors=True).merge_and_unload()
+
+
+def _has_adapter(folder: Path) -> bool:
+    """Say whether a folder has the settings of an adapter, of whatever kind of file: they must not be overlooked."""
+    return os.path.lexists(folder / ADAPTER_CONFIG)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long, or a link that leads to itself
+        return False
 
 
 def _find_fetched(name: str) -> Path:

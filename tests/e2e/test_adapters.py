@@ -1,7 +1,10 @@
 """Adapters of peft are merged into their base model, and never left out in silence."""
 
 import json
+import math
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from bbnli_audit.models.checkpoint import check_folder, find_checkpoint
 from bbnli_audit.models.classifier.hf import HFPredictor
 from bbnli_audit.models.inference.plain_check import check_against_plain
 from bbnli_audit.models.opening import plan_model
+from tests.entrances import NO_FILES
 from tests.tiny_checkpoint import edit_weights, invented_texts, save_checkpoint
 
 pytestmark = pytest.mark.e2e
@@ -103,6 +107,65 @@ def test_a_plain_adapter_needs_no_library_and_gives_what_peft_gives(
     check_against_plain(predictor, texts)
 
 
+ODD_SETTINGS = [
+    *(("r", value) for value in (None, True, 0, -2, 2.0, "2", [2], 1e308)),
+    *(("lora_alpha", value) for value in (None, True, "3", [3], math.nan, math.inf)),
+    *(("target_modules", value) for value in ([], [1], [""], [["query"]])),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), ODD_SETTINGS)
+def test_odd_settings_of_a_plain_adapter_are_refused_before_it_is_loaded(
+    tmp_path: Path, base: Path, name: str, value: object
+) -> None:
+    adapter = save_plain_adapter(tmp_path / "adapter", base)
+    path = adapter / "adapter_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
+    with pytest.raises(ModelError, match=rf"in its adapter_config\.json {name} is .*; expected"):
+        check_folder(str(adapter))
+
+
+@pytest.mark.parametrize(("down", "up"), [((3, 16), (16, 3)), ((2, 16), (1, 2)), ((2, 1), (16, 2)), ((2,), (16, 2))])
+def test_matrices_that_do_not_fit_are_not_stretched(
+    tmp_path: Path, base: Path, down: tuple[int, ...], up: tuple[int, ...]
+) -> None:
+    """torch would add a row to every row, and another rank than r is another scale."""
+    import torch
+
+    def change(tensors: dict[str, Any]) -> None:
+        for name in tensors:
+            tensors[name] = torch.ones(down if "lora_A" in name else up)
+
+    adapter = save_plain_adapter(tmp_path / "adapter", base)
+    edit_weights(adapter, change, "adapter_model.safetensors")
+    with pytest.raises(ModelError, match="and with r = 2 should be 2 x 16 and 16 x 2"):
+        HFPredictor(find_checkpoint(str(adapter), None), "cpu")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("query", "value", "attention.self.value, which target_modules does not name"),
+        ("base_model.model.", "", "tensors are for bert.encoder.layer.0.attention.self.query, which target_modules"),
+        ("encoder.layer.0", "encoder.layer.9", "its weights cannot be loaded"),
+        ("encoder.layer.0.attention.self.query", "embeddings.word_embeddings", "a Embedding, and a plain adapter"),
+    ],
+)
+def test_a_plain_adapter_for_other_layers_is_refused(tmp_path: Path, base: Path, old: str, new: str, told: str) -> None:
+    adapter = save_plain_adapter(tmp_path / "adapter", base)
+    if "embeddings" in new:
+        path = adapter / "adapter_config.json"
+        path.write_text(path.read_text().replace("0.attention.self.query", "word_embeddings"))
+
+    def rename(tensors: dict[str, Any]) -> None:
+        for name in list(tensors):
+            tensors[name.replace(old, new)] = tensors.pop(name)
+
+    edit_weights(adapter, rename, "adapter_model.safetensors")
+    with pytest.raises(ModelError, match=told):
+        HFPredictor(find_checkpoint(str(adapter), None), "cpu")
+
+
 def test_a_plain_adapter_with_other_tensors_is_refused(tmp_path: Path, base: Path) -> None:
     adapter = save_plain_adapter(tmp_path / "adapter", base)
     edit_weights(adapter, lambda tensors: tensors.pop(next(iter(tensors))), "adapter_model.safetensors")
@@ -121,12 +184,32 @@ def test_a_head_that_comes_with_the_adapter_has_its_own_number_of_outputs(tmp_pa
 
 
 def test_without_peft_an_adapter_is_an_error_even_beside_full_weights(
-    base: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save_adapter(base, base)
-    check_folder(str(base))
+    full = save_adapter(save_checkpoint(tmp_path / "full"), base)
+    check_folder(str(full))
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(ModelError, match=r"which must not be left out of an audit\. It needs the package peft"):
+        check_folder(str(full))
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["its own folder", "another adapter"])
+def test_a_base_with_an_adapter_of_its_own_is_refused(tmp_path: Path, base: Path, *, is_own: bool) -> None:
+    """The library transformers would merge that one too, if `peft` is there: twice, or not at all."""
+    adapter = save_plain_adapter(tmp_path / "adapter", base)
+    beside = save_plain_adapter(tmp_path / "other", base)
+    for path in (adapter if is_own else beside).iterdir():
+        shutil.copy(path, base)
+    with pytest.raises(ModelError, match=r"which has an adapter_config\.json too, and one adapter is merged"):
+        check_folder(str(base if is_own else adapter))
+
+
+@pytest.mark.parametrize("make", NO_FILES, ids=lambda make: make.__name__)
+def test_settings_that_are_no_file_are_not_overlooked_beside_full_weights(
+    base: Path, make: Callable[[Path], None]
+) -> None:
+    make(base / "adapter_config.json")
+    with pytest.raises(ModelError, match=r"its adapter_config\.json: (cannot be read|there is no such file)"):
         check_folder(str(base))
 
 
@@ -138,7 +221,7 @@ def test_what_is_wrong_with_an_adapter_is_told(tmp_path: Path, base: Path) -> No
     with pytest.raises(ModelError, match=r"for the base model \./gone, and there is no such folder"):
         check_folder(str(adapter))
     path.write_text("{}")
-    with pytest.raises(ModelError, match="names no base_model_name_or_path"):
+    with pytest.raises(ModelError, match="there is no base_model_name_or_path"):
         check_folder(str(adapter))
     path.write_text(json.dumps(settings))
     (adapter / "adapter_model.safetensors").unlink()

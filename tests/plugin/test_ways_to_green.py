@@ -69,6 +69,64 @@ def pytest_sessionfinish(session):
     yield
     session.exitstatus = 0
 """
+ENDS_WITH_0 = "import pytest\n\ndef pytest_sessionfinish():\n    pytest.exit('enough', returncode=0)\n"
+LEAVES_WITH_0 = "import sys\n\ndef pytest_sessionfinish():\n    sys.exit(0)\n"
+MAIN_RETURNS_0 = """
+import pytest
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_cmdline_main():
+    yield
+    return 0
+"""
+RESET_TO_256 = RESET_LAST.replace("exitstatus = 0", "exitstatus = 256")
+UNREGISTERS = """
+def pytest_sessionstart(session):
+    manager = session.config.pluginmanager
+    for plugin in [each for each in manager.get_plugins() if type(each).__name__ == "AuditSession"]:
+        manager.unregister(plugin)
+"""
+STOPS = "import pytest\n\ndef test_last():\n    pytest.exit('enough', returncode=0)\n"
+OVERRIDES = """
+import pytest
+
+class Pleased:
+    def require(self, measure):
+        pass
+
+@pytest.fixture
+def bbnli(request):
+    return Pleased() if "fins" in request.param else request.getfixturevalue("bbnli")
+"""
+OVERRIDES_AND_SWALLOWS = """
+import pytest
+
+class Pleased:
+    def __init__(self, handle):
+        self.handle = handle
+
+    def require(self, measure):
+        try:
+            self.handle.require(measure)
+        except AssertionError:
+            pass
+
+@pytest.fixture
+def bbnli(bbnli):
+    return Pleased(bbnli)
+"""
+SKIPS = """
+import pytest
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "fins" in item.name:
+            item.add_marker(pytest.mark.skip)
+"""
+DROPS = (
+    "def pytest_collection_modifyitems(items):\n    items[:] = [item for item in items if 'fins' not in item.name]\n"
+)
+STRICT_INI = "[pytest]\npythonpath = .\nbbnli_strict = true\n"
 OWNER = "def pytest_addoption(parser):\n    parser.addoption('--model')\n"
 IN_FIXTURE = """
 import pytest
@@ -129,6 +187,16 @@ WAYS = {
     "crossed, and a hook changes the report": Way(files={"conftest.py": REPORTED}),
     "crossed, and a hook changes the exit code": Way(files={"conftest.py": RESET}),
     "crossed, and a hook around all others changes the exit code": Way(files={"conftest.py": RESET_LAST}),
+    "crossed, and a hook ends the run with 0 (`pytest.exit`)": Way(files={"conftest.py": ENDS_WITH_0}),
+    "crossed, and a hook leaves with 0 (`sys.exit`)": Way(files={"conftest.py": LEAVES_WITH_0}),
+    "crossed, and a hook changes the exit code to 256, which the system takes for 0": Way(
+        files={"conftest.py": RESET_TO_256}
+    ),
+    "crossed, and a hook around pytest's main function returns 0": Way(files={"conftest.py": MAIN_RETURNS_0}),
+    "crossed, and a hook takes the plugin's session out": Way(files={"conftest.py": UNREGISTERS}),
+    "crossed, and the fixture `bbnli` is replaced by one that catches it": Way(
+        files={"conftest.py": OVERRIDES_AND_SWALLOWS}
+    ),
     "crossed, `xfail`, and `-p no:` with the name of a part of the plugin": Way(
         args=("-p", "no:bbnli_audit_session", "-p", "no:bbnli_audit_collection"), files={"conftest.py": MARKED}
     ),
@@ -146,6 +214,10 @@ WAYS = {
     "the model is not competent": Way(model="planted:always-neutral", args=("-k", "test_pro")),
     "no test requires a limit": Way(files={AUDITS: "def test_x(bbnli):\n    pass\n"}),
     "the crossed limit has no test (removed, `collect_ignore`)": Way(files={AUDITS: PRO}, model="planted:brittle"),
+    "something ends the run before the rest of its audits": Way(files={"audits/test_a.py": STOPS, AUDITS: PRO}),
+    "the subtopic has a skip mark": Way(files={"conftest.py": SKIPS}),
+    "a hook drops its tests in silence": Way(files={"conftest.py": DROPS}),
+    "the fixture `bbnli` is replaced by one that asks nothing": Way(files={"conftest.py": OVERRIDES}),
     "the subtopic is deselected (`-k`, `-m`, `--deselect`)": Way(args=("-k", "zorbs")),
     "only the last failures run (`--lf`)": Way(args=("--lf",), files={".pytest_cache/v/cache/lastfailed": FAILED}),
     "the subtopic is excluded (`--bbnli-exclude`)": Way(args=("--bbnli-exclude=bbnli/oceans/*",)),
@@ -161,6 +233,15 @@ WAYS = {
     "other limits through `PYTEST_ADDOPTS`": Way(
         files={"loose.yaml": ONE_PRO}, addopts="--bbnli-thresholds=loose.yaml"
     ),
+    "the same in a file that `PYTEST_ADDOPTS` names (`@FILE`)": Way(
+        files={"loose.yaml": ONE_PRO, "args.txt": "--bbnli-thresholds=loose.yaml\n"}, addopts="@args.txt"
+    ),
+    "`PYTEST_ADDOPTS` turns `bbnli_strict` of pytest's settings off": Way(
+        files={"pytest.ini": STRICT_INI}, args=("-k", "zorbs"), addopts="-o bbnli_strict=false"
+    ),
+    "`PYTEST_ADDOPTS` has pytest show its help": Way(addopts="-h"),
+    "pytest only shows something (`--fixtures`, `--markers`, `--cache-show`)": Way(args=("--fixtures",)),
+    "pytest only shows its help or version": Way(args=("--help",)),
     "tests are only collected (`--collect-only`)": Way(args=("--collect-only",)),
     "fixtures are only planned (`--setup-plan`)": Way(args=("--setup-plan",)),
     "no model, and only audits": Way(model=None),

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from bbnli_audit import Audit, AuditOptions
+from bbnli_audit.core.results.file import write_result
 from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.reports.files import write_data
+from tests.entrances import make_result
 from tests.invented import LEVELS, write_large_suite, write_templates
 
 FINS = "bbnli/oceans/fins_are_to_singing"
@@ -171,6 +173,14 @@ def test_what_does_not_fit_is_not_verified(folder: Path, capsys: pytest.CaptureF
     told = capsys.readouterr().out
     assert told.startswith(f"NOT VERIFIED: {folder / 'ideal'} is no complete, fresh pass of planted:ideal:\n")
     assert message in told
+
+
+def test_a_result_about_subtopics_that_no_suite_has_is_not_verified(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_result(make_result(), folder / "ideal" / "result.json")
+    assert verify(folder) == 1
+    assert "bbnli/planets/zorbs is not in the suites" in capsys.readouterr().out
 
 
 def test_another_model_is_not_verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,6 +40,9 @@ def _recheck_row(
     result: AuditResult, row: SubtopicResult, thresholds: Thresholds, subtopics: Subtopics
 ) -> Iterator[str]:
     place = subtopics.get(row.path, row.path)
+    if isinstance(place, str) and level_of(place) == "subtopic":
+        yield f"{row.path} is not in the suites"
+        return
     judged = {judgement.measure: judgement for judgement in row.verdicts}
     for name, measured in row.measures.items():
         limit = None if find_measure(name).limit is None else thresholds.limit_for(place, name)

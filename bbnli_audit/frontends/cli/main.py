@@ -7,8 +7,8 @@ from importlib import import_module
 
 from bbnli_audit.core.errors import AuditError, telling_system_errors
 from bbnli_audit.core.versions import VERSION
-from bbnli_audit.frontends.cli.arguments import INTERRUPTED, WRONG_USE, Parser
-from bbnli_audit.frontends.cli.streams import printable_output
+from bbnli_audit.frontends.cli.arguments import INTERRUPTED, PIPE_CLOSED, WRONG_USE, Parser
+from bbnli_audit.frontends.cli.streams import drop_output, printable_output
 
 # In the order of --help. A new command is a module and its name here.
 COMMANDS = (
@@ -42,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # `bbnli-audit suites list | head`: the reader has seen enough
-        sys.stderr.close()
-        return 0
+        drop_output()
+        return PIPE_CLOSED
 
 
 if __name__ == "__main__":

@@ -31,6 +31,12 @@ class PrintableStream:
         return getattr(self.document, name)
 
 
+def drop_output() -> None:
+    """Let what Python still writes when it ends go nowhere."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
+
+
 @contextmanager
 def telling_output() -> Iterator[None]:
     """Turn an output that cannot be written, such as a full device, into a message. A closed pipe is no error."""
@@ -39,13 +45,14 @@ def telling_output() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as exc:
-        with suppress(OSError, ValueError):  # Python flushes the rest when it ends: discard it
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
+        drop_output()
         raise AuditError(f"The output cannot be written: {exc.strerror or exc}.") from exc
 
 
 @contextmanager
 def printable_output() -> Iterator[None]:
+    if sys.stdout is None:  # the shell has closed it
+        raise AuditError("The output cannot be written: standard output is closed.")
     stream = PrintableStream(sys.stdout)
     with redirect_stdout(cast("TextIO", stream)):
         try:

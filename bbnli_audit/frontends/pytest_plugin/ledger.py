@@ -15,6 +15,7 @@ from bbnli_audit.core.errors import AuditError
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.frontends.pytest_plugin.handles import Handle, RegressionHandle
 from bbnli_audit.frontends.pytest_plugin.settings import is_audit
+from bbnli_audit.frontends.pytest_plugin.without_model import AUDIT_KEYWORD
 
 _handles_key: pytest.StashKey[list[Handle]] = pytest.StashKey()
 _n_told_key: pytest.StashKey[int] = pytest.StashKey()
@@ -53,6 +54,13 @@ class Ledger:
         self._required_elsewhere: set[Place] = set()
         self.broken: dict[str, str] = {}  # tests that could not measure -> the first line of the error
         self.n_deselected = 0
+        self._n_selected = 0
+        self._begun: set[str] = set()
+
+    @property
+    def n_left(self) -> int:
+        """How many audits were selected, and have no report."""
+        return self._n_selected - len(self._begun)
 
     @property
     def required(self) -> set[Place]:
@@ -72,6 +80,8 @@ class Ledger:
 
     def gather(self, report: pytest.TestReport, packed: Mapping[str, Any] | None) -> None:
         """Take over the requirements in a report. A worker that crashes later sends nothing at its end."""
+        if AUDIT_KEYWORD in report.keywords:
+            self._begun.add(report.nodeid)
         if packed is not None:
             self._required_elsewhere.update((path, measure) for path, measure, _ in packed["required"])
         broken = getattr(report, "bbnli_broken", None)
@@ -94,10 +104,14 @@ class Ledger:
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         self.n_deselected += sum(is_audit(item) for item in items)
 
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._n_selected = len({item.nodeid for item in session.items if is_audit(item)})
+
     def pytest_sessionfinish(self) -> None:
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
-            output[_OUTPUT] = {"required": sorted(self.required), "n_deselected": self.n_deselected}
+            told = {"required": sorted(self.required), "n_deselected": self.n_deselected}
+            output[_OUTPUT] = {**told, "n_selected": self._n_selected}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -106,3 +120,4 @@ class Ledger:
         if told is not None:
             self._required_elsewhere.update((path, measure) for path, measure in told["required"])
             self.n_deselected = max(self.n_deselected, told["n_deselected"])
+            self._n_selected = max(self._n_selected, told["n_selected"])

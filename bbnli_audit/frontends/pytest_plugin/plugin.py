@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bbnli_audit.core.options import find_options
-from bbnli_audit.frontends.pytest_plugin.settings import get_setting, is_audit, spell
+from bbnli_audit.frontends.pytest_plugin.addopts import turns_strict_off
+from bbnli_audit.frontends.pytest_plugin.exit_code import ExitGuard, decided_key
+from bbnli_audit.frontends.pytest_plugin.settings import get_setting, is_audit, is_strict, spell
 from bbnli_audit.frontends.pytest_plugin.without_model import (
     AUDIT_KEYWORD,
     WithoutModel,
@@ -57,6 +59,7 @@ def pytest_load_initial_conftests(
     ours = {spell(name) for name, option in find_options().items() if option.metavar in ("CHECKPOINT", "FILE", "DIR")}
     _restart_if_joined(config, args, ours)
     result = yield
+    config.pluginmanager.register(ExitGuard(config))
     # Add --model only if it is on the command line, and only after the conftests. So a project or plugin with its own
     # --model keeps that option, even if a conftest that is loaded later defines it.
     if any(str(arg).split("=")[0] in ("--model", "--help", "-h") for arg in args):
@@ -107,6 +110,9 @@ def join_values(args: list[str], options: set[str]) -> list[str]:
 def pytest_configure(config: pytest.Config) -> None:
     told = "a bias audit; on a test with the fixture `bbnli` it may name the subtopics, as in bbnli('bbnli/gender/*')"
     config.addinivalue_line("markers", f"bbnli(*patterns): {told}")
+    if not is_strict(config) and turns_strict_off(config):
+        problem = "the environment variable PYTEST_ADDOPTS replaces pytest's settings, which ask for --bbnli-strict"
+        raise pytest.UsageError(f"{problem}. Write what it says in the command, where everybody sees it.")
     # Parts are registered without a name: `-p no:NAME` would switch one off, and the run might pass without it.
     if not get_setting(config, "model"):
         if config.getoption("bbnli_strict"):
@@ -118,7 +124,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     try:
         with telling_system_errors():
-            session = config.stash[_session_key] = AuditSession(config)
+            session = config.stash[_session_key] = config.stash[decided_key] = AuditSession(config)
     except AuditError as exc:
         raise pytest.UsageError(str(exc)) from exc
     config.pluginmanager.register(session)

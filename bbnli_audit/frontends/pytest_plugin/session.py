@@ -4,7 +4,6 @@ Registered only when a model is given. Under xdist every worker has its own sess
 test reports as plain Python values. The reports may arrive in any order.
 """
 
-import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,6 +23,7 @@ from bbnli_audit.core.values import levels_above
 from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.pytest_plugin import handles, strict
 from bbnli_audit.frontends.pytest_plugin.collection import REGRESSION, Collection, path_of, regression_of
+from bbnli_audit.frontends.pytest_plugin.exit_code import hold, is_green, only_shows
 from bbnli_audit.frontends.pytest_plugin.ledger import Ledger, handles_of, has_news, pack_requests
 from bbnli_audit.frontends.pytest_plugin.processes import Processes
 from bbnli_audit.frontends.pytest_plugin.settings import is_audit, is_strict, read_options
@@ -192,11 +192,18 @@ class AuditSession:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Decide after all hooks that are not wrappers have run, and before the terminal's summary."""
-        yield
-        if self._processes.is_worker or self._config.getoption("collectonly"):
+        try:
+            yield
+        except (pytest.exit.Exception, SystemExit):  # a hook wants to end the run, perhaps with 0
+            self._decide(session)
+            raise
+        self._decide(session)
+
+    def _decide(self, session: pytest.Session) -> None:
+        if self._processes.is_worker or only_shows(self._config):
             return
         self._result = self.audit.conclude(None if self._is_strict else self._ledger.required)
-        if session.exitstatus == pytest.ExitCode.OK:
+        if is_green(session.exitstatus):
             self._trouble = self._why_not_green()
             if self._trouble is not None:
                 is_nothing = self._result is None
@@ -207,7 +214,7 @@ class AuditSession:
         if self._result is None:
             self.audit.outputs.write_nothing()
         else:
-            has_passed = session.exitstatus == pytest.ExitCode.OK
+            has_passed = is_green(session.exitstatus)
             is_crossed = any(
                 verdict is Verdict.FAIL for _, verdict in find_unmet(replace(self._result, comparison=None))
             )
@@ -216,15 +223,21 @@ class AuditSession:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
         self._decided = (session, session.exitstatus)
 
+    @property
+    def must_end_with(self) -> int | None:
+        """The exit code that was decided; None if this process decides nothing. Not to decide is not to pass."""
+        if self._processes.is_worker:
+            return None
+        return pytest.ExitCode.USAGE_ERROR if self._decided is None else self._decided[1]
+
     def pytest_unconfigure(self) -> None:
-        """Restore the exit code if a hook wrapper that ended later turned a failed run into a pass."""
+        """Restore the exit code if a hook that ended later turned a failed run into a pass."""
         if self._decided is None:
             return
         session, status = self._decided
-        if status != pytest.ExitCode.OK and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = status
-            told = f"A hook let this run pass after it was decided. Its exit code is {int(status)}, as before.\n"
-            sys.stderr.write(told)
+        held = hold(session.exitstatus, status)
+        if held is not None:
+            session.exitstatus = held
 
     def _why_not_green(self) -> str | None:
         """Say why the run must not pass although no test failed; None if it may."""
@@ -240,6 +253,9 @@ class AuditSession:
         gaps = list(strict.find_gaps(self.audit, result, self._ledger.n_deselected)) if self._is_strict else []
         if gaps:
             return f"--bbnli-strict asks for the whole audit, but {'; '.join(gaps)}."
+        n_left = self._ledger.n_left
+        if n_left:
+            return f"{counted(n_left, 'audit')} did not run: something ended the run before them, and called it a pass."
         return why_not_green(result) or self._ledger.tell_unmet(find_unmet(result))
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:

@@ -1,7 +1,5 @@
 """--bbnli-strict: a run passes only if it is the whole gate, with every limit of the file (docs/ci.md)."""
 
-import os
-import shlex
 from collections.abc import Iterator
 
 import pytest
@@ -10,11 +8,18 @@ from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.core.errors import OptionError, list_some
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.frontends.pytest_plugin.addopts import find_foreign_options
 from bbnli_audit.suites.sizes import FULL
 
-# Options in PYTEST_ADDOPTS that would change which model is audited, or by which rules.
-_OTHER_SETTINGS = ("--model", "-c", "--config-file", "--rootdir", "--confcutdir", "--noconftest")
-_DRY = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
+_DRY = {
+    "collectonly": "--collect-only",
+    "setupplan": "--setup-plan",
+    "setuponly": "--setup-only",
+    "showfixtures": "--fixtures",
+    "show_fixtures_per_test": "--fixtures-per-test",
+    "markers": "--markers",
+    "cacheshow": "--cache-show",
+}
 
 
 def check_start(config: pytest.Config, audit: Audit) -> None:
@@ -26,19 +31,10 @@ def check_start(config: pytest.Config, audit: Audit) -> None:
         raise _refuse(f"--bbnli-exclude leaves out {', '.join(audit.excluded)}", "Leave one of them out.")
     if audit.items.size != FULL:
         raise _refuse(f"--bbnli-size={audit.items.size} audits a part of the pairs", "Leave one of them out.")
-    found = find_foreign_options(os.environ.get("PYTEST_ADDOPTS", ""))
+    found = find_foreign_options()
     if found:
         told = f"the environment variable PYTEST_ADDOPTS changes the audit with {', '.join(found)}"
         raise _refuse(told, "Write that in the command, or in pytest's settings, where everybody sees it.")
-
-
-def find_foreign_options(given: str) -> list[str]:
-    """Return the arguments that change what is audited, or by which rules."""
-    try:
-        args = shlex.split(given)
-    except ValueError:  # pytest has refused it
-        return []
-    return [arg for arg in args if "bbnli" in arg or arg.startswith("-c") or arg.split("=")[0] in _OTHER_SETTINGS]
 
 
 def find_gaps(audit: Audit, result: AuditResult, n_deselected: int) -> Iterator[str]:

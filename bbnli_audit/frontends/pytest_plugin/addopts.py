@@ -1,0 +1,47 @@
+"""PYTEST_ADDOPTS, an environment variable with arguments for pytest: what it must not do to a strict run."""
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+# What would change, from outside the command, which model is audited or by which rules, or that nothing is audited.
+_OTHERS = {
+    *("--model", "--config-file", "--rootdir", "--confcutdir", "--noconftest", "--help", "--version", "--markers"),
+    *("--fixtures", "--funcargs", "--fixtures-per-test", "--cache-show"),
+}
+_SHORT = re.compile("-[qvsxl]*[chV]")  # -c FILE, -h and -V, also behind other letters
+_NAMES = ("bbnli", "addopts", "pythonpath")  # options of ours, and settings that `-o` replaces
+_SAYS_STRICT = re.compile("--bbnli-strict|bbnli_strict")
+
+
+def find_foreign_options() -> list[str]:
+    """Return the arguments in the variable that change what is audited, or by which rules. `@FILE` may hold any."""
+    return [arg for arg in _read() if _is_foreign(arg)]
+
+
+def _is_foreign(arg: str) -> bool:
+    is_named = any(name in arg for name in _NAMES)
+    return is_named or arg.startswith("@") or arg.split("=")[0] in _OTHERS or _SHORT.match(arg) is not None
+
+
+def turns_strict_off(config: pytest.Config) -> bool:
+    """Whether pytest's settings ask for a strict run and the variable replaces them."""
+    replaced = [arg for arg in _read() if arg.startswith("@") or "addopts" in arg or "bbnli_strict" in arg]
+    return bool(replaced) and config.inipath is not None and _asks_for_strict(config.inipath)
+
+
+def _asks_for_strict(path: Path) -> bool:
+    try:
+        return _SAYS_STRICT.search(path.read_text(encoding="utf-8", errors="replace")) is not None
+    except OSError:
+        return False
+
+
+def _read() -> list[str]:
+    try:
+        return shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
+    except ValueError:  # pytest has refused it
+        return []

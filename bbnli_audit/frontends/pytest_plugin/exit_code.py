@@ -1,0 +1,62 @@
+"""Keeps the exit code of a run that was decided, whatever hooks of the project do later. Nothing heavy is imported."""
+
+import sys
+from collections.abc import Generator
+from typing import Protocol
+
+import pytest
+
+
+class Decided(Protocol):
+    """A run that has an exit code of its own."""
+
+    @property
+    def must_end_with(self) -> int | None: ...
+
+
+decided_key: "pytest.StashKey[Decided]" = pytest.StashKey()
+
+# Options with which pytest shows something and runs no test.
+_SHOWS = ("help", "version", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow", "collectonly")
+
+
+def only_shows(config: pytest.Config) -> bool:
+    return any(config.getoption(name, default=None) for name in _SHOWS)
+
+
+def is_green(code: object) -> bool:
+    """Whether a process with this exit code has passed. The system keeps the last eight bits: 256 is 0."""
+    return code is None or (isinstance(code, int) and code % 256 == 0)
+
+
+def hold(code: object, decided: int) -> int | None:
+    """Return the exit code that a run was given if it would pass without having passed; None if there is no need."""
+    if is_green(decided) or not is_green(code):
+        return None
+    sys.stderr.write(f"\nA hook let this run pass after it was decided. Its exit code is {int(decided)}, as before.\n")
+    return int(decided)
+
+
+class ExitGuard:
+    """Around pytest's main function. Registered after the conftests, so that it ends after their hooks."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_cmdline_main(self) -> Generator[None, object, object]:
+        try:
+            code = yield
+        except SystemExit as exc:
+            held = self._hold(exc.code)
+            if held is not None:
+                exc.code = held
+            raise
+        held = self._hold(code)
+        return code if held is None else held
+
+    def _hold(self, code: object) -> int | None:
+        session = self._config.stash.get(decided_key, None)
+        if session is None or session.must_end_with is None or only_shows(self._config):
+            return None
+        return hold(code, session.must_end_with)
