@@ -54,6 +54,7 @@ def ask(address: str) -> None:
 
 def _answer(connection: socket.socket, draw: Draw) -> None:
     args, options = json.loads(_read(connection) or "[[], {}]")
+    answer: tuple[str | None, str | None]
     try:
         answer = draw(*args, **options), None
     except (TypeError, ValueError) as fault:
