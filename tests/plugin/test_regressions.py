@@ -197,16 +197,11 @@ def test_accepted_growth_is_expected(project: Project) -> None:
     done.stdout.fnmatch_lines(["Baseline saved: ideal.json *"])
 
 
-def test_small_growth_is_left_open_and_says_what_would_decide(project: Project) -> None:
+def test_small_growth_on_few_templates_is_left_open(project: Project) -> None:
     model = write_model(project, "number == 7 and '1 songs' in hypothesis")
     done = project.audit(model, "--bbnli-baseline=ideal.json", "-rs", "-k", "singing-brittleness")
     assert "1 inconclusive" in done.stdout.str()
-    done.stdout.fnmatch_lines(
-        [
-            f"*{FINS}: brittleness went from 0.000 to 0.025, not shown to be within the margin 0.080 nor beyond "
-            "it: up to * times as many templates would decide"
-        ]
-    )
+    done.stdout.fnmatch_lines([f"*{FINS}: brittleness went from 0.000 to 0.025: too close to the margin 0.080 to call"])
     assert done.ret == pytest.ExitCode.TESTS_FAILED, "nothing was decided"
     limits = (project.path / "thresholds.yaml").read_text()
     project.write("thresholds.yaml", f"{limits}inconclusive: fail\n")
