@@ -269,6 +269,7 @@ def _leave_one_out(
     import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
 
     expected, place = np.array(labels, dtype=np.intp), np.array(places, dtype=np.intp)
     if len(set(places)) < 2:
@@ -280,7 +281,8 @@ def _leave_one_out(
         rest, own = np.flatnonzero(place != left_out), np.flatnonzero(place == left_out)
         known = np.flatnonzero(counts[rest].getnnz(axis=0) >= 2)
         model = LogisticRegression(C=0.3, max_iter=500, class_weight="balanced")
-        model.fit(counts[rest][:, known], expected[rest])
+        with threadpool_limits(1):  # on a busy machine the threads of such small products wait for each other
+            model.fit(counts[rest][:, known], expected[rest])
         predicted[own] = model.predict(counts[own][:, known])
     return predicted, expected
 
