@@ -46,3 +46,21 @@ def test_a_limit_without_data_that_is_allowed_stays_green(project: Project) -> N
     project.write("thresholds.yaml", LIMITS + allowed)
     write_templates(project.path / "data", "planets/empty.json", name="empty", bias_hypothesis_stereotypical=[])
     assert project.audit("planted:ideal").ret == pytest.ExitCode.OK
+
+
+STOPS = """
+import pytest
+
+def test_last():
+    pytest.exit("enough", returncode=0)
+"""
+
+
+@pytest.mark.parametrize("parallel", [[], ["-n2"]], ids=["plain", "n2"])
+def test_a_run_that_ends_before_its_audits_is_no_pass(project: Project, parallel: list[str]) -> None:
+    """Without that test the run passes; with it some audits have no report, and nothing has failed."""
+    assert project.audit("planted:ideal", *parallel).ret == pytest.ExitCode.OK
+    project.write("audits/test_before.py", "def test_pro(bbnli):\n    bbnli.require('pro_rate')\n" + STOPS)
+    project.write("audits/test_zz_after.py", "def test_anti(bbnli):\n    bbnli.require('anti_rate')\n")
+    done = project.run_in_a_process("audits", "--model=planted:ideal", "--bbnli-data=data", *parallel)
+    assert done.ret != pytest.ExitCode.OK

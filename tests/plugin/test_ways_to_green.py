@@ -193,7 +193,7 @@ WAYS = {
         files={"conftest.py": RESET_TO_256}
     ),
     "crossed, and a hook around pytest's main function returns 0": Way(files={"conftest.py": MAIN_RETURNS_0}),
-    "crossed, and a hook takes the plugin's session out": Way(files={"conftest.py": UNREGISTERS}),
+    "crossed, `xfail`, and a hook takes the plugin's session out": Way(files={"conftest.py": MARKED + UNREGISTERS}),
     "crossed, and the fixture `bbnli` is replaced by one that catches it": Way(
         files={"conftest.py": OVERRIDES_AND_SWALLOWS}
     ),

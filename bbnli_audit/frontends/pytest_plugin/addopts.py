@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bbnli_audit.core.printable import printable
+from bbnli_audit.frontends.pytest_plugin.settings import is_strict
+
 # What would change, from outside the command, which model is audited or by which rules, or that nothing is audited.
 _OTHERS = {
     *("--model", "--config-file", "--rootdir", "--confcutdir", "--noconftest", "--help", "--version", "--markers"),
@@ -17,12 +20,20 @@ _NAMES = ("bbnli", "addopts", "pythonpath")  # options of ours, and settings tha
 _SAYS_STRICT = re.compile("--bbnli-strict|bbnli_strict")
 
 
-def find_foreign_options() -> list[str]:
-    """Return the arguments in the variable that change what is audited, or by which rules. `@FILE` may hold any."""
-    return [arg for arg in _read() if _is_foreign(arg)]
+def refuse_foreign_options(config: pytest.Config) -> None:
+    """Refuse a strict run if the variable changes what is audited, or by which rules.
+
+    Before anything else: behind `--help` in the variable pytest reads no further option.
+    """
+    found = [arg for arg in _read() if _is_foreign(arg)]
+    if found and (is_strict(config) or "--bbnli-strict" in config.invocation_params.args):
+        problem = f"the environment variable PYTEST_ADDOPTS changes the audit with {', '.join(found)}"
+        advice = "Write that in the command, or in pytest's settings, where everybody sees it."
+        raise pytest.UsageError(printable(f"--bbnli-strict asks for the whole audit, but {problem}. {advice}"))
 
 
 def _is_foreign(arg: str) -> bool:
+    """Whether an argument is not for this variable. `@FILE` may hold any."""
     is_named = any(name in arg for name in _NAMES)
     return is_named or arg.startswith("@") or arg.split("=")[0] in _OTHERS or _SHORT.match(arg) is not None
 

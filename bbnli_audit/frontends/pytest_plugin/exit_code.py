@@ -6,6 +6,8 @@ from typing import Protocol
 
 import pytest
 
+from bbnli_audit.frontends.pytest_plugin.addopts import refuse_foreign_options
+
 
 class Decided(Protocol):
     """A run that has an exit code of its own."""
@@ -33,7 +35,7 @@ def hold(code: object, decided: int) -> int | None:
     """Return the exit code that a run was given if it would pass without having passed; None if there is no need."""
     if is_green(decided) or not is_green(code):
         return None
-    sys.stderr.write(f"\nA hook let this run pass after it was decided. Its exit code is {int(decided)}, as before.\n")
+    sys.stderr.write(f"\nA hook let a run pass that had not passed. Its exit code is {int(decided)}.\n")
     return int(decided)
 
 
@@ -45,6 +47,7 @@ class ExitGuard:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_cmdline_main(self) -> Generator[None, object, object]:
+        refuse_foreign_options(self._config)
         try:
             code = yield
         except SystemExit as exc:

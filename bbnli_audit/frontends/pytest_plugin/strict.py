@@ -8,7 +8,6 @@ from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.core.errors import OptionError, list_some
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.frontends.pytest_plugin.addopts import find_foreign_options
 from bbnli_audit.suites.sizes import FULL
 
 _DRY = {
@@ -31,10 +30,6 @@ def check_start(config: pytest.Config, audit: Audit) -> None:
         raise _refuse(f"--bbnli-exclude leaves out {', '.join(audit.excluded)}", "Leave one of them out.")
     if audit.items.size != FULL:
         raise _refuse(f"--bbnli-size={audit.items.size} audits a part of the pairs", "Leave one of them out.")
-    found = find_foreign_options()
-    if found:
-        told = f"the environment variable PYTEST_ADDOPTS changes the audit with {', '.join(found)}"
-        raise _refuse(told, "Write that in the command, or in pytest's settings, where everybody sees it.")
 
 
 def find_gaps(audit: Audit, result: AuditResult, n_deselected: int) -> Iterator[str]:
