@@ -11,10 +11,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copyfile
 
 from bbnli_audit import AuditError, AuditOptions, AuditResult, read_result, run_audit, write_result
 from bbnli_audit.core.results.comparison import AgreementRow
 from bbnli_audit.reports.markdown import code, figures, number, signed, table
+from bbnli_audit.suites.bbnli import OWN_DATA
 from tools.validity.carry_out import BUILD, ROOT
 from tools.validity.plan import BASES, OWN
 
@@ -70,11 +72,21 @@ def audit_options(comparison: Comparison, build: Path) -> AuditOptions:
         also=_find(comparison.second, build),
         prompt=PROMPT if comparison.is_asked else None,
         answers=ANSWERS if comparison.is_asked else None,
+        data=_sample(build / "sample"),
         size="small",
         subtopics=tuple(f"bbnli/{path}" for path in OWN),
         thresholds=ROOT / "thresholds.yaml",
         store=build / "store.sqlite",
     )
+
+
+def _sample(folder: Path) -> Path:
+    """Copy the subtopics to a folder of their own: the controls of all others would take a language model long."""
+    for path in OWN:
+        target = folder / f"{path}.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copyfile(OWN_DATA / f"{path}.json", target)
+    return folder
 
 
 def _find(model: str, build: Path) -> str:

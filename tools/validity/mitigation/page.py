@@ -48,7 +48,9 @@ def _answers(pairs: Sequence[Pair]) -> Iterator[str]:
     yield (
         "What the copies of `augment` change, a word for each seed. *Better* and *worse*: the 95 % interval of the "
         "difference lies on one side of 0, and the value came nearer to its best (S and accuracy 1, B 0.5, all others "
-        "0), or went away from it. *Open*: the interval has 0 in it."
+        "0), or went away from it. *Open*: the interval has 0 in it, so a loss may be as large as its bound. Intervals "
+        "are not corrected for their number. The two arms are compared with each other. What the fine-tuning itself "
+        "did, compared with the base, is in the tables below."
     )
     groups = dict.fromkeys((one.candidate.base, one.candidate.corpus) for one, _ in pairs)
     rows = [
