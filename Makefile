@@ -39,7 +39,7 @@ schema: $(STAMP)  ## renew the JSON Schemas of thresholds.yaml and result.json
 
 picture: audit  ## renew the pictures in the docs; needs chromium
 	$(BIN)/python tools/terminal_picture.py docs/images/terminal.svg
-	$(BIN)/python tools/screenshots.py build/audit/report.html docs/images
+	$(BIN)/python tools/screenshots.py build/audit-next/report.html docs/images
 
 bench: $(BENCH)  ## speed and memory side by side with other tools, into docs/benchmark.md; needs ../shared
 	$(BIN)/python -m benchmarks.inference --output docs/benchmark.md

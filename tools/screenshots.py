@@ -1,6 +1,6 @@
 """Takes the pictures of the report in docs/report.md: desktop and phone, light and dark.
 
-python tools/screenshots.py build/audit/report.html docs/images
+python tools/screenshots.py build/audit-next/report.html docs/images
 """
 
 import argparse
