@@ -19,6 +19,7 @@ from bbnli_audit.suites.occupations import OWN_DATA as OCCUPATIONS_DATA
 from bbnli_audit.suites.occupations import Occupations
 from tests.invented import limits, write_large_suite, write_templates
 from tests.tiny_checkpoint import save_checkpoint
+from tools.validity.carry_out import FACTS
 from tools.validity.examples import TRAINING, WORDINGS, Example, read_pairs_of
 from tools.validity.mitigation import carry_out as carrying
 from tools.validity.mitigation import plan as planning
@@ -35,7 +36,7 @@ from tools.validity.mitigation.figures import (
 )
 from tools.validity.mitigation.page import write_page
 from tools.validity.mitigation.plan import Arm, Candidate, Corpus, Size, full_plan, small_plan
-from tools.validity.plan import FIRST, Base
+from tools.validity.plan import BASES, FIRST, Base
 
 N_ROWS = 100
 
@@ -98,7 +99,7 @@ def test_a_copy_of_a_planted_pair_is_the_pair_with_its_labels_exchanged() -> Non
     planted = {each.pair for each in rows if each.pair is not None}
     for pair in planted:
         assert pair is not None
-        copied = by_pair[pair + 1]  # type: ignore[operator]
+        copied = by_pair[pair + 1]
         assert set(copied) == set(by_pair[pair])
         assert all(copied[text] is not label for text, label in by_pair[pair].items())
 
@@ -199,7 +200,7 @@ def tiny_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
             return tmp_path / "tiny"
 
     save_checkpoint(tmp_path / "tiny", initializer_range=0.1)
-    monkeypatch.setitem(planning.BASES, "tiny", Tiny("tiny", 0, 0, 1e-3))
+    monkeypatch.setitem(BASES, "tiny", Tiny("tiny", 0, 0, 1e-3))
     monkeypatch.setitem(planning.SIZES, "tiny", Size(n_rows=20, passes=1))
     return "tiny"
 
@@ -286,7 +287,7 @@ def write_showing(build: Path, candidate: Candidate, model: str, values: Any, ri
     folder = build / candidate.name
     folder.mkdir(parents=True)
     facts = {"training": asdict(candidate.training), "n_rows": 3000, "n_copies": 1000} if candidate.corpus else {}
-    (folder / carrying.FACTS).write_text(json.dumps(facts))
+    (folder / FACTS).write_text(json.dumps(facts))
     for name in AUDITS:
         write_result(audited(model), folder / f"{name}.json")
     places = [("d", f"o{o}", f"p{p}", f"p{p}/o{o}") for o in range(4) for p in range(24)]
@@ -327,6 +328,7 @@ def test_a_difference_is_that_of_the_figures_and_turns_with_the_arms(
     assert before.value is not None
     assert after.value is not None
     assert there.value == pytest.approx(after.value - before.value)
+    assert there.value is not None
     assert there.low is not None
     assert there.high is not None
     assert there.low <= there.value <= there.high

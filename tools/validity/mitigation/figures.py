@@ -139,8 +139,9 @@ def _of_result(
 
     @cache
     def compare(before: Showing, after: Showing) -> Growth:
-        shown = [Shown.of(each.results[audit]) for each in (after, before)]
-        (found,) = compare_pairs([(path, measure)], *shown, Rule.of(0.0, "", confidence=_EACH_BOUND))
+        candidate, baseline = (Shown.of(each.results[audit]) for each in (after, before))
+        rule = Rule.of(0.0, "", confidence=_EACH_BOUND)
+        (found,) = compare_pairs([(path, measure)], candidate, baseline, rule)
         return found.increase
 
     return read, compare
