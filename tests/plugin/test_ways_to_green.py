@@ -169,6 +169,7 @@ class Way:
     model: str | None = "model:answer"
     addopts: str | None = None
     tests: tuple[str, ...] = ("audits",)
+    needs_process: bool = False  # it ends the process, so it must have its own
 
 
 FAILED = json.dumps({f"audits/test_audits.py::test_pro[{ZORBS}]": True})
@@ -188,7 +189,7 @@ WAYS = {
     "crossed, and a hook changes the exit code": Way(files={"conftest.py": RESET}),
     "crossed, and a hook around all others changes the exit code": Way(files={"conftest.py": RESET_LAST}),
     "crossed, and a hook ends the run with 0 (`pytest.exit`)": Way(files={"conftest.py": ENDS_WITH_0}),
-    "crossed, and a hook leaves with 0 (`sys.exit`)": Way(files={"conftest.py": LEAVES_WITH_0}),
+    "crossed, and a hook leaves with 0 (`sys.exit`)": Way(files={"conftest.py": LEAVES_WITH_0}, needs_process=True),
     "crossed, and a hook changes the exit code to 256, which the system takes for 0": Way(
         files={"conftest.py": RESET_TO_256}
     ),
@@ -252,7 +253,9 @@ WAYS = {
         model=None,
         tests=("audits", "tests"),
     ),
-    "the model's code ends the process with 0": Way(files={"leaves.py": LEAVES}, model="leaves:answer"),
+    "the model's code ends the process with 0": Way(
+        files={"leaves.py": LEAVES}, model="leaves:answer", needs_process=True
+    ),
 }
 
 
@@ -300,7 +303,7 @@ def run(project: Project, way: Way, *args: str) -> tuple[int, str]:
         project.write(name, text)
     model = () if way.model is None else (f"--bbnli-model={way.model}", "--bbnli-data=small")
     given = (*way.tests, *model, *way.args, *args)
-    if way.model == "leaves:answer":
+    if way.needs_process:
         ended = project.run_warm(*given)
         return ended.returncode, ended.stdout + ended.stderr
     done = project.run(*given)

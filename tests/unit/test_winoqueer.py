@@ -167,7 +167,8 @@ def test_by_category_every_subtopic_holds_whole_themes() -> None:
         pairs = suite.items(subtopic).usable
         n_predicates = 4 * expected[subtopic.domain, subtopic.name]
         assert len(pairs) == n_predicates * PAIRS_PER_PREDICATE
-        assert {pair.cluster.rpartition("-")[0] for pair in pairs} == {subtopic.name}
+        # Predicates that several identities have belong to no category.
+        assert {pair.cluster.rpartition("-")[0] for pair in pairs} - {"shared"} <= {subtopic.name}
         assert len({pair.cluster for pair in pairs}) == n_predicates
 
 

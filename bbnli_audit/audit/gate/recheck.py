@@ -31,7 +31,11 @@ def recheck_limits(result: AuditResult, thresholds: Thresholds, subtopics: Subto
     competence = competence_judgement(settings.skill, thresholds)
     if result.has_task and _essence(competence) != _essence(result.competence):
         yield "its verdict on competence does not follow from the limits"
-    faults = [fault for row in result.all_rows for fault in _recheck_row(result, row, thresholds, subtopics)]
+    strangers = [row.path for row in result.subtopics if row.path not in subtopics]
+    if strangers:
+        yield f"the suites do not have {list_some(strangers)}"
+    known = [row for row in result.all_rows if row.path not in strangers]
+    faults = [fault for row in known for fault in _recheck_row(result, row, thresholds, subtopics)]
     if faults:
         yield f"{len(faults)} limits are not kept as the file says: {list_some(faults)}"
 
@@ -40,9 +44,6 @@ def _recheck_row(
     result: AuditResult, row: SubtopicResult, thresholds: Thresholds, subtopics: Subtopics
 ) -> Iterator[str]:
     place = subtopics.get(row.path, row.path)
-    if isinstance(place, str) and level_of(place) == "subtopic":
-        yield f"{row.path} is not in the suites"
-        return
     judged = {judgement.measure: judgement for judgement in row.verdicts}
     for name, measured in row.measures.items():
         limit = None if find_measure(name).limit is None else thresholds.limit_for(place, name)
