@@ -5,6 +5,7 @@ with such a near tie is decoded again, alone and in the plain way.
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
+from itertools import islice
 from typing import Any
 
 from bbnli_audit.core.errors import ModelError
@@ -20,6 +21,8 @@ SCHEME = 2
 NEAR_TIE = 1e-3
 # The most tokens of prompts that are read as one row, and how many tokens of their answers it takes besides.
 _TREE, _ANSWERS = 768, 128
+_BRANCH = 16  # tokens of a short prompt with which trees are tried
+_GUESSED = 8  # tokens of an answer that may be guessed from earlier answers
 
 
 class Decoder:
@@ -28,7 +31,7 @@ class Decoder:
     def __init__(
         self, copies: FreshCopies, end_ids: Set[int], n_new: int, is_done: Callable[[Sequence[int]], bool]
     ) -> None:
-        """Take a transformers model. An answer ends at one of the `stops` tokens, or when `is_done` says so."""
+        """Take a transformers model. An answer ends at one of the `end_ids`, or when `is_done` says so."""
         import torch
 
         self._torch = torch
@@ -38,6 +41,7 @@ class Decoder:
         self._n_new = n_new
         self._is_done = is_done
         self._longest = self._n_most = 0  # tokens of a prompt, and of a tree with its answers; 0 without trees
+        self._followed_by: dict[tuple[int, ...], int] = {}  # beginning of an answer -> its next token, the last time
         self.n_alone = 0  # texts decoded again because of a near tie, for tests and benchmarks
 
     def decode(self, rows: Sequence[Row]) -> list[list[int]]:
@@ -100,7 +104,7 @@ class Decoder:
         Tried with a row as large as any later one: attention may be limited to tokens that are near in the row or in
         the prompt. `longest` is how many tokens a prompt with its answer may have.
         """
-        prompts = [*_long(rows, longest), *(row.ids for row in rows)]
+        prompts = [*_tried(rows, longest), *(row.ids for row in rows)]
         trees: list[PromptTree] = []
 
         def read() -> PromptTree:
@@ -119,7 +123,8 @@ class Decoder:
         try:
             reading = read()
             tokens = reading.logits.argmax(dim=-1).tolist()
-            found = torch.stack([reading.logits, reading.go_on(dict(enumerate(tokens)))], dim=1)
+            after = reading.go_on({at: [token] for at, token in enumerate(tokens)})
+            found = torch.stack([reading.logits, after], dim=1)
         except (AttributeError, IndexError, RuntimeError, TypeError, ValueError, NotImplementedError):
             return False  # no such cache, no position ids, or no such mask
         longer = [self._tensor([[*ids, token]]) for ids, token in zip(prompts, tokens, strict=True)]
@@ -150,27 +155,56 @@ class Decoder:
         return self.plain_logits(ids, self._copies.for_use())
 
     def _go_on(self, reading: PaddedPrompts | PromptTree, near_tie: float) -> dict[int, list[int] | None]:
-        """Return the new tokens by prompt, None at a near tie. Prompts that there is no room for are left out."""
-        logits, open_rows = reading.logits, list(range(len(reading.logits)))
-        answers: dict[int, list[int]] = {index: [] for index in open_rows}
+        """Return the new tokens by prompt, None at a near tie. Prompts that there is no room for are left out.
+
+        A tree reads several tokens of an answer at once: the next one, and those that came after it in earlier answers.
+        Scores after a guess are used only if the guess is the likeliest token, so no answer depends on earlier ones.
+        """
+        guesses = isinstance(reading, PromptTree)
+        logits = reading.logits
+        chains: dict[int, list[int]] = {index: [] for index in range(len(logits))}  # tokens read of each open prompt
+        answers: dict[int, list[int]] = {index: [] for index in chains}
         found: dict[int, list[int] | None] = {}
         while True:
             best = check_finite(logits).topk(2, dim=-1)
-            tokens, gaps = best.indices[:, 0].tolist(), (best.values[:, 0] - best.values[:, 1]).tolist()
-            staying: dict[int, int] = {}
-            for index, token, gap in zip(open_rows, tokens, gaps, strict=True):
-                if gap < near_tie:
-                    found[index] = None
-                    continue
-                if token not in self._end_ids:
-                    answers[index].append(token)
-                if token in self._end_ids or len(answers[index]) >= self._n_new or self._is_done(answers[index]):
-                    found[index] = answers[index]
-                else:
-                    staying[index] = token
+            gaps = (best.values[:, 0] - best.values[:, 1]).tolist()
+            scores = zip(best.indices[:, 0].tolist(), gaps, strict=True)
+            staying: dict[int, list[int]] = {}
+            for index, chain in chains.items():
+                guessed, own = chain[1:], list(islice(scores, max(1, len(chain))))
+                for at, (token, gap) in enumerate(own):
+                    if gap < near_tie:
+                        found[index] = None
+                    elif self._ends(answers[index], token):
+                        found[index] = answers[index]
+                    elif at < len(guessed) and guessed[at] == token:
+                        continue
+                    else:
+                        reading.drop(index, len(guessed) - at)
+                        staying[index] = [token, *(self._guess(answers[index]) if guesses else ())]
+                    break
+            if not reading.has_room(sum(map(len, staying.values()))):
+                staying = {index: chain[:1] for index, chain in staying.items()}
             if not staying or not reading.has_room(len(staying)):
                 return found
-            logits, open_rows = reading.go_on(staying), list(staying)
+            logits, chains = reading.go_on(staying), staying
+
+    def _ends(self, answer: list[int], token: int) -> bool:
+        """Add a token to an answer, and say whether it is complete."""
+        if len(answer) < _GUESSED:
+            self._followed_by[tuple(answer)] = token
+        if token not in self._end_ids:
+            answer.append(token)
+        return token in self._end_ids or len(answer) >= self._n_new or self._is_done(answer)
+
+    def _guess(self, answer: Sequence[int]) -> list[int]:
+        """Return what came after these tokens when an answer last began so, without the token that ended it."""
+        longer = list(answer)
+        while (token := self._followed_by.get(tuple(longer))) is not None:
+            if token in self._end_ids or len(longer) + 1 >= self._n_new or self._is_done([*longer, token]):
+                break
+            longer.append(token)
+        return longer[len(answer) :]
 
     def _tensor(self, values: Any) -> Tensor:
         return self._torch.tensor(values, dtype=self._torch.long, device=self._model.device)
@@ -182,12 +216,17 @@ def check_finite(logits: Tensor) -> Tensor:
     return logits
 
 
-def _long(rows: Sequence[Row], longest: int) -> Iterator[tuple[int, ...]]:
-    """Yield prompts as long as they may be, which make a tree of the largest size together with the others."""
+def _tried(rows: Sequence[Row], longest: int) -> Iterator[tuple[int, ...]]:
+    """Yield a prompt as long as it may be, one that leaves it after few tokens, and more long ones.
+
+    Together with the rows they make a tree of about the largest size. The second stands far away from its beginning.
+    """
     tokens = [token for row in rows for token in row.ids]
-    n_left = _TREE + _ANSWERS - len(grow([row.ids for row in rows]).ids) - 2 * len(rows)
-    start = 1
+    n_left = _TREE + _ANSWERS - len(grow([row.ids for row in rows]).ids) - 2 * len(rows) - _BRANCH
+    start = 0
     while n_left > 0:
-        n_tokens = min(longest - 1, n_left)
-        yield tuple(tokens[(start + at) % len(tokens)] for at in range(n_tokens))
-        n_left, start = n_left - n_tokens - 1, start + 1
+        long = tuple(tokens[(start + at) % len(tokens)] for at in range(min(longest - 1, n_left)))
+        yield long
+        if start == 0:
+            yield (*long[: _BRANCH // 2], *long[::-1][: _BRANCH // 2])
+        n_left, start = n_left - len(long) - 1, start + 1

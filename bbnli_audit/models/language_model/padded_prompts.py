@@ -38,8 +38,13 @@ class PaddedPrompts:
         """Say whether `n_rows` more tokens can be read."""
         return n_rows > 0
 
-    def go_on(self, tokens: Mapping[int, int]) -> Tensor:
+    def drop(self, row: int, n_tokens: int) -> None:
+        """Forget the last tokens of a prompt's answer. Rows take no guesses, so there are none."""
+        assert n_tokens <= 0, f"{n_tokens} tokens of row {row}"
+
+    def go_on(self, chains: Mapping[int, Sequence[int]]) -> Tensor:
         """Read the next token of these prompts, and return the scores of the one after it, in their order."""
+        tokens = {row: token for row, [token] in chains.items()}
         if len(self._kept) - len(tokens) >= _LEAVE_AT * len(self._kept):
             self._state = self._select(self._state, [at for at, row in enumerate(self._kept) if row in tokens])
             self._kept = [row for row in self._kept if row in tokens]

@@ -38,16 +38,26 @@ class PromptTree:
         """Say whether `n_rows` more tokens can be read."""
         return self.n_tokens + n_rows <= self._n_most
 
-    def go_on(self, tokens: Mapping[int, int]) -> Tensor:
-        """Read the next token of these prompts, and return the scores of the one after it, in their order."""
-        rows, np = list(tokens), self._np
-        new = np.zeros((len(self._seen), len(rows)), dtype=np.bool_)
-        new[rows, range(len(rows))] = True
-        self._seen = np.hstack([self._seen, new])
-        depths = [self._depths[row] for row in rows]
-        for row in rows:
-            self._depths[row] += 1
-        return self._read(list(tokens.values()), depths, self._seen[rows], range(len(rows)))
+    def drop(self, row: int, n_tokens: int) -> None:
+        """Forget the last tokens of a prompt's answer: they stay in the row, but nothing sees them."""
+        if n_tokens > 0:
+            self._seen[row, self._np.flatnonzero(self._seen[row])[-n_tokens:]] = False
+            self._depths[row] -= n_tokens
+
+    def go_on(self, chains: Mapping[int, Sequence[int]]) -> Tensor:
+        """Read the next tokens of these prompts, and return the scores after each of them, in their order."""
+        np, ids, depths = self._np, list[int](), list[int]()
+        n_before, n_new = self.n_tokens, sum(map(len, chains.values()))
+        self._seen = np.hstack([self._seen, np.zeros((len(self._seen), n_new), dtype=np.bool_)])
+        visible = []
+        for row, tokens in chains.items():
+            for token in tokens:
+                self._seen[row, n_before + len(ids)] = True
+                visible.append(self._seen[row].copy())
+                ids.append(token)
+                depths.append(self._depths[row])
+                self._depths[row] += 1
+        return self._read(ids, depths, np.stack(visible), range(n_new))
 
     def _read(self, ids: Sequence[int], depths: Sequence[int], visible: Any, wanted: Sequence[int]) -> Tensor:
         torch, device = self._torch, self._model.device
