@@ -216,6 +216,13 @@ def test_the_picture_places_a_higher_value_higher() -> None:
     assert "planted &amp; near" in drawn
 
 
+def test_the_picture_has_two_charts_in_a_row() -> None:
+    line = {"planted": [(0.0, 0.0), (0.2, 0.5)]}
+    drawn = draw({"one": line, "two": line, "three": line})
+    assert [each.split(")")[0] for each in drawn.split("translate(")[1:]] == ["0,0", "380,0", "0,260"]
+    assert 'width="760" height="520"' in drawn
+
+
 # Training
 
 

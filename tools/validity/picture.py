@@ -4,32 +4,37 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 380, 260, 52, 130, 34, 42
+IN_A_ROW = 2
 COLOURS = ("#b2182b", "#ef8a62", "#4d4d4d", "#2166ac")
 Line = Sequence[tuple[float, float]]  # dose and value
 
 
 def draw(charts: Mapping[str, Mapping[str, Line]]) -> str:
-    """Draw one chart beside the other. Each has a title, and named lines."""
-    width = WIDTH * len(charts)
-    parts = [_chart(title, lines, place * WIDTH) for place, (title, lines) in enumerate(charts.items())]
+    """Draw charts in rows of two. Each has a title, and named lines."""
+    width, height = WIDTH * IN_A_ROW, HEIGHT * -(-len(charts) // IN_A_ROW)
+    parts = [
+        f'<g transform="translate({place % IN_A_ROW * WIDTH},{place // IN_A_ROW * HEIGHT})">{_chart(title, lines)}</g>'
+        for place, (title, lines) in enumerate(charts.items())
+    ]
     style = "text{font:12px sans-serif;fill:#222}.axis{stroke:#888;fill:none}"
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}">'
-    return f'{head}<style>{style}</style><rect width="{width}" height="{HEIGHT}" fill="#fff"/>{"".join(parts)}</svg>\n'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+    return f'{head}<style>{style}</style><rect width="{width}" height="{height}" fill="#fff"/>{"".join(parts)}</svg>\n'
 
 
-def _chart(title: str, lines: Mapping[str, Line], left: int) -> str:
+def _chart(title: str, lines: Mapping[str, Line]) -> str:
     points = [point for line in lines.values() for point in line]
     low = min([0.0, *(value for _, value in points)])
     high = max([0.1, *(value for _, value in points)])
     most = max([0.01, *(dose for dose, _ in points)])
 
     def x(dose: float) -> float:
-        return round(left + LEFT + dose / most * (WIDTH - LEFT - RIGHT), 1)
+        return round(LEFT + dose / most * (WIDTH - LEFT - RIGHT), 1)
 
     def y(value: float) -> float:
         return round(TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM), 1)
 
-    ticks = "".join(f'<text x="{left + 8}" y="{y(each) + 4}">{each:.2f}</text>' for each in sorted({low, 0.0, high}))
+    marked = {low, 0.0, high} if low < -0.1 * high else {0.0, high}  # two figures at one height cannot be read
+    ticks = "".join(f'<text x="8" y="{y(each) + 4}">{each:.2f}</text>' for each in sorted(marked))
     doses = "".join(
         f'<text x="{x(dose)}" y="{HEIGHT - 22}" text-anchor="middle">{100 * dose:.0f}</text>'
         for dose in sorted({dose for dose, _ in points})
@@ -37,12 +42,10 @@ def _chart(title: str, lines: Mapping[str, Line], left: int) -> str:
     axes = f'<path class="axis" d="M{x(0)} {TOP}V{HEIGHT - BOTTOM}M{x(0)} {y(0)}H{x(most)}"/>'
     below = f'<text x="{x(most / 2)}" y="{HEIGHT - 5}" text-anchor="middle">dose, % of examples</text>'
     drawn = "".join(
-        _line(
-            name, [(x(dose), y(value)) for dose, value in line], colour, (left + WIDTH - RIGHT + 10, TOP + 14 + 18 * n)
-        )
+        _line(name, [(x(dose), y(value)) for dose, value in line], colour, (WIDTH - RIGHT + 10, TOP + 14 + 18 * n))
         for n, ((name, line), colour) in enumerate(zip(lines.items(), COLOURS, strict=False))
     )
-    return f'<text x="{left + LEFT}" y="20" font-weight="bold">{escape(title)}</text>{axes}{ticks}{doses}{below}{drawn}'
+    return f'<text x="{LEFT}" y="20" font-weight="bold">{escape(title)}</text>{axes}{ticks}{doses}{below}{drawn}'
 
 
 def _line(name: str, points: Line, colour: str, key: tuple[int, int]) -> str:
