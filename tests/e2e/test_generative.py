@@ -18,8 +18,6 @@ from bbnli_audit.models.language_model import decoding
 from bbnli_audit.models.language_model.answers import Answer, parse_answer
 from bbnli_audit.models.language_model.forms import FORMS
 from bbnli_audit.models.language_model.generative import GenerativePredictor, find_generative
-from bbnli_audit.models.language_model.padded_prompts import PaddedPrompts
-from bbnli_audit.models.language_model.token_tree import grow
 from bbnli_audit.models.loading import one_core_each
 from bbnli_audit.models.opening import plan_model
 from bbnli_audit.models.options import ModelSettings
@@ -140,78 +138,7 @@ def test_shared_starts_and_padding_change_no_token(tmp_path: Path, family: str) 
     assert predictor.predict(texts).probabilities.tolist() == expected
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_prompts_are_read_as_one_tree_where_that_gives_the_same(tmp_path: Path, family: str) -> None:
-    predictor = load(save_causal(tmp_path, family))
-    # Bloom computes places from a mask that a tree does not have, and Mamba keeps no cache.
-    assert (predictor._decoder._n_most > 0) is (family not in ("Bloom", "Mamba"))
-
-
-@pytest.mark.parametrize(
-    ("family", "settings"),
-    [
-        ("Mistral", {"sliding_window": 200}),  # near in the prompt
-        ("GPTNeo", {"window_size": 200, "attention_types": [[["global", "local"], 1]]}),  # near in the row
-    ],
-)
-def test_a_model_that_sees_only_nearby_tokens_reads_no_trees(
-    tmp_path: Path, family: str, settings: dict[str, Any]
-) -> None:
-    predictor = load(save_causal(tmp_path, family, max_position_embeddings=1024, **settings))
-    assert predictor._is_cached
-    assert predictor._decoder._n_most == 0
-
-
-def test_scores_of_a_tree_are_those_of_each_prompt_alone(llama: Path) -> None:
-    predictor = load(llama)
-    decoder = predictor._decoder
-    [*batches] = predictor.plan(texts_of_few_premises(2, 8))
-    rows = [entry.row for batch in batches for entry in batch.inputs]
-    words, n_read = predictor._model.get_input_embeddings(), list[int]()
-    words.register_forward_pre_hook(lambda _module, inputs: n_read.append(inputs[0].numel()))
-    found = decoder.next_logits(rows)
-    assert n_read == [len(grow([row.ids for row in rows]).ids)]
-    assert n_read[0] < 0.6 * sum(len(row.ids) for row in rows)
-    plain = np.stack([decoder.plain_logits(row.ids).numpy() for row in rows])
-    assert found.numpy() == pytest.approx(plain, abs=1e-4)
-
-
-def test_answers_that_a_tree_has_no_room_for_are_decoded_as_rows(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    predictor, texts = load(llama, how=Decoding(12)), texts_of_few_premises(2, 4)
-    plain = written(predictor, texts, is_plain=True)
-    assert max(map(len, plain)) == 12
-    decoder = predictor._decoder
-    decoder._followed_by.clear()  # nothing is guessed
-    [batch] = predictor.plan(texts)
-    n_prompts = len(grow([entry.row.ids for entry in batch.inputs]).ids)
-    monkeypatch.setattr(decoding, "_ANSWERS", 2 * len(texts))
-    decoder._n_most = n_prompts + decoding._ANSWERS
-    n_rows: list[int] = []
-    words = predictor._model.get_input_embeddings()
-    words.register_forward_pre_hook(lambda _module, inputs: n_rows.append(len(inputs[0])))
-    assert written(predictor, texts, is_plain=False) == plain
-    assert n_rows[:3] == [1, 1, 1], "the tree and two tokens of its answers"
-    assert max(n_rows) > 1
-
-
-def test_guesses_from_earlier_answers_change_no_answer_and_save_passes(llama: Path) -> None:
-    predictor, texts = load(llama, how=Decoding(8)), texts_of_few_premises(2, 4)
-    plain = dict(zip(texts, written(predictor, texts, is_plain=True), strict=True))
-    longest = sorted(texts, key=lambda text: -len(plain[text]))[:2]
-    expected, known = [plain[text] for text in longest], predictor._decoder._followed_by
-    n_passes: list[int] = []
-    words = predictor._model.get_input_embeddings()
-    words.register_forward_pre_hook(lambda _module, inputs: n_passes.append(len(inputs[0])))
-    known.clear()
-    assert written(predictor, longest, is_plain=False) == expected
-    n_first = len(n_passes)
-    assert written(predictor, longest, is_plain=False) == expected
-    assert len(n_passes) - n_first < n_first
-    known.update(dict.fromkeys(known, SPECIAL.index("[USER]")))
-    assert written(predictor, longest, is_plain=False) == expected
-
-
-def test_what_all_rows_of_a_batch_share_is_read_once(llama: Path) -> None:
+def test_what_all_prompts_of_a_batch_share_is_read_once(llama: Path) -> None:
     predictor = load(llama)
     n_read: list[tuple[int, int]] = []
     texts = [TextPair(f"zorbs juggle {word}", "quints juggle") for word in ("better", "past", "most", "many")]
@@ -220,7 +147,7 @@ def test_what_all_rows_of_a_batch_share_is_read_once(llama: Path) -> None:
     [batch] = predictor.plan(texts)
     rows = [entry.row for entry in batch.inputs]
     assert len({row.group for row in rows}) == len(rows)
-    PaddedPrompts(predictor._model, rows)
+    predictor._decoder.next_logits(rows)
     (one, n_common), (n_rows, n_rest) = n_read
     assert (one, n_rows) == (1, len(rows))
     assert n_common > 0

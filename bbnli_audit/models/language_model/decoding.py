@@ -1,28 +1,34 @@
-"""Decodes greedily with torch. What prompts begin with alike is computed once, and no answer depends on the batch.
+"""Decodes greedily with torch. The shared start of prompts is computed once, and no answer depends on the batch.
 
-Rounding differs a little with what else is read at once. This matters only if two tokens are nearly tied. So a text
-with such a near tie is decoded again, alone and in the plain way.
+Rounding differs a little with the rows of a batch, its padding and a shared start. This matters only if two tokens are
+nearly tied. So a text with such a near tie is decoded again, alone and in the plain way.
 """
 
-from collections.abc import Callable, Iterator, Sequence, Set
-from itertools import islice
-from typing import Any
+from collections.abc import Callable, Sequence, Set
+from typing import Any, NamedTuple
 
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.models.fresh import FreshCopies
-from bbnli_audit.models.language_model.padded_prompts import PaddedPrompts, Row
-from bbnli_audit.models.language_model.prompt_tree import PromptTree
-from bbnli_audit.models.language_model.token_tree import cut_into_trees, grow
 from bbnli_audit.models.protocol import NOT_FINITE, Tensor
 
-# How answers are computed: part of the fingerprint, so that answers computed differently are not reused.
-SCHEME = 2
 # In float32 the logits of this project's models differ by about 1e-5 between batches.
 NEAR_TIE = 1e-3
-# The most tokens of prompts that are read as one row, and how many tokens of their answers it takes besides.
-_TREE, _ANSWERS = 768, 128
-_BRANCH = 16  # tokens of a short prompt with which trees are tried
-_GUESSED = 8  # tokens of an answer that may be guessed from earlier answers
+# Finished rows are removed once they make up this share of a batch: removing rows copies the cache.
+_LEAVE_AT = 0.25
+
+
+class Row(NamedTuple):
+    """A prompt as tokens. Rows of one group have the same beginning."""
+
+    ids: tuple[int, ...]
+    group: int
+
+
+class _State(NamedTuple):
+    """A model's state: its cache, and which places in it hold tokens rather than padding."""
+
+    cache: Any
+    mask: Tensor
 
 
 class Decoder:
@@ -31,7 +37,7 @@ class Decoder:
     def __init__(
         self, copies: FreshCopies, end_ids: Set[int], n_new: int, is_done: Callable[[Sequence[int]], bool]
     ) -> None:
-        """Take a transformers model. An answer ends at one of the `end_ids`, or when `is_done` says so."""
+        """Take a transformers model. An answer ends at one of the `stops` tokens, or when `is_done` says so."""
         import torch
 
         self._torch = torch
@@ -40,33 +46,19 @@ class Decoder:
         self._end_ids = end_ids
         self._n_new = n_new
         self._is_done = is_done
-        self._longest = self._n_most = 0  # tokens of a prompt, and of a tree with its answers; 0 without trees
-        self._followed_by: dict[tuple[int, ...], int] = {}  # beginning of an answer -> its next token, the last time
         self.n_alone = 0  # texts decoded again because of a near tie, for tests and benchmarks
 
     def decode(self, rows: Sequence[Row]) -> list[list[int]]:
         """Return the tokens that follow each prompt."""
-        found: dict[int, list[int] | None] = {}
-        for chosen in self._trees(rows):
-            some = self._go_on(self._tree([rows[at].ids for at in chosen]), NEAR_TIE)
-            found.update((chosen[at], answer) for at, answer in some.items())
-        left = [index for index in range(len(rows)) if index not in found]
-        if left:
-            some = self._go_on(PaddedPrompts(self._model, [rows[index] for index in left]), NEAR_TIE)
-            found.update((left[at], answer) for at, answer in some.items())
-        return [self._unless_tied(found[index], row) for index, row in enumerate(rows)]
-
-    def _unless_tied(self, answer: list[int] | None, row: Row) -> list[int]:
-        if answer is not None:
-            return answer
-        self.n_alone += 1
-        return self.decode_plain(row.ids)
+        found = self._go_on(rows, NEAR_TIE)
+        for index in sorted(set(range(len(rows))) - found.keys()):
+            self.n_alone += 1
+            found[index] = self.decode_plain(rows[index].ids)
+        return [found[index] for index in range(len(rows))]
 
     def decode_plain(self, ids: Sequence[int]) -> list[int]:
         """Decode one prompt by itself, from its first token to its last."""
-        answer = self._go_on(PaddedPrompts(self._model, [Row(tuple(ids), 0)]), 0.0)[0]
-        assert answer is not None, "no two tokens are nearer than 0"
-        return answer
+        return self._go_on([Row(tuple(ids), 0)], 0.0)[0]
 
     def decode_uncached(self, ids: Sequence[int]) -> list[int]:
         """Decode one prompt without a cache. This is right for every architecture, but slow."""
@@ -80,15 +72,9 @@ class Decoder:
 
     def next_logits(self, rows: Sequence[Row], *, is_cached: bool = True) -> Tensor:
         """Return the scores of the token after each prompt: (n_rows, n_tokens)."""
-        if not is_cached:
-            return self._torch.stack([self._uncached_logits(row.ids) for row in rows])
-        found: dict[int, Tensor] = {}
-        for chosen in self._trees(rows):
-            found.update(zip(chosen, self._tree([rows[at].ids for at in chosen]).logits, strict=True))
-        left = [index for index in range(len(rows)) if index not in found]
-        if left:
-            found.update(zip(left, PaddedPrompts(self._model, [rows[at] for at in left]).logits, strict=True))
-        return self._torch.stack([found[index] for index in range(len(rows))])
+        if is_cached:
+            return self._prefill(rows)[0]
+        return self._torch.stack([self._uncached_logits(row.ids) for row in rows])
 
     def is_cacheable(self, rows: Sequence[Row]) -> bool:
         """Say whether a shared start, padding and a cache leave this architecture's results unchanged."""
@@ -96,53 +82,16 @@ class Decoder:
         self._copies.find_state(lambda model: [self.plain_logits(row.ids, model) for row in (short, long)])
         if self._copies.has_state:
             return False
-        return self._is_as_plain(lambda: PaddedPrompts(self._model, rows), [row.ids for row in rows], NEAR_TIE)
-
-    def use_trees(self, rows: Sequence[Row], longest: int) -> None:
-        """Read prompts as trees if that leaves this architecture's results unchanged.
-
-        Tried with a row as large as any later one: attention may be limited to tokens that are near in the row or in
-        the prompt. `longest` is how many tokens a prompt with its answer may have.
-        """
-        prompts = [*_tried(rows, longest), *(row.ids for row in rows)]
-        trees: list[PromptTree] = []
-
-        def read() -> PromptTree:
-            trees.append(PromptTree(self._model, prompts, _TREE + _ANSWERS))
-            return trees[-1]
-
-        # As strict as for likelihoods: an error of the size of a near tie would be taken for rounding.
-        if self._is_as_plain(read, prompts, NEAR_TIE / 10):
-            self._longest, self._n_most = len(prompts[0]) - _ANSWERS, trees[-1].n_tokens
-
-    def _is_as_plain(
-        self, read: Callable[[], PaddedPrompts | PromptTree], prompts: Sequence[Sequence[int]], tolerance: float
-    ) -> bool:
-        """Compare scores after prompts, and after one more token, with those of each prompt alone without a cache."""
-        torch = self._torch
         try:
-            reading = read()
-            tokens = reading.logits.argmax(dim=-1).tolist()
-            after = reading.go_on({at: [token] for at, token in enumerate(tokens)})
-            found = torch.stack([reading.logits, after], dim=1)
-        except (AttributeError, IndexError, RuntimeError, TypeError, ValueError, NotImplementedError):
-            return False  # no such cache, no position ids, or no such mask
-        longer = [self._tensor([[*ids, token]]) for ids, token in zip(prompts, tokens, strict=True)]
-        with torch.inference_mode():
-            plain = torch.stack([self._model(input_ids=ids, use_cache=False).logits[0, -2:] for ids in longer])
+            logits, state = self._prefill(rows)
+            tokens = logits.argmax(dim=-1).tolist()
+            after, _ = self._forward(self._tensor([[token] for token in tokens]), None, state)
+        except (AttributeError, TypeError, ValueError, NotImplementedError):
+            return False  # no such cache, or no position ids
+        longer = [Row((*row.ids, token), row.group) for row, token in zip(rows, tokens, strict=True)]
+        plain = self._torch.cat([self.next_logits(some, is_cached=False) for some in (rows, longer)])
         scale = max(1.0, float(plain.abs().max()))
-        return bool((found - plain).abs().max() < tolerance * scale)
-
-    def _trees(self, rows: Sequence[Row]) -> Iterator[list[int]]:
-        """Cut prompts into trees. Those that are too long, or alone, are left out."""
-        fitting = [at for at, row in enumerate(rows) if len(row.ids) <= self._longest]
-        ordered = sorted(fitting, key=lambda at: rows[at].ids)
-        for chosen in cut_into_trees([rows[at].ids for at in ordered], self._n_most - _ANSWERS):
-            if len(chosen) > 1:
-                yield [ordered[at] for at in chosen]
-
-    def _tree(self, prompts: Sequence[Sequence[int]]) -> PromptTree:
-        return PromptTree(self._model, prompts, self._n_most)
+        return bool((self._torch.cat([logits, after]) - plain).abs().max() < NEAR_TIE * scale)
 
     def plain_logits(self, ids: Sequence[int], model: Any | None = None) -> Tensor:
         """Return the scores of the token after a prompt, computed alone, with a model that has computed nothing yet."""
@@ -154,57 +103,73 @@ class Decoder:
     def _uncached_logits(self, ids: Sequence[int]) -> Tensor:
         return self.plain_logits(ids, self._copies.for_use())
 
-    def _go_on(self, reading: PaddedPrompts | PromptTree, near_tie: float) -> dict[int, list[int] | None]:
-        """Return the new tokens by prompt, None at a near tie. Prompts that there is no room for are left out.
+    def _prefill(self, rows: Sequence[Row]) -> tuple[Tensor, _State]:
+        """Read the prompts: first the start that all rows share, then that of each group, then the rest of each row."""
+        groups: dict[int, list[int]] = {}
+        for index, row in enumerate(rows):
+            groups.setdefault(row.group, []).append(index)
+        common = _shared([row.ids for row in rows]) if len(rows) > 1 else ()
+        state, starts = self._read([common], _State(None, self._tensor([[]]))), [common] * len(rows)
+        read_by = [0] * len(rows)  # the row of the state from which each prompt continues
+        if 1 < len(groups) < len(rows):
+            found = [_shared([rows[index].ids for index in members]) for members in groups.values()]
+            state = self._read([start[len(common) :] for start in found], self._select(state, [0] * len(found)))
+            for at, members in enumerate(groups.values()):
+                for index in members:
+                    starts[index], read_by[index] = found[at], at
+        rests = [row.ids[len(start) :] for row, start in zip(rows, starts, strict=True)]
+        return self._forward(*self._left_padded(rests), self._select(state, read_by))
 
-        A tree reads several tokens of an answer at once: the next one, and those that came after it in earlier answers.
-        Scores after a guess are used only if the guess is the likeliest token, so no answer depends on earlier ones.
-        """
-        guesses = isinstance(reading, PromptTree)
-        logits = reading.logits
-        chains: dict[int, list[int]] = {index: [] for index in range(len(logits))}  # tokens read of each open prompt
-        answers: dict[int, list[int]] = {index: [] for index in chains}
-        found: dict[int, list[int] | None] = {}
+    def _read(self, rows: Sequence[Sequence[int]], state: _State) -> _State:
+        return self._forward(*self._left_padded(rows), state)[1] if any(rows) else state
+
+    def _go_on(self, rows: Sequence[Row], near_tie: float) -> dict[int, list[int]]:
+        """Decode prompts, and return the new tokens by prompt index. Prompts with a near tie are left out."""
+        logits, state = self._prefill(rows)
+        open_rows = list(range(len(rows)))
+        answers: dict[int, list[int]] = {index: [] for index in open_rows}
+        found: dict[int, list[int]] = {}
+        left: set[int] = set()
         while True:
             best = check_finite(logits).topk(2, dim=-1)
-            gaps = (best.values[:, 0] - best.values[:, 1]).tolist()
-            scores = zip(best.indices[:, 0].tolist(), gaps, strict=True)
-            staying: dict[int, list[int]] = {}
-            for index, chain in chains.items():
-                guessed, own = chain[1:], list(islice(scores, max(1, len(chain))))
-                for at, (token, gap) in enumerate(own):
-                    if gap < near_tie:
-                        found[index] = None
-                    elif self._ends(answers[index], token):
-                        found[index] = answers[index]
-                    elif at < len(guessed) and guessed[at] == token:
-                        continue
-                    else:
-                        reading.drop(index, len(guessed) - at)
-                        staying[index] = [token, *(self._guess(answers[index]) if guesses else ())]
-                    break
-            if not reading.has_room(sum(map(len, staying.values()))):
-                staying = {index: chain[:1] for index, chain in staying.items()}
-            if not staying or not reading.has_room(len(staying)):
+            tokens, gaps = best.indices[:, 0].tolist(), (best.values[:, 0] - best.values[:, 1]).tolist()
+            for index, token, gap in zip(open_rows, tokens, gaps, strict=True):
+                if index in left or index in found:
+                    continue
+                if gap < near_tie:
+                    left.add(index)
+                    continue
+                if token not in self._end_ids:
+                    answers[index].append(token)
+                if token in self._end_ids or len(answers[index]) >= self._n_new or self._is_done(answers[index]):
+                    found[index] = answers[index]
+            staying = [at for at, index in enumerate(open_rows) if index not in left and index not in found]
+            if not staying:
                 return found
-            logits, chains = reading.go_on(staying), staying
+            if len(open_rows) - len(staying) >= _LEAVE_AT * len(open_rows):
+                state = self._select(state, staying)
+                open_rows, tokens = [open_rows[at] for at in staying], [tokens[at] for at in staying]
+            logits, state = self._forward(self._tensor([[token] for token in tokens]), None, state)
 
-    def _ends(self, answer: list[int], token: int) -> bool:
-        """Add a token to an answer, and say whether it is complete."""
-        if len(answer) < _GUESSED:
-            self._followed_by[tuple(answer)] = token
-        if token not in self._end_ids:
-            answer.append(token)
-        return token in self._end_ids or len(answer) >= self._n_new or self._is_done(answer)
+    def _forward(self, ids: Tensor, own_mask: "Tensor | None", state: _State) -> tuple[Tensor, _State]:
+        mask = self._torch.cat([state.mask, self._torch.ones_like(ids) if own_mask is None else own_mask], dim=1)
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        how = {"past_key_values": state.cache, "use_cache": True, "logits_to_keep": 1}
+        with self._torch.inference_mode():
+            out = self._model(input_ids=ids, attention_mask=mask, position_ids=positions, **how)
+        return out.logits[:, -1], _State(out.past_key_values, mask)
 
-    def _guess(self, answer: Sequence[int]) -> list[int]:
-        """Return what came after these tokens when an answer last began so, without the token that ended it."""
-        longer = list(answer)
-        while (token := self._followed_by.get(tuple(longer))) is not None:
-            if token in self._end_ids or len(longer) + 1 >= self._n_new or self._is_done([*longer, token]):
-                break
-            longer.append(token)
-        return longer[len(answer) :]
+    def _select(self, state: _State, rows: Sequence[int]) -> _State:
+        indices = self._tensor(rows)
+        if state.cache is not None:
+            with self._torch.inference_mode():
+                state.cache.batch_select_indices(indices)
+        return _State(state.cache, state.mask[indices])
+
+    def _left_padded(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        width = max(map(len, rows))
+        ids = self._tensor([[0] * (width - len(row)) + list(row) for row in rows])
+        return ids, self._tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
 
     def _tensor(self, values: Any) -> Tensor:
         return self._torch.tensor(values, dtype=self._torch.long, device=self._model.device)
@@ -216,17 +181,11 @@ def check_finite(logits: Tensor) -> Tensor:
     return logits
 
 
-def _tried(rows: Sequence[Row], longest: int) -> Iterator[tuple[int, ...]]:
-    """Yield a prompt as long as it may be, one that leaves it after few tokens, and more long ones.
+def _shared(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the start that all rows share. It leaves each row at least one token to continue with.
 
-    Together with the rows they make a tree of about the largest size. The second stands far away from its beginning.
+    Tokens are compared, not characters: a tokenizer may join the end of the shared text with the next characters.
     """
-    tokens = [token for row in rows for token in row.ids]
-    n_left = _TREE + _ANSWERS - len(grow([row.ids for row in rows]).ids) - 2 * len(rows) - _BRANCH
-    start = 0
-    while n_left > 0:
-        long = tuple(tokens[(start + at) % len(tokens)] for at in range(min(longest - 1, n_left)))
-        yield long
-        if start == 0:
-            yield (*long[: _BRANCH // 2], *long[::-1][: _BRANCH // 2])
-        n_left, start = n_left - len(long) - 1, start + 1
+    first, last = min(rows), max(rows)
+    longest = min(map(len, rows)) - 1
+    return first[: next((at for at in range(longest) if first[at] != last[at]), longest)]

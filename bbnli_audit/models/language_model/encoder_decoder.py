@@ -6,8 +6,7 @@ Texts are computed one at a time and without a cache. Even so, the long prompt i
 from collections.abc import Sequence
 from typing import Any
 
-from bbnli_audit.models.language_model.decoding import Decoder, check_finite
-from bbnli_audit.models.language_model.padded_prompts import Row
+from bbnli_audit.models.language_model.decoding import Decoder, Row, check_finite
 from bbnli_audit.models.protocol import Tensor
 
 

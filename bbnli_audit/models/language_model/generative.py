@@ -13,10 +13,9 @@ from bbnli_audit.models.batches import LocalPredictor, chunks
 from bbnli_audit.models.checkpoint import check_contents, hash_contents
 from bbnli_audit.models.fresh import FreshCopies
 from bbnli_audit.models.language_model import forms
-from bbnli_audit.models.language_model.decoding import SCHEME, Decoder
+from bbnli_audit.models.language_model.decoding import Decoder, Row
 from bbnli_audit.models.language_model.encoder_decoder import EncoderDecoder
 from bbnli_audit.models.language_model.forms import form_of
-from bbnli_audit.models.language_model.padded_prompts import Row
 from bbnli_audit.models.language_model.token_probability import SEQ2SEQ, lm_kind
 from bbnli_audit.models.loading import load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.options import ModelSettings
@@ -38,7 +37,7 @@ def find_generative(name: str, folder: Path, settings: ModelSettings, max_new_to
     prompt = settings.prompt_or_default
     form = form_of(prompt)
     decoding = {"max_new_tokens": max_new_tokens, "first_token": settings.is_first_token}
-    how = json.dumps([form.kind, prompt.template, decoding, "float32", SCHEME, *form.rules])
+    how = json.dumps([form.kind, prompt.template, decoding, "float32", *form.rules])
     fingerprint = hash_contents(how, folder, settings.hash_content)
     info = ModelInfo(name, fingerprint, form.kind, "torch", "float32", form.labels, prompt.name)
     return ModelSource(info, lambda: GenerativePredictor(folder, info, settings, max_new_tokens), is_content=True)
@@ -55,7 +54,6 @@ class GenerativePredictor(LocalPredictor):
         device, self.n_threads = place(self._model, settings.device, settings.share)
         self.is_on_cpu = device.type == "cpu"
         self._n_rows = _CPU_ROWS if self.is_on_cpu else _GPU_ROWS
-        self._max_length = max_length
         n_new = 1 if settings.is_first_token else max_new_tokens
         n_taken = max_length if has_encoder else max_length - n_new
         self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, n_taken, info.name, is_ended=has_encoder)
@@ -124,11 +122,7 @@ class GenerativePredictor(LocalPredictor):
         texts = [first, TextPair(first.premise, second.hypothesis), third]
         rows = [entry.row for batch in self.plan(texts) for entry in batch.inputs]
         with one_core_each(self.is_on_cpu):
-            is_cached = self._decoder.is_cacheable(rows)
-            # A graphics card is faster with many rows at once.
-            if is_cached and self.is_on_cpu:
-                self._decoder.use_trees(rows, self._max_length)
-            return is_cached
+            return self._decoder.is_cacheable(rows)
 
 
 def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
