@@ -50,14 +50,18 @@ class Parts:
 
     @cached_property
     def base(self) -> Path:
-        """The folder of the base model. A relative path starts in the working folder, or else in the adapter's folder.
+        """The folder of the base model.
+
+        A relative path starts in the working folder or in the adapter's; with a leading dot, in the adapter's first.
 
         A name on the hub becomes the folder of the fetched files; without such files it stays a name.
         """
         if not self.is_adapter:
             return self.folder
         named = str(self.settings["base_model_name_or_path"])
-        for place in (Path(named), self.folder / named):
+        places = (Path(named), self.folder / named)
+        # "../base" is written beside the adapter. From here it could be somebody else's folder of that name.
+        for place in reversed(places) if named.startswith(".") else places:
             if _is_folder(place):
                 return place
         return _find_fetched(named)

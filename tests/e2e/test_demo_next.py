@@ -32,6 +32,13 @@ def test_it_is_a_small_difference_to_the_demo_model() -> None:
     assert sum(path.stat().st_size for path in DEMO_NEXT_FOLDER.iterdir()) <= 1_000_000
 
 
+def test_its_base_is_the_demo_model_wherever_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    assert Parts(DEMO_NEXT_FOLDER).base.resolve() == DEMO_FOLDER
+
+
 def test_it_loads_without_pickle_remote_code_or_another_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {path.suffix for path in DEMO_NEXT_FOLDER.iterdir()} == {".json", ".md", ".safetensors"}
     assert is_plain(json.loads((DEMO_NEXT_FOLDER / "adapter_config.json").read_text()))
