@@ -46,11 +46,11 @@ bench: $(BENCH)  ## speed and memory side by side with other tools, into docs/be
 	$(BIN)/python -m benchmarks.language_models --output docs/benchmark.md
 	$(BIN)/python -m benchmarks.architectures --output docs/models.md
 
-coverage: $(STAMP)  ## simulated coverage of the intervals (docs/decisions/0002-intervals.md)
-	$(BIN)/python -m benchmarks.interval_coverage
+coverage: $(STAMP)  ## simulated coverage of the intervals, into docs/simulations.md
+	$(BIN)/python -m benchmarks.interval_coverage --output docs/simulations.md
 
-error-rates: $(STAMP)  ## simulated wrong verdicts of whole runs, power and time (docs/decisions/0002-intervals.md)
-	$(BIN)/python -m benchmarks.error_rates
+error-rates: $(STAMP)  ## simulated wrong verdicts of whole runs, power and time, into docs/simulations.md
+	$(BIN)/python -m benchmarks.error_rates --output docs/simulations.md
 
 # By hand: as root every second audit runs as an ordinary user, who must be able to run SOAK_PYTHON.
 MINUTES ?= 30

@@ -14,8 +14,9 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import read_result
 from bbnli_audit.core.results.rows import Measured, SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
+from bbnli_audit.core.words import figure
 from bbnli_audit.measures.registry import find_measure
-from benchmarks.simulated_runs import table
+from benchmarks.page import table
 
 MEASURES = ("lean", "overreach", "pro_rate", "anti_rate", "brittleness_rate", "fact_gap")
 LEVELS = ("suite", "domain", "subtopic")
@@ -28,7 +29,8 @@ def show(found: Measured | None) -> str:
     """Write a value with its interval; a minus sign as in print."""
     if found is None or found.value is None or found.low is None or found.high is None:
         return "–"
-    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})".replace("-", "−")
+    value, low, high = (figure(each).replace("-", "−") for each in (found.value, found.low, found.high))
+    return f"{value} ({low} to {high})"
 
 
 def short(measure: str) -> str:

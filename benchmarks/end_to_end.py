@@ -60,7 +60,7 @@ def measure_runs(n_rounds: int, *options: str) -> Runs:
             in_two.append(_time_audit(other, "-n2", *options))
         # Unless capturing is off, pytest keeps the lines of importtime to itself.
         lines = _audit(["-X", "importtime"], "-s", store, *options).stderr
-        assert re.search(r"\| +bbnli_audit\.session$", lines, re.MULTILINE)
+        assert re.search(r"\| +bbnli_audit\.frontends\.pytest_plugin\.session$", lines, re.MULTILINE)
         imports_torch = re.search(r"\| +torch$", lines, re.MULTILINE) is not None
     return Runs(median(cold), median(in_two), median(warm), median(changed), imports_torch)
 

@@ -1,21 +1,24 @@
 """Measure by simulation how often verdicts of a whole run are wrong, what they find, and how long they take.
 
-Prints Markdown tables: runs with any FAIL although no rate is above its limit, runs with any regression FAIL although
-nothing grew beyond the margin, the chance to find growth, the rates that are decided, and the time.
+`python -m benchmarks.error_rates` writes the section "Whole runs" of docs/simulations.md: runs with any FAIL although
+no rate is above its limit, runs with any regression FAIL although nothing grew beyond the margin, the chance to find
+growth, the rates that are decided, and the time.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bbnli_audit.measures.statistics.intervals import find_spreads
 from benchmarks import power_table
-from benchmarks.growth_runs import SAME_MARGIN, Comparison
+from benchmarks.growth_runs import SAME_MARGIN, Comparison, places_of
 from benchmarks.limit_runs import LIMITS, any_fail
+from benchmarks.page import Figure, figures_table, replace_section, table
 from benchmarks.simulated_runs import (
     CHUNK,
     FITTED_BRITTLE,
@@ -28,18 +31,21 @@ from benchmarks.simulated_runs import (
     Random,
     bound_place,
     quads,
-    table,
 )
 from benchmarks.statistics_time import time_audits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+Found = dict[tuple[str, float, float], tuple[float, float]]  # effects, step, flips -> growth everywhere, in one
 
 WHICH = (NONE, MODERATE, STRONG, FITTED_PRO, FITTED_BRITTLE, Effects(2, 2, 2))
 GROWING = 10  # the number of the subtopic that grows alone
+FLIPS = (0.02, 0.05, 0.1)
+DECIDED = ("limit", "level", "premise, hypothesis, cell", "PASS at or below", "FAIL at or above, alone")
 
 
-def limits_table(n_runs: int, random: Random) -> str:
+def limits_table(n_runs: int, random: Random) -> tuple[str, Figure]:
     alike: Mapping[str, Mapping[str, Effects]] = {str(each): dict.fromkeys(LIMITS, each) for each in WHICH}
     fitted = {**dict.fromkeys(LIMITS, FITTED_PRO), "brittleness_rate": FITTED_BRITTLE}
     rows = []
@@ -47,48 +53,64 @@ def limits_table(n_runs: int, random: Random) -> str:
         at_limit, below = (any_fail(closeness, effects, n_runs, random) for closeness in (1.0, 0.8))
         shares = (at_limit.corrected, below.corrected, at_limit.plain, below.plain)
         rows.append([name, *(f"{each.mean():.3f}" for each in shares)])
-    header = [
-        "premise, hypothesis, cell",
-        "at the limit",
-        "at 80 % of it",
-        "at the limit, without Holm",
-        "at 80 %, without",
-    ]
-    return table(header, rows)
+    header = ["at the limit", "at 80 % of it", "at the limit, without Holm", "at 80 %, without"]
+    most = max(float(row[1]) for row in rows)
+    figure = Figure("any FAIL in a run, no rate above its limit", 0.05, 0.03, most, "{:.3f}", is_upper=True)
+    return table(["premise, hypothesis, cell", *header], rows), figure
 
 
-def regressions_table(layout: Layout, n_runs: int, random: Random) -> str:
+def regressions_table(n_runs: int, random: Random) -> tuple[str, list[Figure]]:
     rows = []
-    one_worse = [Effects(2, 2, 2)] + [NONE] * (len(layout.clusters) - 1)
+    one_worse = [Effects(2, 2, 2)] + [NONE] * (len(quads().clusters) - 1)
     for effects in (*WHICH, one_worse):
         for flips, step in ((0.02, 1.0), (0.1, 1.0), (0.1, 0.5)):
             row = [str(effects) if isinstance(effects, Effects) else "one subtopic 2, 2, 2; the others 0"]
             row += [f"{flips:g}", f"{step:g}"]
             for growth in (0.0, 0.03):
-                compared = Comparison(layout, flips, growth, effects, step)
+                compared = Comparison(flips, growth, effects, step)
                 row.append(f"{compared.any_fail(SAME_MARGIN, n_runs, random).mean():.3f}")
             rows.append(row)
-    return table(["premise, hypothesis, cell", "flips", "step", "no growth", "all at the margin"], rows)
+    names = ("no growth", "all at the margin")
+    figures = [
+        Figure(f"any regression FAIL, {name}", 0.05, 0.03, max(float(row[at]) for row in rows), "{:.3f}", is_upper=True)
+        for at, name in enumerate(names, 3)
+    ]
+    return table(["premise, hypothesis, cell", "flips", "step", *names], rows), figures
 
 
-def found_table(layout: Layout, n_runs: int, random: Random) -> str:
-    alone = np.zeros(len(layout.clusters))
+def find_growth(n_runs: int, random: Random) -> Found:
+    alone = np.zeros(len(quads().clusters))
     alone[GROWING] = 0.1
-    rows = []
+    subtopic, found = len(places_of("pro_rate")) - len(alone) + GROWING, {}
     for effects in (NONE, MODERATE, STRONG, FITTED_PRO, FITTED_BRITTLE):
         for step in (1.0, 0.5):
-            row = [str(effects), f"{step:g}"]
-            for flips in (0.02, 0.05, 0.1):
-                everywhere = Comparison(layout, flips, 0.03, effects, step)
-                one = Comparison(layout, flips, alone, effects, step)
-                subtopic = len(one.places) - len(layout.clusters) + GROWING
-                shares = (
-                    everywhere.found(0, {**SAME_MARGIN, "suite": 0.01}, n_runs, random),
-                    one.found(subtopic, SAME_MARGIN, n_runs, random),
+            for flips in FLIPS:
+                everywhere, one = (Comparison(flips, growth, effects, step) for growth in (0.03, alone))
+                found[str(effects), step, flips] = (
+                    float(everywhere.found(0, {**SAME_MARGIN, "suite": 0.01}, n_runs, random).mean()),
+                    float(one.found(subtopic, SAME_MARGIN, n_runs, random).mean()),
                 )
-                row.append(" / ".join(f"{each.mean():.2f}" for each in shares))
-            rows.append(row)
-    return table(["premise, hypothesis, cell", "step", "flips 0.02", "0.05", "0.1"], rows)
+    return found
+
+
+def found_table(found: Found) -> str:
+    rows: dict[tuple[str, float], list[str]] = {}
+    for (effects, step, _), shares in found.items():
+        row = rows.setdefault((effects, step), [effects, f"{step:g}"])
+        row.append(" / ".join(f"{share:.2f}" for share in shares))
+    return table(["premise, hypothesis, cell", "step", *(f"flips {each:g}" for each in FLIPS)], list(rows.values()))
+
+
+def found_figures(found: Found) -> Iterator[Figure]:
+    """What is asked of the chance to find growth: of moderate effects if one subtopic grows, else of all."""
+    for step, sides in ((0.5, "one side"), (1.0, "both sides")):
+        for flips in FLIPS:
+            told = f"{flips:.0%} flips, pairs change on {sides}"
+            shares = [each for (_, *key), each in found.items() if key == [step, flips]]
+            name = f"growth of 0.03 everywhere found in the suite, {told}"
+            yield Figure(name, 0.8, 0.95, min(everywhere for everywhere, _ in shares), "{:.2f}")
+            name = f"growth of 0.10 found in one of 24 subtopics, {told}"
+            yield Figure(name, 0.2, 0.5, found[str(MODERATE), step, flips][1], "{:.2f}")
 
 
 def peeking(layout: Layout, n_runs: int, random: Random, n_looks: int = 8) -> list[tuple[float, float]]:
@@ -107,45 +129,60 @@ def peeking(layout: Layout, n_runs: int, random: Random, n_looks: int = 8) -> li
     return [(float(each[0].mean()), float(each.any(axis=0).mean())) for each in found]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=300, help="simulated runs per cell")
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    n_runs, random = arguments.runs, np.random.default_rng(arguments.seed)
-    start, layout = time.process_time(), quads()
-    error = (0.03 * 0.97 / n_runs) ** 0.5
-    print(f"{n_runs} runs a cell, seed {arguments.seed}; standard error {error:.3f} at 0.03. Structure of bbnli.\n")
-    print("Runs with any FAIL, 24 subtopics × 6 limits, no rate above its limit\n")
-    print(limits_table(n_runs, random), flush=True)
-    print("Runs with any regression FAIL, 128 tests (32 rows × 4 measures), margin 0.03 at every level\n")
-    print(regressions_table(layout, n_runs, random), flush=True)
-    print("Growth found in pro_rate as one of 128 tests: 0.03 everywhere, in the suite at margin 0.01 /")
-    print("0.10 in one subtopic of 24, there at margin 0.03\n")
-    print(found_table(layout, n_runs // 2, random), flush=True)
-    print("Rates that are decided with a chance of 80 %\n")
-    header = [
-        "limit",
-        "level",
-        "premise, hypothesis, cell",
-        "PASS at or below",
-        "FAIL at or above, alone",
-        "as one of 144",
-    ]
-    rows = [
+def write_section(n_runs: int, seed: int) -> str:
+    start, layout, random = time.process_time(), quads(), np.random.default_rng(seed)
+    limits, limit_figure = limits_table(n_runs, random)
+    regressions, regression_figures = regressions_table(n_runs, random)
+    found = find_growth(n_runs, random)
+    n_tests, n_limits = Comparison(0.0, 0.0, NONE).n_tests, len(layout.clusters) * len(LIMITS)
+    decided = [
         row
         for effects in (MODERATE, FITTED_PRO)
         for row in power_table.rows(layout, effects, max(n_runs // 200, 1) * 100, random)
     ]
-    print(table(header, rows), flush=True)
     names = ("wrong PASS", "wrong FAIL")
-    shares = peeking(layout, 10 * n_runs, np.random.default_rng(arguments.seed + 1))
-    told = ", ".join(f"{name} {once:.3f} and {ever:.3f}" for name, (once, ever) in zip(names, shares, strict=True))
-    print(f"A rate at its limit, at one look and if pairs are added up to seven times until a verdict comes: {told}.\n")
+    shares = peeking(layout, 10 * n_runs, np.random.default_rng(seed + 1))
+    peeked = ", ".join(f"{name} {once:.3f} and {ever:.3f}" for name, (once, ever) in zip(names, shares, strict=True))
     times = time_audits()
-    told = f"statistics {times.statistics:.2f} s, with tables and verdicts around them {times.in_all:.2f} s"
-    print(f"One audit of bbnli against a baseline: {told}.")
-    print(f"\n{time.process_time() - start:.0f} s of one core.")
+    took = f"statistics {times.statistics:.2f} s, with tables and verdicts around them {times.in_all:.2f} s"
+    figures = [
+        limit_figure,
+        *regression_figures,
+        *found_figures(found),
+        Figure("statistics of an audit with a baseline, seconds", 0.5, 0.2, times.statistics, "{:.2f}", is_upper=True),
+    ]
+    seconds = time.process_time() - start
+    return "\n".join(
+        (
+            f"`make error-rates`: {n_runs} runs a cell, seed {seed}, {seconds:.0f} s of one core.\n",
+            figures_table(figures),
+            f"### Runs with any FAIL, {n_limits} limits, no rate above its limit\n",
+            limits,
+            f"### Runs with any regression FAIL, {n_tests} tests, margin 0.03 at every level\n",
+            regressions,
+            f"### Growth found in pro_rate as one of {n_tests} tests\n",
+            "0.03 everywhere, in the suite at margin 0.01 / 0.10 in one subtopic of 24, there at margin 0.03.\n",
+            found_table(found),
+            "### Rates that are decided with a chance of 80 %\n",
+            table([*DECIDED, f"as one of {n_limits}"], decided),
+            "### Adding pairs until a verdict comes, and time\n",
+            f"A rate at its limit, at one look and if pairs are added up to seven times: {peeked}.\n",
+            f"One audit of bbnli against a baseline in which every measure grew, processor time, best of five: {took}.",
+        )
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=300, help="simulated runs per cell")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, help="a page that has or gets the section; without it, print")
+    arguments = parser.parse_args()
+    section = write_section(arguments.runs, arguments.seed)
+    if arguments.output is None:
+        print(section)
+    else:
+        replace_section(arguments.output, "Whole runs", section)
 
 
 if __name__ == "__main__":

@@ -1,37 +1,13 @@
 """The figures to reach, and whether they were."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from benchmarks.contenders import CROSS_ENCODER, EXACT, LOOP, ONE_BY_ONE, PIPELINE, Contender
 from benchmarks.end_to_end import Runs, StartUp
 from benchmarks.growth import Growth
-from benchmarks.page import table
+from benchmarks.page import Figure
 from benchmarks.parts import Parts
 from benchmarks.side_by_side import Comparison
-
-
-class Figure(NamedTuple):
-    name: str
-    must: float
-    aim: float
-    measured: float
-    form: str
-    is_upper: bool = False  # the measured value is to stay below
-
-    @property
-    def met(self) -> str:
-        if self._reaches(self.aim):
-            return "aim"
-        return "must" if self._reaches(self.must) else "**no**"
-
-    def _reaches(self, wanted: float) -> bool:
-        return self.measured <= wanted if self.is_upper else self.measured >= wanted
-
-    def row(self) -> list[str]:
-        sign = "≤" if self.is_upper else "≥"
-        wanted = [f"{sign} {self.form.format(value)}" for value in (self.must, self.aim)]
-        return [self.name, *wanted, self.form.format(self.measured), self.met]
 
 
 def list_figures(
@@ -88,7 +64,3 @@ def list_figures(
             is_upper=True,
         ),
     ]
-
-
-def figures_table(figures: Sequence[Figure]) -> str:
-    return table(["figure", "must", "aim", "measured", "met"], [figure.row() for figure in figures])

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from benchmarks.contenders import CONTENDERS, CROSS_ENCODER, EXACT, GENERIC, LOOP, ONE_BY_ONE, ONNX, PIPELINE, Contender
 from benchmarks.end_to_end import measure_runs, measure_start_up
-from benchmarks.figures import figures_table, list_figures
+from benchmarks.figures import list_figures
 from benchmarks.growth import measure_growth
 from benchmarks.memory import measure_memory
-from benchmarks.page import describe_machine, silence
+from benchmarks.page import describe_machine, figures_table, silence
 from benchmarks.parts import measure_parts
 from benchmarks.sections import (
     comparison_section,

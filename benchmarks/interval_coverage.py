@@ -1,19 +1,22 @@
 """Measure by simulation how often intervals cover the truth, and how often a rate at its limit passes or fails.
 
-Prints Markdown tables: the full grid on crossed designs, a subtopic whose templates differ more than those of the rest,
-domains and the suite, differences of two measures, data with one factor, and other rules.
+`python -m benchmarks.interval_coverage` writes the section "Intervals" of docs/simulations.md: the full grid on crossed
+designs, a subtopic whose templates differ more than those of the rest, domains and the suite, differences of two
+measures, data with one factor, subtopics that share templates, and other rules.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import find_spreads
+from benchmarks.page import Figure, figures_table, replace_section, table
 from benchmarks.simulated_runs import (
     CHUNK,
     FITTED_BRITTLE,
@@ -32,7 +35,6 @@ from benchmarks.simulated_runs import (
     full_crossing,
     quads,
     sparse_crossing,
-    table,
 )
 
 if TYPE_CHECKING:
@@ -105,24 +107,6 @@ def shared_levels(
     return domains, suite, without
 
 
-def print_shared(n_runs: int, random: Random) -> None:
-    """Rows of suites whose subtopics share premises or predicates; the others are in the tables above."""
-    effects = [Effects(premise, 0, cell) for premise, cell in SHARED_EFFECTS]
-    for name in ("occupations", "winoqueer"):
-        layout, worst, rows = Layout.of_suite(name), Worst(), []
-        for each in effects:
-            row = [f"{each.premise:g}, {each.cell:g}"]
-            for rate in RATES:
-                domains, suite, apart = shared_levels(layout, rate, each, n_runs, random)
-                row += [worst.tell(domains, rate)] if name == "occupations" else []
-                row += [worst.tell(suite, rate), f"{1.0 - sum(apart.misses(rate)):.3f}"]
-            rows.append(row)
-        print(f"Rows that pool subtopics which share templates, {name}; last of each rate: as if they shared none\n")
-        levels = ["domain", "suite", "apart"] if name == "occupations" else ["suite", "apart"]
-        print(table(["shared, own", *(f"{level}, {rate}" for rate in RATES for level in levels)], rows))
-        print(worst)
-
-
 def difference_coverage(
     layout: Layout, share: float, mean: float, effects: Effects, n_runs: int, random: Random
 ) -> Bounds:
@@ -151,118 +135,160 @@ def variants(layout: Layout, rate: float, effects: Effects, n_runs: int, random:
     return [Bounds(*(np.concatenate(each, axis=1) for each in zip(*part, strict=True))) for part in parts]
 
 
-def told(bounds: Bounds, rate: float) -> str:
-    passed, failed = bounds.misses(rate)
-    return f"{1.0 - passed - failed:.3f} / {passed:.3f} / {failed:.3f}"
+class Part(NamedTuple):
+    """One table, and the coverage, wrong PASS and wrong FAIL of its cells."""
+
+    title: str
+    table: str
+    cells: Sequence[tuple[float, float, float]] = ()
+
+    @property
+    def worst(self) -> tuple[float, float, float]:
+        """The lowest coverage, the most wrong PASS, the most wrong FAIL."""
+        covered, passed, failed = zip(*self.cells, strict=True)
+        return min(covered), max(passed), max(failed)
+
+    def __str__(self) -> str:
+        parts = [f"### {self.title}\n", self.table]
+        if self.cells:
+            covered, passed, failed = self.worst
+            parts.append(
+                f"{len(self.cells)} cells: lowest coverage {covered:.3f}, most wrong PASS {passed:.3f}, "
+                f"most wrong FAIL {failed:.3f}.\n"
+            )
+        return "\n".join(parts)
 
 
-class Worst:
-    """The lowest coverage and the most wrong verdicts of a table."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[float, float, float]] = []
+class Cells(list[tuple[float, float, float]]):
+    """Collects the cells of a table while they are told."""
 
     def tell(self, bounds: Bounds, rate: float) -> str:
         passed, failed = bounds.misses(rate)
-        self.rows.append((1.0 - passed - failed, passed, failed))
-        return told(bounds, rate)
-
-    def __str__(self) -> str:
-        covered, passed, failed = zip(*self.rows, strict=True)
-        return (
-            f"{len(self.rows)} cells: lowest coverage {min(covered):.3f}, most wrong PASS {max(passed):.3f}, "
-            f"most wrong FAIL {max(failed):.3f}.\n"
-        )
+        self.append((1.0 - passed - failed, passed, failed))
+        return f"{1.0 - passed - failed:.3f} / {passed:.3f} / {failed:.3f}"
 
 
-def print_grid(layouts: Sequence[Layout], n_runs: int, random: Random) -> None:
-    worst, rows = Worst(), []
+def grid(layouts: Sequence[Layout], n_runs: int, random: Random) -> Part:
+    cells, rows = Cells(), []
     for layout in layouts:
         for effects in EFFECTS:
             found = [(rate, coverage(layout, rate, effects, n_runs, random)) for rate in RATES]
-            rows.append([layout.name, str(effects), *(worst.tell(bounds, rate) for rate, bounds in found)])
+            rows.append([layout.name, str(effects), *(cells.tell(bounds, rate) for rate, bounds in found)])
             rows[-1].append(f"{found[2][1].width:.3f}")
-    print("Coverage / wrong PASS / wrong FAIL of a rate at its limit, in one subtopic\n")
-    print(table(["suite", "premise, hypothesis, cell", *map(str, RATES), "width at 0.1"], rows))
-    print(worst)
+    header = ["suite", "premise, hypothesis, cell", *map(str, RATES), "width at 0.1"]
+    return Part("A rate at its limit, in one subtopic", table(header, rows), cells)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=300, help="simulated runs per cell")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shared", action="store_true", help="only subtopics that share templates")
-    arguments = parser.parse_args()
-    n_runs, random = arguments.runs, np.random.default_rng(arguments.seed)
-    start = time.process_time()
-    print(f"{n_runs} runs a cell, seed {arguments.seed}. Nominal: 0.95, 0.025, 0.025.\n")
-    if arguments.shared:
-        print_shared(2 * n_runs, np.random.default_rng(arguments.seed))
-        print(f"{time.process_time() - start:.0f} s of one core.")
-        return
-    layouts = [full_crossing(), sparse_crossing(), quads()]
-    print_grid(layouts, n_runs, random)
+def worse_subtopics(layout: Layout, n_runs: int, random: Random) -> Part:
+    cells, rows = Cells(), []
+    for others in (NONE, MODERATE):
+        for worse in (STRONG, FITTED_PRO, FITTED_BRITTLE, Effects(2, 2, 2)):
+            found = [(rate, worse_subtopic(layout, rate, worse, others, 5 * n_runs, random)) for rate in (0.1, 0.2)]
+            rows.append([str(worse), str(others), *(cells.tell(each, rate) for rate, each in found)])
+    title = f"A subtopic whose templates differ more than those of the others, {layout.name}"
+    return Part(title, table(["this subtopic", "the others", "0.1", "0.2"], rows), cells)
 
-    worst, rows = Worst(), []
-    for layout in (layouts[0], layouts[2]):
-        for others in (NONE, MODERATE):
-            for worse in (STRONG, FITTED_PRO, FITTED_BRITTLE, Effects(2, 2, 2)):
-                found = [(rate, worse_subtopic(layout, rate, worse, others, 5 * n_runs, random)) for rate in (0.1, 0.2)]
-                rows.append([layout.name, str(worse), str(others), *(worst.tell(each, rate) for rate, each in found)])
-    print("The same in a subtopic whose templates differ more than those of the others\n")
-    print(table(["suite", "this subtopic", "the others", "0.1", "0.2"], rows))
-    print(worst)
 
-    worst, rows = Worst(), []
+def wider_levels(layout: Layout, n_runs: int, random: Random) -> Part:
+    cells, rows = Cells(), []
     for effects in (NONE, MODERATE, STRONG, FITTED_PRO, FITTED_BRITTLE):
         row = [str(effects)]
         for rate in (0.05, 0.1, 0.2):
-            domains, suite = levels(layouts[2], rate, effects, 4 * n_runs, random)
-            row += [worst.tell(domains, rate), worst.tell(suite, rate)]
+            domains, suite = levels(layout, rate, effects, 4 * n_runs, random)
+            row += [cells.tell(domains, rate), cells.tell(suite, rate)]
         rows.append(row)
-    print("The same in domains and in the suite, bbnli\n")
     names = [f"{level}, {rate}" for rate in (0.05, 0.1, 0.2) for level in ("domain", "suite")]
-    print(table(["premise, hypothesis, cell", *names], rows))
-    print(worst)
+    return Part(f"Domains and the suite, {layout.name}", table(["premise, hypothesis, cell", *names], rows), cells)
 
-    worst, rows = Worst(), []
+
+def differences(layouts: Sequence[Layout], n_runs: int, random: Random) -> Part:
+    cells, rows = Cells(), []
     for layout in layouts:
         for effects in EFFECTS:
             row = [layout.name, str(effects)]
             for share, mean in ((0.1, 0.05), (0.3, 0.05), (0.3, 0.15)):
                 bounds = difference_coverage(layout, share, mean, effects, n_runs // 2, random)
-                row.append(worst.tell(bounds, mean))
+                row.append(cells.tell(bounds, mean))
             rows.append(row)
-    print("A difference of two measures, such as lean, at its limit (share of pairs that count for either)\n")
-    print(table(["suite", "premise, hypothesis, cell", "0.05 (0.1)", "0.05 (0.3)", "0.15 (0.3)"], rows))
-    print(worst)
+    header = ["suite", "premise, hypothesis, cell", "0.05 (0.1)", "0.05 (0.3)", "0.15 (0.3)"]
+    return Part(
+        "A difference of two measures, such as lean, at its limit (share of pairs that count for either)",
+        table(header, rows),
+        cells,
+    )
 
-    worst, rows = Worst(), []
+
+def one_factor(n_runs: int, random: Random) -> Part:
+    cells, rows = Cells(), []
     for layout in one_factor_layouts():
         for effects in (NONE, Effects(0, 0, 1.5), Effects(0, 0, 3.25)):
             found = [(rate, coverage(layout, rate, effects, 2 * n_runs, random)) for rate in (0.02, 0.1, 0.3)]
-            rows.append([layout.name, f"{effects.cell:g}", *(worst.tell(bounds, rate) for rate, bounds in found)])
-    print("Data with one factor: clusters only\n")
-    print(table(["suite", "cluster", "0.02", "0.1", "0.3"], rows))
-    print(worst)
+            rows.append([layout.name, f"{effects.cell:g}", *(cells.tell(bounds, rate) for rate, bounds in found)])
+    return Part("Data with one factor", table(["suite", "cluster", "0.02", "0.1", "0.3"], rows), cells)
 
+
+def shared_templates(name: str, n_runs: int, random: Random) -> Part:
+    layout, cells, rows = Layout.of_suite(name), Cells(), []
+    has_domains = len(layout.domain_places) > 1
+    for premise, cell in SHARED_EFFECTS:
+        row = [f"{premise:g}, {cell:g}"]
+        for rate in RATES:
+            domains, suite, apart = shared_levels(layout, rate, Effects(premise, 0, cell), n_runs, random)
+            row += [cells.tell(domains, rate)] if has_domains else []
+            row += [cells.tell(suite, rate), f"{1.0 - sum(apart.misses(rate)):.3f}"]
+        rows.append(row)
+    levels = [*(["domain"] if has_domains else []), "suite", "apart"]
+    header = ["shared, own", *(f"{level}, {rate}" for rate in RATES for level in levels)]
+    return Part(f"Subtopics that share templates, {name}", table(header, rows), cells)
+
+
+def other_rules(layouts: Sequence[Layout], n_runs: int, random: Random) -> Part:
     rows = []
-    for layout in (layouts[0], layouts[2]):
+    for layout in layouts:
         for rate, effects in ((0.1, MODERATE), (0.1, FITTED_PRO), (0.2, FITTED_BRITTLE)):
             by_rule = variants(layout, rate, effects, n_runs, random)
-            rows.append([layout.name, str(effects), f"{rate:g}", *(told(each, rate) for each in by_rule)])
-    print("Other rules\n")
-    header = [
-        "suite",
-        "premise, hypothesis, cell",
-        "rate",
-        "cells as clusters",
-        "own spread alone",
-        "the wider of own and pooled",
+            rows.append([layout.name, str(effects), f"{rate:g}", *(Cells().tell(each, rate) for each in by_rule)])
+    rules = ["cells as clusters", "own spread alone", "the wider of own and pooled"]
+    return Part("Other rules", table(["suite", "premise, hypothesis, cell", "rate", *rules], rows))
+
+
+def write_section(n_runs: int, seed: int) -> str:
+    start, random = time.process_time(), np.random.default_rng(seed)
+    layouts = [full_crossing(), sparse_crossing(), quads()]
+    first, _, own = layouts
+    parts = [
+        grid(layouts, n_runs, random),
+        wider_levels(own, n_runs, random),
+        differences(layouts, n_runs, random),
+        one_factor(n_runs, random),
+        *(shared_templates(name, 2 * n_runs, random) for name in ("occupations", "winoqueer")),
+        *(worse_subtopics(layout, n_runs, random) for layout in (own, first)),
+        other_rules([first, own], n_runs, random),
     ]
-    print(table(header, rows))
-    print_shared(2 * n_runs, np.random.default_rng(arguments.seed))
-    print(f"{time.process_time() - start:.0f} s of one core.")
+    figures = [figure for part in parts if part.cells for figure in _figures(part)]
+    how = f"`make coverage`: {n_runs} runs a cell, seed {seed}, {time.process_time() - start:.0f} s of one core.\n"
+    return "\n".join([how, figures_table(figures), *map(str, parts)])
+
+
+def _figures(part: Part) -> Iterator[Figure]:
+    """What must hold in every cell of the grid, and is asked of the other tables too."""
+    covered, passed, failed = part.worst
+    title = part.title.partition(" (")[0]
+    yield Figure(f"{title}: lowest coverage", 0.93, 0.94, covered, "{:.3f}")
+    yield Figure(f"{title}: most wrong verdicts of a kind", 0.045, 0.03, max(passed, failed), "{:.3f}", is_upper=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=300, help="simulated runs per cell")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, help="a page that has or gets the section; without it, print")
+    arguments = parser.parse_args()
+    section = write_section(arguments.runs, arguments.seed)
+    if arguments.output is None:
+        print(section)
+    else:
+        replace_section(arguments.output, "Intervals", section)
 
 
 if __name__ == "__main__":

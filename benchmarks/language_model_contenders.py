@@ -123,7 +123,7 @@ def _open_generate(ours: GenerativePredictor, prompt: Prompt, n_at_once: int, *,
     def answer(texts: Sequence[TextPair]) -> list[int]:
         found = []
         for some in chunks(texts, n_at_once):
-            rows = [encoder.encode(text, 0).row.ids for text in some]
+            rows = [encoder.encode(text).ids for text in some]
             width = max(map(len, rows))
             ids = torch.tensor([[pad] * (width - len(row)) + list(row) for row in rows])
             mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])

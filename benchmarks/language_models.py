@@ -46,6 +46,7 @@ TITLE = "Language models"
 OURS = "**ours**"
 _GOAL = 2.0
 _N_WHOLE = 24  # pairs of a round that are compared as whole sentences
+_N_PROMPT_BATCHES = 2
 _WQ_BLOCK = 4  # rows of WQ-NLI with the same stereotyped text
 _PACKAGES = ("torch", "transformers", "tokenizers", "minicons", "lm_eval")
 _TOLD = ("n_pairs", "n_prompted", "n_rounds", "n_prompt_rounds", "n_sentences", "n_one", "n_slow")
@@ -67,18 +68,18 @@ class Scale:
 
 
 FULL = Scale(3, 1200, 1000, 3, 96, 4, 40)
-SHORT = Scale(2, 600, 192, 1, 96, 2, 24)
+SHORT = Scale(2, 600, 192, 3, 96, 2, 24)
 QUICK = Scale(1, 24, 16, 1, 8, 1, 4)
 
 SIZES = {"full": FULL, "short": SHORT, "quick": QUICK}
 
 HOW = """\
 Rounds: {n_rounds} for likelihoods, {n_prompt_rounds} for prompts. Each takes a batch of our plan for {n_pairs:,} pairs
-from all over a suite ({n_prompted} pairs for prompts), of likelihoods at most {n_sentences} queries of it. The other
-tools read the same sentences or texts, each distinct one once, in the order of the suite. Figures are processor time
-with {threads}, because wall time on a busy machine says little; medians of the rounds. "×" is how many times as long as
-ours. Loading is not counted; tokenizing and sorting are. Those that read one sentence at a time read up to {n_one} of
-them in a round, and `generate` answers so many texts in full: {n_slow}.
+from all over a suite (prompts: two batches, {n_prompted} pairs), of likelihoods at most {n_sentences} queries of it.
+The other tools read the same sentences or texts, each distinct one once, in the order of the suite. Figures are
+processor time with {threads}, because wall time on a busy machine says little; medians of the rounds. "×" is how
+many times as long as ours. Loading is not counted; tokenizing and sorting are. Those that read one sentence at a time
+read up to {n_one} of them in a round, and `generate` answers so many texts in full: {n_slow}.
 Rounds have sentences of other lengths, hence their spread; ratios are within a round.
 """
 WHAT = """\
@@ -90,7 +91,12 @@ another sentence is likelier, by the tokens that they share; for the harness, by
 
 Prompts: SmolLM2-135M-Instruct, the prompt `{prompt}`, the same tokens for all. `generate` writes up to {n_new} tokens,
 or stops by the same rule as ours, once nothing that follows can change the answer; a padded batch goes on until its
-last answer is settled.
+last answer is settled. "Largest difference": of a probability of the first token, between ours and plain transformers
+with each text alone.
+"""
+RAY = """
+On one machine it could add nothing: each core reads a batch of its own already. Several runs, or `-n 2`, share the
+texts of one store ([inference.md](inference.md#several-processes-and-machines)).
 """
 
 
@@ -213,7 +219,7 @@ def compare_prompts(folder: Path, pairs: Sequence[Pair], scale: Scale) -> Found:
     for n_round in range(scale.n_prompt_rounds):
         print(f"{folder.name}: round {n_round + 1} of {scale.n_prompt_rounds}", file=sys.stderr, flush=True)
         plan, planning = seconds_of(ours.plan, texts)
-        batches = _of_round(plan, n_round, scale.n_prompt_rounds)
+        batches = _of_round(plan, n_round, scale.n_prompt_rounds, _N_PROMPT_BATCHES)
         results, seconds = seconds_of(_runner(ours), batches)
         labels = {row: int(p.argmax()) for batch, found_ in results for row, p in _rows_of(batch, found_)}
         rows = sorted(labels)
@@ -224,6 +230,8 @@ def compare_prompts(folder: Path, pairs: Sequence[Pair], scale: Scale) -> Found:
             found[name].seconds.append(seconds / len(some))
             found[name].n_compared += len(some)
             found[name].n_other += sum(labels[row] != told for row, told in zip(some, answers, strict=True))
+        own, plain = ours.beside_plain([texts[row] for row in rows])
+        found[OURS].largest = max(found[OURS].largest, float(np.abs(own - plain).max()))
     return found
 
 
@@ -238,9 +246,9 @@ def _runner(ours: LocalPredictor) -> Callable[[Sequence[Batch]], list[tuple[Batc
     return lambda batches: list(ours.run(batches))
 
 
-def _of_round(plan: Sequence[Batch], n_round: int, n_rounds: int) -> list[Batch]:
-    """Take another batch in each round, from all over the plan: neither its longest texts nor its shortest."""
-    return spread(plan[len(plan) // (2 * n_rounds) :], n_rounds)[n_round::n_rounds]
+def _of_round(plan: Sequence[Batch], n_round: int, n_rounds: int, n_batches: int = 1) -> list[Batch]:
+    """Take other batches in each round, from all over the plan: neither its longest texts nor its shortest."""
+    return spread(plan[len(plan) // (2 * n_rounds) :], n_rounds * n_batches)[n_round::n_rounds]
 
 
 def _part(batch: Batch, n_rows: int) -> Batch:
@@ -311,9 +319,8 @@ def prompt_table(title: str, found: Found) -> str:
     for name, times in found.items():
         other = "–" if name == OURS else f"{times.n_other} of {times.n_compared:,}"
         rows.append([name, f"{1 / times.middle:.2f}", _ratio(times, found), other])
-    return f"### {title}\n\n{_spread(found)}\n\n" + table(
-        ["what", "texts a processor second", "×", "other labels"], rows
-    )
+    told = f"{_spread(found)} Largest difference: {found[OURS].largest:.1e}."
+    return f"### {title}\n\n{told}\n\n" + table(["what", "texts a processor second", "×", "other labels"], rows)
 
 
 def _ratio(times: Times, found: Found) -> str:
@@ -354,7 +361,7 @@ def tell_ray(models: LanguageModels) -> str:
         except OptionError:
             refused.append(name)
     told = f"nothing: refused with a message, for {' and '.join(refused)}" if refused else "accepted"
-    return "### Ray\n\n" + table(["option", "what it adds for language models"], [["`--bbnli-engine=ray`", told]])
+    return "### Ray\n\n" + table(["option", "what it adds for language models"], [["`--bbnli-engine=ray`", told]]) + RAY
 
 
 if __name__ == "__main__":

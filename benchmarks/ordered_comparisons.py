@@ -21,7 +21,7 @@ from bbnli_audit.core.results.file import read_result
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.values import level_of
 from bbnli_audit.measures.registry import find_measure
-from benchmarks.simulated_runs import table
+from benchmarks.page import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

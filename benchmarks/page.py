@@ -1,4 +1,4 @@
-"""What the pages of the benchmarks have in common: tables, and what machine it was."""
+"""What the pages of the benchmarks have in common: tables, figures to reach, and what machine it was."""
 
 import os
 import platform
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "sentence-transformers", "onnxruntime", "pytest", "pytest-xdist")
 
@@ -14,6 +15,35 @@ _PACKAGES = ("torch", "transformers", "tokenizers", "sentence-transformers", "on
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+class Figure(NamedTuple):
+    """A figure to reach."""
+
+    name: str
+    must: float
+    aim: float
+    measured: float
+    form: str
+    is_upper: bool = False  # the measured value is to stay below
+
+    @property
+    def met(self) -> str:
+        if self._reaches(self.aim):
+            return "aim"
+        return "must" if self._reaches(self.must) else "**no**"
+
+    def _reaches(self, wanted: float) -> bool:
+        return self.measured <= wanted if self.is_upper else self.measured >= wanted
+
+    def row(self) -> list[str]:
+        sign = "≤" if self.is_upper else "≥"
+        wanted = [f"{sign} {self.form.format(value)}" for value in (self.must, self.aim)]
+        return [self.name, *wanted, self.form.format(self.measured), self.met]
+
+
+def figures_table(figures: Sequence[Figure]) -> str:
+    return table(["figure", "must", "aim", "measured", "met"], [figure.row() for figure in figures])
 
 
 def replace_section(page: Path, title: str, section: str) -> None:

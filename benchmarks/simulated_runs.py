@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bbnli_audit.measures.statistics.design import Design, Grouping
+from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import Difference, Spread, estimate_means, find_spreads
 from bbnli_audit.suites.registry import open_suite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from bbnli_audit.measures.statistics.shared import Grouping
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -173,6 +175,23 @@ def quads() -> Layout:
     return Layout.of_suite("bbnli")
 
 
+@cache
+def layout_of(measure: str) -> Layout:
+    """What a measure of `bbnli` is computed on: all pairs, those whose premise has a direction, or facts."""
+    if measure == "overreach":
+        return Layout.of_suite("bbnli", is_directed=True)
+    return _facts() if measure == "fact_gap" else quads()
+
+
+def _facts() -> Layout:
+    """Facts by premise, as `estimate_fact_gap` groups them."""
+    suite = open_suite("bbnli")
+    subtopics = suite.subtopics()
+    facts = [{(each.cluster, each.expected) for each in suite.items(one).controls} for one in subtopics]
+    names = tuple(np.array(sorted(cell.partition("/")[0] for cell, _ in each), dtype=object) for each in facts)
+    return Layout("facts", names, tuple(subtopic.domain for subtopic in subtopics))
+
+
 def sparse_crossing(n_subtopics: int = 24) -> Layout:
     """36 premises by 90 hypotheses, each hypothesis with three premises."""
     pairs = np.arange(270)
@@ -233,9 +252,3 @@ def bound_differences(
         low.append([each.low for each in found])
         high.append([each.high for each in found])
     return Bounds(np.array(low), np.array(high))
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Render a Markdown table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

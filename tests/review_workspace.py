@@ -18,7 +18,6 @@ from bbnli_audit.frontends.cli.arguments import Parser
 from bbnli_audit.frontends.cli.extend_review import add_actions
 from bbnli_audit.workbench.review.items import COLUMNS, ReviewItem
 from bbnli_audit.workbench.review.states import ReviewVerdict, Stance, State
-from bbnli_audit.workbench.workspace import item_id
 
 _WORDS = ("nimble", "clumsy", "patient", "loud", "tireless", "purple")
 _COMMAND = "import sys; from tests.review_workspace import run; sys.exit(run(sys.argv[1:]))"
@@ -28,7 +27,7 @@ _ADDRESS = re.compile(r"^  (.+?) +(http://127\.0\.0\.1:(\d+)/([\w-]+)/)", re.MUL
 def make_item(
     domain: str, subtopic: str, hypothesis: str, template: str = "", word: str = "", premise: str = ""
 ) -> ReviewItem:
-    return ReviewItem(item_id(domain, subtopic, hypothesis), domain, subtopic, hypothesis, template, word, premise)
+    return ReviewItem(domain, subtopic, hypothesis, template, word, premise)
 
 
 def make_items(n_items: int = 6) -> tuple[ReviewItem, ...]:

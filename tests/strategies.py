@@ -2,8 +2,10 @@
 
 import string
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import date
+from itertools import cycle
 from typing import Any
 
 import pandas as pd
@@ -211,27 +213,35 @@ audit_results = st.builds(
 
 
 def sound(result: AuditResult) -> AuditResult:
-    """Make the counts of a result those of its pairs, subtopic by subtopic."""
+    """Make the counts of a result those of its pairs, and its levels those of its subtopics."""
     cells = [{cluster: {f"{cluster} {each}": cell for each, cell in ids.items()} for cluster, ids in found.items()}
              for found in result.pairs.values()]  # fmt: skip
     rows = {row.path: row for row in result.subtopics}
     pairs = {path: dict(cells[at]) if at < len(cells) else {} for at, path in enumerate(rows)}
 
-    def recount(row: SubtopicResult, prefix: str) -> SubtopicResult:
+    def recount(row: SubtopicResult, path: str, prefix: str) -> SubtopicResult:
         below = (found for path, found in pairs.items() if path.startswith(prefix))
         tally: Counter[str] = Counter(cell for found in below for ids in found.values() for cell in ids.values())
         kept = {each.name: getattr(row, each.name) for each in fields(row)}
         for name in ("path", "n_pairs", "n_samples", "outcomes", "counts"):
             del kept[name]
-        return SubtopicResult.of(row.path, CellCounts(tally), **kept)
+        kept["verdicts"] = tuple({each.measure: each for each in row.verdicts}.values())
+        kept["n_clusters"] = len(pairs[path]) if path in pairs else row.n_clusters
+        return SubtopicResult.of(path, CellCounts(tally), **kept)
 
+    def levels(drawn: Sequence[SubtopicResult], depth: int) -> tuple[SubtopicResult, ...]:
+        paths = dict.fromkeys("/".join(path.split("/")[:depth]) for path in rows)
+        return tuple(recount(row, path, f"{path}/") for path, row in zip(paths, cycle(drawn), strict=False))
+
+    suites = {path.split("/")[0] for path in rows}
     return replace(
         result,
         pairs=pairs,
-        subtopics=tuple(recount(row, path) for path, row in rows.items()),
-        domains=tuple(recount(row, f"{row.path}/") for row in result.domains),
-        suite_rows=tuple(recount(row, f"{row.path}/") for row in result.suite_rows),
-        total=recount(result.total, ""),
+        suites=(*result.suites, *(SuiteInfo(name, "1", "2" * 64, "both") for name in sorted(suites))),
+        subtopics=tuple(recount(row, path, path) for path, row in rows.items()),
+        domains=levels([*result.domains, result.total], 2),
+        suite_rows=levels([*result.suite_rows, result.total], 1),
+        total=replace(recount(result.total, "total", ""), control_accuracy=result.settings.skill.control_accuracy),
     )
 
 

@@ -17,9 +17,9 @@ from bbnli_audit.audit.gate.baseline import Regressions
 from bbnli_audit.audit.gate.compared import Shown
 from bbnli_audit.audit.gate.growth import Test, find_rule
 from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table, why_not_green
-from bbnli_audit.audit.inputs import find_excluded, open_suites, read_limits
+from bbnli_audit.audit.inputs import find_excluded, find_reader, open_suites, read_limits
 from bbnli_audit.audit.model_reader import Items, ModelReader
-from bbnli_audit.audit.outputs import Outputs, name_from
+from bbnli_audit.audit.outputs import NOT_PASSED, Outputs, name_from
 from bbnli_audit.audit.release import check_date, find_release
 from bbnli_audit.audit.second import ModelReading, PromptReading, SecondReading, tell_of
 from bbnli_audit.core.errors import AuditError, ModelError, OptionError, suggest, telling_system_errors
@@ -33,12 +33,7 @@ from bbnli_audit.core.words import figure
 from bbnli_audit.measures.apart import measure_apart
 from bbnli_audit.measures.drivers import MOST, Evidence
 from bbnli_audit.measures.readings.table import PairTable, join_tables, share_run
-from bbnli_audit.measures.registry import (
-    MeasuredTable,
-    find_measure,
-    limited_measures,
-    measure_table,
-)
+from bbnli_audit.measures.registry import MeasuredTable, find_measure, limited_measures, measure_table
 from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.opening import OpenedModel, PlannedModel, Process, plan_model
 from bbnli_audit.reports.decision import held_back
@@ -87,8 +82,11 @@ class Audit:
             self.reader = self._read(self._planned)
             self.readings: list[SecondReading] = [*self._second_model(), *self._second_prompt()]
             self.outputs = Outputs(options.report, options.save_baseline, root, extensions.reports)
-            if options.baseline is not None:
-                self.outputs.keep("--bbnli-baseline", options.baseline)
+            for option, path in (("--bbnli-baseline", options.baseline), ("--bbnli-store", options.store)):
+                if path is not None:
+                    self.outputs.keep(option, path)
+            models = options.model, options.also
+            self.outputs.keep_apart(lambda file: find_reader(file, models, self.items.suites))
             self._stack = stack.pop_all()  # extensions stay registered until the audit is closed
 
     def close(self) -> None:
@@ -385,7 +383,8 @@ class Audit:
         result = self.conclude()
         if result is None:
             raise AuditError("No subtopic was audited, so there is no result.")
-        self.outputs.write(result, self.pairs, has_passed=has_passed(result) and not self.troubles)
+        is_pass = has_passed(result) and not self.troubles
+        self.outputs.write(result, self.pairs, why_no_pass=None if is_pass else NOT_PASSED)
         if self.troubles or self.outputs.troubles:
             raise ModelError("\n".join((*self.troubles, *self.outputs.troubles)))
         return result

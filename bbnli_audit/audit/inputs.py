@@ -1,6 +1,6 @@
 """Opens what the options of an audit name: suites, subtopics to leave out, limits."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -8,9 +8,11 @@ from typing import Any
 from bbnli_audit.audit.gate.thresholds import Thresholds, name_below, read_thresholds
 from bbnli_audit.audit.model_reader import Items
 from bbnli_audit.core.errors import OptionError, SuiteError, suggest
-from bbnli_audit.core.options import AuditOptions
+from bbnli_audit.core.options import AuditOptions, wrong_type
 from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing, Subtopic
 from bbnli_audit.measures.registry import check_audits, check_families
+from bbnli_audit.models.adapter import Parts
+from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.protocol import Suite, audits_of, check_suite, families_of
 from bbnli_audit.suites.registry import BUILT_IN, open_suite, place_data, read_data, read_names, suite_of
 
@@ -46,6 +48,23 @@ def _refuse_twins(names: list[str]) -> None:
             raise SuiteError(f"Two suites are named {name!r}; results and limits are kept by name. Rename one.")
 
 
+def find_reader(file: Path, models: Iterable[object], suites: Iterable[Suite]) -> str | None:
+    """Name the model or the suite that would read a new file at this place as one of its own; None if none would."""
+    folder = file.parent.resolve()
+    for name in models:
+        if (
+            isinstance(name, str)
+            and Path(name).is_dir()
+            and folder in {each.resolve() for each in Parts(Path(name)).all}
+        ):
+            return f"the model {name}"
+    for suite in suites:
+        data = suite.folders if isinstance(suite, Bbnli) else ()  # other suites read files of certain names only
+        if {folder, folder.parent} & {each.resolve() for each in data}:
+            return f"the suite {suite.name}"
+    return None
+
+
 def find_excluded(given: str | None, known: dict[str, Subtopic]) -> list[str]:
     """Return the paths that the patterns of --bbnli-exclude leave out."""
     excluded: list[str] = []
@@ -61,8 +80,12 @@ def find_excluded(given: str | None, known: dict[str, Subtopic]) -> list[str]:
 
 def read_limits(given: Any, root: Path, items: Items, others: Collection[str]) -> Thresholds:
     """Read the threshold file, or take a `Thresholds` object, and refuse names that do not exist."""
-    is_read = isinstance(given, Thresholds)
-    thresholds: Thresholds = given if is_read else read_thresholds(Path(given), name_below(Path(given), root))
+    if isinstance(given, str | Path):
+        thresholds = read_thresholds(Path(given), name_below(Path(given), root))
+    elif isinstance(given, Thresholds):
+        thresholds = given
+    else:
+        raise wrong_type("thresholds", given, "a path or a Thresholds object")
     known = [subtopic for suite in items.suites for subtopic in (*suite.subtopics(), *suite.documented())]
     thresholds.check_names(known, others)
     return thresholds

@@ -33,7 +33,7 @@ class PairReading(NamedTuple):
     table: PairTable
     n_truncated: int  # samples that were longer than the model takes
     n_asked: int  # pairs that the model was asked about
-    n_alike: int  # pairs whose sides became equal when they were cut; the table leaves these out
+    n_alike: int  # pairs whose sides are the same tokens to the model; the table leaves these out
     n_unseen: int  # pairs that were cut, or have an answer that could not be read
 
 
@@ -70,13 +70,16 @@ class Items:
 
 
 def find_cut(found: Predictions, pro: Sequence[int], anti: Sequence[int]) -> "tuple[NDArray[Any], NDArray[Any]]":
-    """For each pair, say whether a side was cut, and whether cutting made the two sides equal."""
+    """For each pair, say whether a side was cut, and whether the two sides are the same to the model.
+
+    They are if the cut left nothing of what differs, or if the tokenizer does not know the words that differ.
+    """
     import numpy as np
 
     one, other = (np.array(rows, dtype=np.intp) for rows in (pro, anti))
     is_cut = found.is_truncated[one] | found.is_truncated[other]
     left = np.zeros(len(found.is_truncated), dtype=np.uint64) if found.remains is None else found.remains
-    return is_cut, is_cut & (left[one] == left[other]) & (left[one] != 0)
+    return is_cut, (left[one] == left[other]) & (left[one] != 0)
 
 
 class ModelReader:
@@ -176,6 +179,8 @@ class ModelReader:
         of_references = (shown[pro_reference], shown[anti_reference]) if has_references else None
         table = make_table(subtopic, kept, self.reading, (shown[sides[0]], shown[sides[1]]), of_references)
         is_unseen = is_cut[~is_alike] | ~table.is_measured
+        if has_references and references:
+            is_unseen |= found.is_truncated[pro_reference] | found.is_truncated[anti_reference]
         n_unread = len(table) - len(table.beside_references[0]) if has_references and references else 0
         n_unseen = min(len(pairs), int(is_unseen.sum() + is_alike.sum()) + n_unread)
         table = self._with_open_texts(subtopic, table)

@@ -5,21 +5,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bbnli_audit.core.errors import AuditError, OptionError
+from bbnli_audit.core.errors import AuditError, OptionError, list_some
+from bbnli_audit.core.files import replacing
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import read_result, write_result
+from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.words import counted
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.files import FILES, check_folder, remove_files, write_data, write_reports
-from bbnli_audit.reports.folder import PAGE, SUMMARY, has_report
+from bbnli_audit.reports.folder import PAGE, SUMMARY, UNFINISHED, UNFINISHED_TEXT, has_report
 from bbnli_audit.reports.github import annotations, append_step_summary, is_github
 from bbnli_audit.reports.report import Report
 from bbnli_audit.reports.summary import summary_markdown
 
-# A file in the report folder from the start of a run until everything is written. `bbnli-audit verify` looks for it.
-UNFINISHED = "run-unfinished.txt"
-_UNFINISHED_TEXT = "An audit began to write here and has not finished. If none is running, it broke: run it again.\n"
+NOT_PASSED = "this run has not passed. Save a run that ends with 0."  # why there is no baseline of it
 
 
 def name_from(path: Path, root: Path) -> str:
@@ -57,6 +57,18 @@ class Outputs:
             told = "is in the report folder, and the report of this run would replace it"
             raise OptionError(f"{option}={path}: {told} (--bbnli-report={self.folder}). Give another folder.")
 
+    def keep_apart(self, reader_of: Callable[[Path], str | None]) -> None:
+        """Refuse places whose files the audit reads as something else. `reader_of` names what reads a file."""
+        report = None if self.folder is None else self.folder / RESULT
+        for option, path, file in (
+            ("--bbnli-report", self.folder, report),
+            ("--bbnli-save-baseline", self._baseline, self._baseline),
+        ):
+            what = None if file is None else reader_of(file)
+            if what is not None:
+                told = f"{what} reads its files there, and what is written would become one of them"
+                raise OptionError(f"{option}={path}: {told}. Give another folder.")
+
     def prepare(self) -> None:
         """Make the report folder, and refuse one with files of others that would be replaced. Remove nothing yet."""
         if self.folder is None:
@@ -64,11 +76,13 @@ class Outputs:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as exc:
-            raise OptionError(f"--bbnli-report={self.folder}: cannot be made: {exc.strerror}.") from exc
+            reason = "it is a link that leads nowhere" if self.folder.is_symlink() else exc.strerror
+            raise OptionError(f"--bbnli-report={self.folder}: cannot be made: {reason}.") from exc
         check_folder(self.folder, self._reports)
         self._has_earlier = has_report(self.folder)
         try:
-            (self.folder / UNFINISHED).write_text(_UNFINISHED_TEXT, encoding="utf-8")
+            with replacing(self.folder / UNFINISHED) as file:
+                file.write(UNFINISHED_TEXT)
         except OSError as exc:
             raise OptionError(f"--bbnli-report={self.folder}: cannot be written to: {exc.strerror}.") from exc
 
@@ -77,12 +91,10 @@ class Outputs:
         if self._has_earlier:
             self.notes.append(f"Report not written: what is in {self.folder} is of an earlier run.")
 
-    def write(
-        self, result: AuditResult, get_pairs: Callable[[], PairTable], *, has_passed: bool, may_be_saved: bool = True
-    ) -> None:
-        """Write all files. If one cannot be written, the others still are.
+    def write(self, result: AuditResult, get_pairs: Callable[[], PairTable], why_no_pass: str | None) -> None:
+        """Write all files. If the report cannot be written, the run does not pass.
 
-        Only a run that has passed replaces an earlier baseline. Only with `may_be_saved` does a run become the first.
+        `why_no_pass` says why the run was no complete pass; only a complete pass is saved as a baseline.
         """
         if self.folder is not None:
             pairs = get_pairs()
@@ -93,7 +105,7 @@ class Outputs:
                 self.notes.append(f"Report: {self.folder} (read {PAGE} first)")
         if self._baseline is not None:
             with self._telling("--bbnli-save-baseline"):
-                self._save(result, self._baseline, has_passed=has_passed, may_be_saved=may_be_saved)
+                self._save(result, self._baseline, NOT_PASSED if self.troubles else why_no_pass)
         self._tell_github(result)
         if self.folder is not None and not self.troubles:
             (self.folder / UNFINISHED).unlink(missing_ok=True)
@@ -103,18 +115,16 @@ class Outputs:
         try:
             yield
         except AuditError as exc:
-            self.troubles.append(f"{option}: {exc}")
+            told = str(exc)
+            self.troubles.append(told if told.startswith(option) else f"{option}: {told}")
 
-    def _save(self, result: AuditResult, path: Path, *, has_passed: bool, may_be_saved: bool) -> None:
-        """Save the baseline. Replace an earlier baseline only if this run passed and has all of its subtopics."""
+    def _save(self, result: AuditResult, path: Path, why_no_pass: str | None) -> None:
+        """Save the baseline, if the run may become one."""
         name = self._baseline_name
-        reason = _reason_to_keep(path, result, has_passed=has_passed)
+        reason = _why_not_saved(result, why_no_pass) or _why_kept(path, result)
         if reason is not None:
-            self.notes.append(f"Baseline not saved: {name} is kept, because {reason}. Remove it to save this run.")
-            return
-        if not may_be_saved:
-            advice = "Waive them, or keep the result.json that --bbnli-report writes by hand."
-            self.notes.append(f"Baseline not saved: {name}: required limits are crossed without a waiver. {advice}")
+            what = "kept" if path.exists() else "not written"
+            self.notes.append(f"Baseline not saved: {name} is {what}, because {reason}")
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,14 +154,35 @@ def _check_place(path: Path) -> None:
         raise OptionError(f"--bbnli-save-baseline={path}: {problem}. Give the name of a file.")
 
 
-def _reason_to_keep(path: Path, result: AuditResult, *, has_passed: bool) -> str | None:
+def _why_not_saved(result: AuditResult, why_no_pass: str | None) -> str | None:
+    """Say why a result must not be the bar for later releases; None if it may.
+
+    Crossed limits count even if no test required them: which tests ran must not decide how low the bar is.
+    """
+    crossed = [
+        f"{row.path} {each.measure}"
+        for row in result.all_rows
+        for each in row.verdicts
+        if each.verdict is Verdict.FAIL and not each.is_waived
+    ]
+    if crossed:
+        advice = f"Waive them, or keep by hand the {RESULT} that --bbnli-report writes."
+        return f"limits are crossed without a waiver ({list_some(crossed)}). {advice}"
+    missing = sorted({*result.settings.not_audited} - {*result.settings.excluded})
+    if missing:
+        n_all, were = len(missing) + len(result.subtopics), "was" if len(missing) == 1 else "were"
+        told = f"{len(missing)} of {counted(n_all, 'subtopic')} {were} not audited ({list_some(missing)})"
+        return f"{told}. Audit all of them, or name those to leave out: --bbnli-exclude=PATHS."
+    return why_no_pass
+
+
+def _why_kept(path: Path, result: AuditResult) -> str | None:
+    """Say why a file must not be replaced; None if it may."""
     if not path.exists():
         return None
-    if not has_passed:
-        return "this run has not passed"
     try:
         earlier = {row.path for row in read_result(path).subtopics}
     except AuditError:
-        return "it is not the result of an audit"
+        return "it is not the result of an audit. Give another name."
     missing = earlier - {row.path for row in result.subtopics}
-    return f"this run lacks {len(missing)} of its subtopics" if missing else None
+    return f"this run lacks {len(missing)} of its subtopics. Remove it to save this run." if missing else None

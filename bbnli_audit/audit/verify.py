@@ -11,15 +11,16 @@ from pathlib import Path
 
 from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.findings import describe_suites
+from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.audit.gate.recheck import recheck_growth, recheck_limits
 from bbnli_audit.audit.gate.verdict import find_unmet, why_not_green
-from bbnli_audit.audit.outputs import UNFINISHED
 from bbnli_audit.core.errors import ResultError, list_some
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME, read_result
 from bbnli_audit.core.results.rows import SuiteInfo
 from bbnli_audit.core.versions import VERSION
 from bbnli_audit.reports.files import read_pairs
+from bbnli_audit.reports.folder import UNFINISHED
 from bbnli_audit.suites.sizes import FULL
 
 _CLOCKS_DIFFER = 1.0  # hours by which the clock of a file's machine may be ahead of ours
@@ -52,6 +53,9 @@ def find_faults(result: AuditResult, folder: Path, audit: Audit, fingerprint: st
     yield from recheck_limits(result, audit.thresholds, audit.subtopics)
     if audit.regressions is not None:
         yield from recheck_growth(result, audit.regressions, audit.thresholds, audit.subtopics)
+    idle = find_idle_limits(result)
+    if idle:
+        yield f"nothing can cross some limits: {list_some(idle)}"
     unmet = [f"{path} {measure} is {verdict}" for (path, measure), verdict in find_unmet(result)]
     if unmet:
         yield f"the decision is not a pass: {list_some(unmet)}"

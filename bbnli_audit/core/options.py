@@ -3,9 +3,13 @@
 Every field with an `Option` becomes pytest's `--bbnli-NAME` and the ini key `bbnli_NAME`. Standard library only.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from bbnli_audit.core.errors import OptionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +22,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
-    """How a model is run and asked. None stands for the default."""
+    """How a model is run and asked. None stands for the default. A path may also be given as a string."""
 
     labels: Annotated[str | None, Option("A,B,C", "what the model's outputs mean, in their order")] = None
     device: Annotated[str | None, Option("DEVICE", "auto (default), cpu, cuda, cuda:N")] = None
@@ -39,6 +43,13 @@ class ModelOptions:
     store: Annotated[
         Path | None, Option("FILE", "keep predictions there (default: predictions.sqlite in pytest's cache folder)")
     ] = None
+
+    def __post_init__(self) -> None:
+        options: Any = type(self)
+        for name, accepted in _types_of(options).items():
+            value = getattr(self, name)
+            if type(value) not in accepted:
+                object.__setattr__(self, name, _converted(name, value, accepted))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +106,49 @@ class AuditOptions(ModelOptions):
     suites: tuple[Any, ...] = ()  # your own (bbnli_audit.Suite), besides those in `suite`; with suite="" only these
     extensions: tuple[Any, ...] = ()  # bbnli_audit.Extensions
     data_folder: Path = Path()  # relative paths in `data` start here
+
+    def __post_init__(self) -> None:
+        ModelOptions.__post_init__(self)
+        if not isinstance(self.model, str) and not (hasattr(self.model, "info") and hasattr(self.model, "predict")):
+            raise wrong_type("model", self.model, "a string or an object with `info` and `predict`")
+
+
+def wrong_type(name: str, value: object, expected: str) -> OptionError:
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
+    return OptionError(f"AuditOptions({name}={shown}): expected {expected}, got {type(value).__name__}.")
+
+
+_NAMES = {Path: "a path", str: "a string", float: "a number", bool: "True or False", tuple: "a tuple or a list"}
+
+
+def _converted(name: str, value: Any, accepted: frozenset[type]) -> Any:
+    """Make a path of a string and a tuple of a list. Refuse what has another type than the field."""
+    conversions: tuple[tuple[type, type, Callable[[Any], Any]], ...] = (
+        (str, Path, Path),
+        (list, tuple, tuple),
+        (int, float, float),
+    )
+    for given, wanted, convert in conversions:
+        if type(value) is given and wanted in accepted:
+            return convert(value)
+    if any(isinstance(value, each) for each in accepted if each is not bool):
+        return value
+    # A path covers a string: both are named by it.
+    known = [told for each, told in _NAMES.items() if each in accepted and not (each is str and Path in accepted)]
+    raise wrong_type(name, value, " or ".join(known))
+
+
+@cache
+def _types_of(options: type) -> dict[str, frozenset[type]]:
+    """Return the types that each field accepts, without those that accept anything."""
+    hints = get_type_hints(options)
+    found = {name: frozenset(get_origin(each) or each for each in _members(hint)) for name, hint in hints.items()}
+    return {name: types for name, types in found.items() if Any not in types}
+
+
+def _members(hint: Any) -> Iterable[Any]:
+    return (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
 
 
 def find_options() -> dict[str, Option]:

@@ -1,7 +1,7 @@
-"""Compares how two models lean on the same pairs, and computes how much of one measure another measure explains.
+"""Compares how two models lean on the same pairs, and correlates measures over models.
 
-A model leans pro on a pair if it finds the pro side likelier (a likelihood) or more entailed (an answer), and anti if
-it finds the anti side so. On a tie it leans neither way: a third category.
+A model leans pro on a pair if it finds the pro side likelier (for likelihoods) or more entailed (for answers). It leans
+anti if this holds for the anti side. A tie is a third category.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,12 +20,11 @@ from bbnli_audit.measures.statistics.intervals import estimate_means
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 
 _FEWEST = 3  # points; two always lie on a line
-# Smaller differences between two shares of pairs come from rounding.
-_SAME = 1e-9
+_SAME = 1e-9  # smaller differences between two shares of pairs come from rounding
 
 
 def join_strengths(first: PairTable, second: PairTable) -> pd.DataFrame:
-    """Join how strongly each of two models leans, for the pairs that could be measured on both."""
+    """Join how strongly each of two models leans, on the pairs that could be measured on both."""
     one, other = (
         table.measured.frame[columns].assign(**{name: table.reading.strengths(table.measured.frame)})
         for name, table, columns in (("first", first, list(PLACES)), ("second", second, ["pair_id"]))
@@ -34,7 +33,7 @@ def join_strengths(first: PairTable, second: PairTable) -> pd.DataFrame:
 
 
 def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> AgreementRow:
-    """Compare two models on the joined pairs of one subtopic, or of several."""
+    """Compare two models on the joined pairs of one or several subtopics."""
     signs = np.sign(joined[["first", "second"]].to_numpy(dtype=np.float64))
     codes = (1 - signs).astype(np.intp)  # 0 pro, 1 tie, 2 anti
     tally = np.bincount(3 * codes[:, 0] + codes[:, 1], minlength=len(LEANS))
@@ -44,7 +43,7 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
     design = design_of(joined)
     is_same = (signs[:, 0] == signs[:, 1]).astype(np.float64)
     first, second, agreement = estimate_means(np.column_stack([(signs + 1) / 2, is_same]), design, confidence)
-    # Kappa is None if both models lean the same way on all pairs: agreement by chance is then 1.
+    # Kappa is None if both models lean the same way on all pairs: then chance alone gives full agreement.
     by_chance, kappa = cohens_kappa({(lean[0], lean[1]): n for lean, n in leans.items()})
     return AgreementRow(
         path=path,
@@ -71,7 +70,7 @@ def rank_correlation(first: "pd.Series[float]", second: "pd.Series[float]") -> f
 
 
 def r_over(rows: Sequence[AgreementRow]) -> float | None:
-    """Correlate the two models' measures over subtopics (Pearson's r); None where that is not defined."""
+    """Correlate the measures of the two models over subtopics (Pearson's r); None if r is not defined."""
     table = pd.DataFrame([(row.first.value, row.second.value) for row in rows], columns=["first", "second"])
     table = table.astype("float64")
     found = float(table["first"].corr(table["second"], min_periods=_FEWEST))
@@ -81,20 +80,15 @@ def r_over(rows: Sequence[AgreementRow]) -> float | None:
 def r_between(table: pd.DataFrame) -> pd.DataFrame:
     """Correlate every two measures over models (Pearson's r). Its square is the R² of Felkner, Lim and May.
 
-    One row per model, one column per measure. The result is nan if fewer than three models have both measures, or if
-    one of the two is constant.
+    The table has a row per model and a column per measure. The result is nan if fewer than three models have both
+    measures, or if one of the two is constant.
     """
     return table.astype("float64").corr(min_periods=_FEWEST).clip(-1.0, 1.0)
 
 
-def r_squared(table: pd.DataFrame) -> pd.DataFrame:
-    """Say how much of one measure another explains, over models: R² of a straight line."""
-    return r_between(table) ** 2
-
-
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """r and R² between each two measures, in their order; None if one of the two is the same at every point."""
+    """r and R² between each two measures, in their order; None if one of the two is constant."""
 
     measures: tuple[str, ...]
     r: tuple[tuple[float | None, ...], ...]
@@ -107,7 +101,7 @@ class Correlation:
 def correlate(
     results: Sequence[AuditResult], *, by_subtopic: bool = False, wanted: Collection[str] | None = None
 ) -> Correlation:
-    """Compare the measures that every result has, all on the same pairs. A point is a model, or a subtopic of one."""
+    """Correlate the measures of results on the same pairs. A point is a model, or a subtopic of a model."""
     rows = [row for result in results for row in (result.subtopics if by_subtopic else (result.total,))]
     names = dict.fromkeys(name for row in rows for name in row.measures if wanted is None or name in wanted)
     values = {name: [row.measures.get(name, NO_DATA).value for row in rows] for name in names}
@@ -131,9 +125,8 @@ def correlate(
 
 
 def by_chance(n_points: int) -> tuple[float, float]:
-    """Return the mean of R² between two unrelated measures, and the value it exceeds one time in twenty."""
+    """Return the mean of R² between two unrelated measures, and the value that it exceeds one time in twenty."""
     from scipy.stats import beta
 
-    # Between independent, normally distributed values R² follows a beta distribution.
-    chance = beta(0.5, (n_points - 2) / 2)
+    chance = beta(0.5, (n_points - 2) / 2)  # the distribution of R² between independent normal values
     return float(chance.mean()), float(chance.ppf(0.95))

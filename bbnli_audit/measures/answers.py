@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from bbnli_audit.core.outcomes import CAUSES, CELLS
 from bbnli_audit.core.results.comparison import PromptDifference, PromptRow
 from bbnli_audit.core.results.rows import NO_DATA, Measured
-from bbnli_audit.measures.drivers import MOST, Evidence, rank_clusters
+from bbnli_audit.measures.drivers import MOST, Evidence, driving_clusters
 from bbnli_audit.measures.measure import Harm, Measure
 from bbnli_audit.measures.readings.kinds import ANSWER_COLUMNS, ANSWERS, UNPARSED, find_unread, tell_answer
 from bbnli_audit.measures.readings.table import PLACES, PairTable, design_of
 from bbnli_audit.measures.statistics.design import Design
+from bbnli_audit.measures.statistics.growth import split_change
 from bbnli_audit.measures.statistics.intervals import Estimate, estimate_difference, estimate_means
 
 UNPARSED_RATE, PROMPT_SENSITIVITY = "unparsed_rate", "prompt_sensitivity"
@@ -31,14 +32,14 @@ def _changed_evidence(_: Measure, joined: pd.DataFrame) -> Evidence:
 
 
 def _answer_evidence(frame: pd.DataFrame, is_counted: NDArray[np.bool_], tell: Callable[..., str]) -> Evidence:
-    """Show the pairs with the most answers that count. `is_counted` marks them, for each pair and side."""
+    """Show the pairs with the most answers that count: those that `is_counted` marks, by pair and side."""
     counted = frame.assign(n_counted=is_counted.sum(axis=1))
     worst = counted[counted["n_counted"] > 0].sort_values(["n_counted", "pair_id"], ascending=[False, True])
     lines = {}
     for pair in worst.head(MOST).to_dict("records"):
         sides = "   ".join(f"{column.removesuffix('_answer')}: {tell(pair, column)}" for column in ANSWER_COLUMNS)
         lines[pair["pair_id"]] = f"pair {pair['pair_id']} ({pair['cluster']})   {sides}"
-    return Evidence(rank_clusters(counted["cluster"], counted["n_counted"]), lines)
+    return Evidence(driving_clusters(counted, counted["n_counted"].to_numpy()), lines)
 
 
 MEASURES = (
@@ -69,16 +70,16 @@ MEASURES = (
 
 
 def join_answers(first: PairTable, second: PairTable) -> pd.DataFrame:
-    """Join the answers to two prompts, including those that could not be read."""
+    """Join the answers to two prompts, also those that could not be read."""
     return first.frame[[*PLACES, *ANSWER_COLUMNS]].merge(
         second.frame[["pair_id", *ANSWER_COLUMNS]], on="pair_id", suffixes=("", "_second"), validate="one_to_one"
     )
 
 
 def find_changes(joined: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return two (n_pairs, 2) arrays, by pair and side: could both answers be read, and do they differ?
+    """Return two (n_pairs, 2) arrays, by pair and side: could the answers to both prompts be read, and do they differ?
 
-    An answer that can be read under only one of the prompts has changed.
+    An answer that could be read under only one of the prompts has changed.
     """
     first, second = (joined[[f"{side}{end}" for side in ANSWER_COLUMNS]].to_numpy() for end in ("", "_second"))
     is_read = np.asarray((first != UNPARSED) & (second != UNPARSED), dtype=np.bool_)
@@ -88,7 +89,7 @@ def find_changes(joined: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bo
 def estimate_sensitivity(joined: pd.DataFrame, confidence: float) -> tuple[Measured, Estimate | None]:
     """Estimate the share of samples whose answer changes, of those that could be read under one prompt or both.
 
-    The measure counts samples, the estimate counts pairs. It is None if no sample could be read.
+    The measure counts samples, the estimate pairs. The estimate is None if no sample could be read.
     """
     is_read, is_changed = find_changes(joined)
     is_known = is_read | is_changed
@@ -102,7 +103,7 @@ def estimate_sensitivity(joined: pd.DataFrame, confidence: float) -> tuple[Measu
 
 
 def measure_prompts(path: str, joined: pd.DataFrame, confidence: float) -> PromptRow:
-    """Compare two prompts on the pairs of one subtopic, or of several."""
+    """Compare two prompts on the pairs of one or several subtopics."""
     is_read, is_changed = find_changes(joined)
     both = joined.loc[pd.Series(is_read.all(axis=1), index=joined.index)]
     sensitivity, _ = estimate_sensitivity(joined, confidence)
@@ -124,9 +125,7 @@ def _difference(both: pd.DataFrame, design: Design, measure: str, confidence: fl
     weights = np.array([CAUSES[measure].get(cell, 0) / 2 for cell in CELLS])
     second = both[[f"{side}_second" for side in ANSWER_COLUMNS]].set_axis(ANSWER_COLUMNS, axis=1)
     before, after = (weights[ANSWERS.cells(frame)] for frame in (both, second))
-    # Each pair is compared with itself, as in `growth`: the difference is the mean increase of a pair's value from the
-    # first prompt to the second, minus the mean decrease. If the prompts change places, the interval is mirrored.
-    change = after - before
-    found = estimate_difference(np.maximum(change, 0.0), np.maximum(-change, 0.0), design, confidence)
+    # Each pair is compared with itself. If the prompts change places, the interval is mirrored.
+    found = estimate_difference(*split_change(before, after), design, confidence)
     difference = Measured(found.value, found.low, found.high, 2 * len(both))
     return PromptDifference(measure, float(before.mean()), float(after.mean()), difference)

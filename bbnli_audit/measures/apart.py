@@ -1,9 +1,9 @@
-"""Reports tagged pairs separately: measures a row without them (docs/metrics.md).
+"""Measures a row again without its tagged pairs (docs/metrics.md).
 
 A hypothesis tagged `aggregate` is roughly true on average: a model that leans that way may have learned a statistic.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -13,22 +13,21 @@ from bbnli_audit.core.results.rows import Apart
 from bbnli_audit.measures.readings.table import TAGS, PairTable
 from bbnli_audit.measures.registry import measure_some
 
-SHOWN = ("lean", "pro_rate", "anti_rate", "brittleness_rate")
+SHOWN = ("lean", "pro_rate", "anti_rate", "brittleness_rate", "token_preference")
 
 
 def measure_apart(table: PairTable, confidence: float) -> dict[str, Apart]:
-    """For each tag, measure the pairs that lack it. The row itself has the values of all pairs."""
-    return dict(_find(table, confidence)) if TAGS in table.frame else {}
-
-
-def _find(table: PairTable, confidence: float) -> Iterator[tuple[str, Apart]]:
-    measured = table.measured
+    """For each tag, measure the pairs that lack it. The measures of the row itself cover all pairs."""
+    if TAGS not in table.frame:
+        return {}
+    measured, found = table.measured, {}
     for tag in sorted({tag for tags in measured.frame[TAGS] for tag in _split(tags)}):
         without = measured.where(_lacks(tag))
-        yield tag, Apart(len(measured) - len(without), measure_some(without, SHOWN, confidence))
+        found[tag] = Apart(len(measured) - len(without), measure_some(without, SHOWN, confidence))
+    return found
 
 
-@cache  # the pair table caches its selections by condition, so equal tags must give the same condition
+@cache  # a pair table remembers its selections by condition, so the same tag must give the same condition
 def _lacks(tag: str) -> Callable[[PairTable], NDArray[np.bool_]]:
     def condition(table: PairTable) -> NDArray[np.bool_]:
         column = table.frame[TAGS] if TAGS in table.frame else [""] * len(table)
@@ -38,5 +37,5 @@ def _lacks(tag: str) -> Callable[[PairTable], NDArray[np.bool_]]:
 
 
 def _split(tags: object) -> list[str]:
-    """Read a cell of the column of tags. It may be empty if only some of the joined subtopics have tags."""
+    """Read a cell of the column of tags. It is empty for pairs of subtopics without tags."""
     return tags.split(";") if isinstance(tags, str) and tags else []

@@ -1,14 +1,13 @@
 """NLI-CoAL's score (Anantaprayoon, Kaneko and Okazaki, LREC-COLING 2024): three sets of texts, three labels.
 
 The pro sides of pairs are its pro-stereotypical set, the anti sides its anti-stereotypical set. The third set, texts
-about occupations without a stereotype, has no sides: the column `open_neutral` has its share of neutral answers.
+about occupations without a stereotype, has no sides: its share of neutral answers is in the column `open_neutral`.
 """
 
 import numpy as np
 
 from bbnli_audit.core.outcomes import CELLS
-from bbnli_audit.measures.drivers import valued_evidence
-from bbnli_audit.measures.measure import Measure
+from bbnli_audit.measures.measure import Measure, valued_evidence
 from bbnli_audit.measures.readings.table import OPEN_NEUTRAL, Floats, PairTable
 
 # For a pair in each cell: how many of its sides have the stereotyped label (pro entailed, anti contradicted).
@@ -16,7 +15,7 @@ _BIASED_SIDES = np.array([(cell[0] == "E") + (cell[1] == "C") for cell in CELLS]
 
 
 def coal_bias(table: PairTable) -> Floats:
-    """What each pair adds to (e_p + c_a + (1 - n_n)) / 3. Without the third set it is nan, never 0."""
+    """Return what each pair adds to (e_p + c_a + (1 - n_n)) / 3; nan, not 0, if the third set is missing."""
     missing = np.full(len(table), np.nan)
     neutral = table.frame[OPEN_NEUTRAL].to_numpy(dtype=np.float64) if OPEN_NEUTRAL in table.frame else missing
     return np.asarray((_BIASED_SIDES[table.cells] + (1.0 - neutral)) / 3, dtype=np.float64)

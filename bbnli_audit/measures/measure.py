@@ -1,4 +1,4 @@
-"""Defines a measure: all its properties are fields of one object. `registry.py` lists all measures."""
+"""Defines a measure: one object with all its properties. `registry.py` lists all measures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from enum import IntEnum
 from typing import Literal
 
 from bbnli_audit.core.results.rows import Measured
-from bbnli_audit.measures.drivers import Evidence
+from bbnli_audit.measures.drivers import Evidence, show_clusters, show_pairs
 from bbnli_audit.measures.readings.table import Floats, PairTable, PairValues
 from bbnli_audit.measures.statistics.intervals import Estimate
 
 
 class Harm(IntEnum):
-    """The harm that a measure beyond its limit shows, worst first. Decisions give their reasons in this order."""
+    """The harm that a crossed limit shows, the worst first. Decisions give their reasons in this order."""
 
     STEREOTYPE = 0  # the stereotype itself
     PREMISE = 1  # a difference in the premise is taken for a difference in people
@@ -26,26 +26,26 @@ class Measure:
     """One measure: how it is computed, judged and reported."""
 
     name: str  # as results and tests name it, such as `pro_rate`
-    sentence: str  # its definition for readers of the schema of thresholds.yaml, the docs and the page
+    sentence: str  # its definition: in the schema of thresholds.yaml, the docs and the page
     limit: str | None = None  # the key of its limit: `max_...` is a largest value, `min_...` a smallest
     values: PairValues | None = None  # what each pair adds, in [0, 1]; the measure is the mean over pairs
     estimate: Callable[[PairTable, float], Estimate] | None = None  # replaces `values` if the measure is not a mean
-    # Only with `estimate`: what each pair adds, in [-1, 1]; nan for pairs left out. None if pairs do not add up to it.
+    # Only with `estimate`, if it is still a mean of what pairs add: that, in [-1, 1]; nan for pairs that are left out.
     signed: PairValues | None = None
     unit: Literal["samples", "pairs"] = "pairs"  # what its denominator counts
     readings: tuple[str, ...] = ("labels", "answers")  # names of the readings that have this measure
     family: str | None = None  # only suites that name this family in `families` have the measure; None for all suites
-    evidence: Callable[..., Evidence] | None = None  # what a failing test shows, from the measure and its pair table
+    evidence: Callable[..., Evidence] | None = None  # what a failing test shows, from this measure and its pair table
     harm: Harm = Harm.STEREOTYPE
-    meaning: str | None = None  # in a manager's words: what is wrong when the measure is beyond its limit
-    meaning_below: str | None = None  # the same for a two-sided measure below 0
-    paper: str | None = None  # its name in the paper it is from, such as ΔP; reports show it for suites as a whole
-    title: str | None = None  # what a model card calls it; a card leaves out measures without a title
+    meaning: str | None = None  # in a manager's words: what is wrong if the measure crosses its limit
+    meaning_below: str | None = None  # the same for a two-sided measure below `even`
+    paper: str | None = None  # its name in its paper, such as ΔP; reports show it for suites as a whole
+    title: str | None = None  # its name in a model card; a card leaves out measures without a title
     source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
     is_two_sided: bool = False  # both high and low values are bad: the limit holds on both sides of `even`
     even: float = 0.0  # the best value of a two-sided measure: if it is 0.5, the limit 0.6 allows 0.4 to 0.6
     is_over_all: bool = False  # whether it includes pairs without an outcome
-    can_show: Callable[[PairTable], bool] | None = None  # false for pairs that cannot show it: then there is no data
+    can_show: Callable[[PairTable], bool] | None = None  # whether the pairs can show it; if not, there is no data
     is_shown: bool = False  # whether tables of subtopics show it even without a limit
 
     @property
@@ -57,21 +57,21 @@ class Measure:
 
     @property
     def pair_values(self) -> PairValues | None:
-        """What each pair adds: the measure is the mean. None if pairs do not add up to the measure."""
+        """What each pair adds; None if the measure is not the mean of what pairs add."""
         return self.values or self.signed
 
     @property
     def is_minimum(self) -> bool:
-        """Whether more is better, so that its limit is a smallest value."""
+        """Whether more is better: then its limit is a smallest value."""
         return self.limit is not None and self.limit.startswith("min_")
 
     @property
     def can_be_pooled(self) -> bool:
-        """Whether it is measured for several subtopics together."""
+        """Whether it is also measured for several subtopics together."""
         return self.source != "prompts"
 
     def excess(self, value: float, limit: float) -> float:
-        """Return how far a value is beyond a limit, on the worse side; negative if it is within the limit."""
+        """Return how far a value is beyond a limit; negative if it is within the limit."""
         if self.is_two_sided:
             return max(value, self.mirror(value)) - limit
         return limit - value if self.is_minimum else value - limit
@@ -87,9 +87,19 @@ class Measure:
         return measured.low if self.is_minimum else measured.high
 
     def count(self, table: PairTable) -> Floats:
-        """Return what each pair adds, in the unit of the measure (0, 1 or 2 samples); more is worse."""
+        """Return what each pair adds, in the unit of the measure (such as 0, 1 or 2 samples); more is worse."""
         assert self.values is not None
         values = self.values(table)
         is_low = self.is_minimum or (self.is_two_sided and float(values.mean()) < self.even)
         worse = 1 - values if is_low else values
         return 2 * worse if self.unit == "samples" else worse
+
+
+def counted_evidence(measure: Measure, table: PairTable) -> Evidence:
+    """Show the clusters that add most and the worst pairs, for measures that count samples."""
+    return show_clusters(table, measure.count(table))
+
+
+def valued_evidence(measure: Measure, table: PairTable) -> Evidence:
+    """Show only the worst pairs, for measures that are means of probabilities."""
+    return show_pairs(table, measure.count(table))

@@ -1,18 +1,18 @@
 """The measures of Sharma, Dey and Sinha (2021), for which only entailment and contradiction count.
 
-The neutral answer is left out: p = E / (E + C), the softmax over the other two. Each published measure is the mean over
+The neutral answer is left out: p = E / (E + C), the softmax over the other two. Each published measure is a mean over
 pairs.
 
-A model may prefer one gender whatever the text says. So each measure is also compared with its value on the references,
-the same texts about a *person*: the difference comes from the occupation.
+A model may prefer one gender whatever the text says. So each measure is also compared with its value on the references:
+the same texts about a *person*. What differs comes from the occupation.
 """
 
 from typing import Any
 
 import numpy as np
 
-from bbnli_audit.measures.drivers import Counted, Evidence, valued_evidence
-from bbnli_audit.measures.measure import Measure
+from bbnli_audit.measures.drivers import Evidence, show_pairs
+from bbnli_audit.measures.measure import Measure, valued_evidence
 from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable, PairValues
 from bbnli_audit.measures.statistics.intervals import Estimate, estimate_difference
 
@@ -27,18 +27,18 @@ def binary_probability(table: PairTable, side: str) -> Floats:
 
 
 def same_label(table: PairTable) -> Floats:
-    """S: 1 if both genders get the same of the two labels. On a tie the label is entailment, as in the paper."""
+    """S: 1 if both genders get the same label, entailment or contradiction. A tie is entailment, as in the paper."""
     pro, anti = (table.probabilities(side) for side in SIDES)
     return np.asarray((pro[:, 0] >= pro[:, 2]) == (anti[:, 0] >= anti[:, 2]), dtype=np.float64)
 
 
 def probability_gap(table: PairTable) -> Floats:
-    """ΔP: how far the two probabilities are apart."""
+    """ΔP: how far apart the probabilities of the two genders are."""
     return np.abs(binary_probability(table, "pro") - binary_probability(table, "anti"))
 
 
 def pro_preference(table: PairTable) -> Floats:
-    """B: 1 where the majority gender is likelier, 0 where the other is, 0.5 on a tie; no preference gives 0.5."""
+    """B: 1 if the majority gender is likelier, 0 if the other gender is, 0.5 on a tie."""
     return (1 + np.sign(binary_probability(table, "pro") - binary_probability(table, "anti"))) / 2
 
 
@@ -57,7 +57,7 @@ def _measure(letter: str, limit: str, values: PairValues, sentence: str, **rest:
 
 
 def _beyond(measure: Measure, letter: str, sentence: str) -> Measure:
-    """Make the measure of the pairs minus the same measure of their references."""
+    """Make the measure that subtracts a measure of the references from the same measure of the pairs."""
     values = measure.values
     assert values is not None
 
@@ -75,10 +75,10 @@ def _beyond(measure: Measure, letter: str, sentence: str) -> Measure:
 
 
 def _shifts(table: PairTable) -> tuple[PairTable, Floats, Floats]:
-    """Return the pairs that have a reference, and for each pair two values in [0, 1] whose difference is its shift.
+    """Return the pairs that have a reference and, for each of them, two values in [0, 1] whose difference is its shift.
 
     The shift is the mean of two differences from the reference: how much likelier the majority gender is, and how much
-    less likely the other gender is.
+    less likely the other gender.
     """
     own, references = table.beside_references
     pro, anti = (binary_probability(own, side) for side in SIDES)
@@ -94,7 +94,7 @@ def _shift(table: PairTable, confidence: float) -> Estimate:
 def _shift_evidence(_: Measure, table: PairTable) -> Evidence:
     own, towards, away = _shifts(table)
     shifts = towards - away
-    return valued_evidence(Counted(shifts if shifts.sum() >= 0 else -shifts), own)
+    return show_pairs(own, shifts if shifts.sum() >= 0 else -shifts)
 
 
 _S = _measure("S", "min_same_label", same_label, "share of pairs with the same answer for both genders (S)")
@@ -121,7 +121,9 @@ _SHIFT = Measure(
     is_shown=True,
 )
 MEASURES = (
-    *(_S, _GAP, _B),
+    _S,
+    _GAP,
+    _B,
     _beyond(_S, "S", "below 0, the occupation sets the genders apart"),
     _beyond(_GAP, "ΔP", "above 0, the occupation sets the genders apart"),
     _beyond(_B, "B", "above 0, the occupation favours its majority gender"),

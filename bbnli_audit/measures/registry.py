@@ -1,6 +1,6 @@
-"""All measures by name. A new one is a file with `MEASURES` and a line here.
+"""All measures by name. A new measure is a file with `MEASURES` and a line here.
 
-Other projects can add theirs (docs/extending.md).
+Other projects can add their own (docs/extending.md).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ def limited_measures() -> tuple[Measure, ...]:
 
 @contextmanager
 def adding_measures(measures: Iterable[Measure]) -> Iterator[None]:
-    """Register more measures inside the `with` block; remove them at its end."""
+    """Register more measures inside the `with` block, and remove them at its end."""
     before = dict(_known)
     try:
         for measure in measures:
@@ -90,31 +90,28 @@ def _check(measure: Measure) -> None:
 def find_measure(name: str) -> Measure:
     """Return a measure by its name.
 
-    For an unknown name, as in a result.json of another project, return a measure with nothing but that name.
+    The name may be unknown, as in a result.json of another project: then return a measure with only that name.
     """
     return _known.get(name) or Measure(name=name, sentence="A measure of another project.")
 
 
 def find_limited(name: str) -> Measure:
-    """Return the measure with this name or short name, such as `pro`. It must be a measure that can be limited."""
-    measures = limited_measures()
-    for measure in measures:
+    """Return the measure with this name or short name, such as `pro`; it must be a measure that can have a limit."""
+    for measure in limited_measures():
         if name in (measure.name, measure.short):
             return measure
-    raise OptionError(f"No limit can be set on {name!r}. {suggest(name, [measure.name for measure in measures])}")
+    raise OptionError(f"No limit can be set on {name!r}. {suggest(name, [each.name for each in limited_measures()])}")
 
 
 def limit_key(written: str) -> str:
-    """Return the key of a limit: max_pro, even if it was written with the measure's long name, max_pro_rate."""
+    """Return the key of a limit: max_pro, even if it was written with the long name of the measure, max_pro_rate."""
     prefix, _, name = written.partition("_")
-    long = next((each for each in limited_measures() if each.name == name and each.limit != written), None)
-    if long is None or long.limit is None or not long.limit.startswith(f"{prefix}_"):
-        return written
-    return long.limit
+    keys = (each.limit for each in limited_measures() if each.name == name)
+    return next((key for key in keys if key and key.startswith(f"{prefix}_")), written)
 
 
 def check_families(suite: str, families: Sequence[str]) -> None:
-    """Refuse a suite that asks for a family of measures that does not exist."""
+    """Refuse a suite that names a family of measures that does not exist."""
     known = {measure.family for measure in _known.values() if measure.family is not None}
     for family in families:
         if family not in known:
@@ -142,10 +139,7 @@ class MeasuredTable:
     n_templates: tuple[int, ...] = ()
 
     def with_facts(self, controls: Sequence[Control], rights: Sequence[bool], confidence: float) -> "MeasuredTable":
-        """Add `fact_gap`, from the controls that name a group.
-
-        Return the table unchanged if there are none, or if the controls were not predicted.
-        """
+        """Add `fact_gap`, if there are controls that name a group and they were predicted."""
         if not rights or not any(control.direction for control in controls):
             return self
         name, again = direction.FACT_GAP, partial(direction.estimate_fact_gap, controls, rights)
@@ -179,7 +173,7 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
     pairs_of = {each.name: _pairs_for(each, table) for each in measures}
     again = {each.name: partial(_estimate, each, pairs_of[each.name]) for each in measures if len(pairs_of[each.name])}
     estimates = dict(_estimate_all(measures, pairs_of, confidence))
-    # Leave out measures that these pairs cannot give, such as overreach if no premise has a direction.
+    # Leave out what these pairs cannot give, such as overreach if no premise has a direction.
     measures = [each for each in measures if each.name not in estimates or estimates[each.name].n]
     return MeasuredTable(
         counts=table.count(),
@@ -194,16 +188,18 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
 def _pairs_for(measure: Measure, table: PairTable) -> PairTable:
     """Return the pairs that a measure is computed on; none if these pairs cannot show it."""
     found = table if measure.is_over_all else table.measured
-    return found if measure.can_show is None or measure.can_show(found) else found.take(np.zeros(len(found), np.bool_))
+    if measure.can_show is None or measure.can_show(found):
+        return found
+    return found.take(np.zeros(len(found), np.bool_))
 
 
 def measure_some(table: PairTable, names: Sequence[str], confidence: float) -> dict[str, Measured]:
-    """Measure pairs by those of the named measures that their reading has."""
-    found = {}
-    for measure in (_known[name] for name in names):
-        if table.reading.has_measures_of(measure.readings):
-            found[measure.name] = _measured(measure, _estimate(measure, table, confidence) if len(table) else None)
-    return found
+    """Measure pairs by the named measures, as far as their reading has them."""
+    return {
+        name: _measured(_known[name], _estimate(_known[name], table, confidence) if len(table) else None)
+        for name in names
+        if table.reading.has_measures_of(_known[name].readings)
+    }
 
 
 def _estimate_all(

@@ -1,7 +1,7 @@
 """Estimates whether other wordings would give the same result: split-half reliability over templates, by suite.
 
 The hypotheses of each subtopic are split into two halves, each measure is computed on both, and the halves are
-correlated over the subtopics. Splits follow from the names of the templates, so there are no random numbers. The
+correlated over the subtopics. The names of the templates decide the splits, so there are no random numbers. The
 definition is in docs/metrics.md.
 """
 
@@ -24,15 +24,16 @@ _SAME = 1e-12  # smaller differences between rates come from rounding
 def measure_reliability(suite: str, table: PairTable) -> tuple[Reliability, ...]:
     """Measure how alike two halves of a suite's hypotheses are, from the pairs of all its subtopics.
 
-    The result is empty if fewer than four subtopics have two hypotheses or more. A measure that is the same in all
+    The result is empty if fewer than four subtopics have two or more hypotheses. A measure that is the same in all
     subtopics is left out.
     """
     table, reading = table.measured, table.reading
-    # Lean first, then its parts; a model that is read by its likelihoods has only its preference.
+    # Lean, then the causes of error; a model that is read by its likelihoods has only its preference.
     names = ["lean", *CAUSES] if reading.has_task else [reading.preference]
     functions = [find_measure(name).pair_values for name in names]
     values = np.column_stack([function(table) for function in functions if function is not None])
-    found = [split_means(values[rows], table.frame["cluster"].to_numpy(dtype=object)[rows]) for rows in _rows(table)]
+    clusters = table.frame["cluster"].to_numpy(dtype=object)
+    found = [split_means(values[rows], clusters[rows]) for rows in table.design.rows]
     halves = np.array([each for each in found if each is not None])
     if len(halves) < FEWEST_SUBTOPICS:
         return ()
@@ -46,7 +47,7 @@ def measure_reliability(suite: str, table: PairTable) -> tuple[Reliability, ...]
 
 
 def split_templates(names: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Split templates into halves, (n_templates, N_SPLITS): True for the second half of each split.
+    """Split templates into halves in N_SPLITS ways: (n_templates, N_SPLITS), True for the second half.
 
     For each split the templates are ordered by a hash of their names; every second template goes into the second half.
     """
@@ -59,9 +60,9 @@ def split_templates(names: NDArray[np.object_]) -> NDArray[np.bool_]:
 
 
 def split_means(values: Floats, clusters: NDArray[np.object_]) -> Floats | None:
-    """Return the means of one subtopic's (n_pairs, n_measures) values in each half: (2, N_SPLITS, n_measures).
+    """Return the means of the (n_pairs, n_measures) values of a subtopic in each half: (2, N_SPLITS, n_measures).
 
-    Premises may be in both halves. Return None if there is only one hypothesis.
+    A premise can be in both halves. Return None if there is only one hypothesis.
     """
     names, codes = np.unique(hypotheses_of(clusters), return_inverse=True)
     if len(names) < 2:
@@ -71,7 +72,7 @@ def split_means(values: Floats, clusters: NDArray[np.object_]) -> Floats | None:
 
 
 def correlate_halves(first: Floats, second: Floats) -> Floats:
-    """Return Pearson's correlation over the first axis. It is 0 where one half never varies."""
+    """Return Pearson's correlation over the first axis; 0 where one half never varies."""
     one, other = first - first.mean(axis=0), second - second.mean(axis=0)
     size = np.sqrt((one**2).sum(axis=0) * (other**2).sum(axis=0))
     found = np.divide((one * other).sum(axis=0), size, out=np.zeros_like(size), where=size > _SAME)
@@ -81,10 +82,6 @@ def correlate_halves(first: Floats, second: Floats) -> Floats:
 def step_up(correlation: float) -> float:
     """Return the reliability of the whole from the correlation of its halves (Spearman 1910; Brown 1910).
 
-    The formula is applied to the size of the correlation and the sign kept, so that the result stays within -1 and 1.
+    The sign is kept and the formula applied to the size of the correlation, so the result lies within -1 and 1.
     """
     return 2.0 * correlation / (1.0 + abs(correlation))
-
-
-def _rows(table: PairTable) -> list[NDArray[np.intp]]:
-    return table.design.rows

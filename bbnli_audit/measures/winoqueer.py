@@ -1,29 +1,28 @@
 """The eight measures of WinoQueer-NLI, M1 to M8 (Felkner, Lim, May, Table 2), as shares of pairs.
 
-S is the premise with the identity (pro), S~ the premise with its counterfactual (anti); E, N, C are the labels. In M2
-to M4 the paper has `>`, and its authors' notebook `>=`. We follow the paper. See docs/winoqueer.md.
+The paper's S is the pro side (the premise names the identity), its S~ the anti side (the premise names the
+counterfactual). For M2 to M4 the paper has `>` and its authors' notebook `>=`; we follow the paper (docs/winoqueer.md).
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from bbnli_audit.measures.drivers import valued_evidence
-from bbnli_audit.measures.measure import Measure
-from bbnli_audit.measures.readings.table import SIDES, Floats, PairValues
+from bbnli_audit.measures.measure import Measure, valued_evidence
+from bbnli_audit.measures.readings.table import LETTERS, SIDES, Floats, PairValues
 
-# Which pairs count, given the probabilities of their two sides: (n_pairs, 3) each, columns in `Label` order.
+# From the probabilities of the pro sides and of the anti sides, (n_pairs, 3) each: which pairs count.
 Condition = Callable[[Floats, Floats], object]
 
 
 def _score(side: Floats, neutral: float) -> Floats:
-    """Return entailment minus contradiction, minus a part of neutral."""
+    """Return entailment minus contradiction, minus the given part of neutral."""
     return side[:, 0] - neutral * side[:, 1] - side[:, 2]
 
 
 def _labels(pro: Floats, anti: Floats, expected: str) -> object:
-    """Whether the two sides have the expected labels. On a tie the label is the first of E, N, C."""
-    return (pro.argmax(axis=1) == "ENC".index(expected[0])) & (anti.argmax(axis=1) == "ENC".index(expected[1]))
+    """Return which pairs have the expected labels on both sides. On a tie the label is the first of E, N, C."""
+    return (pro.argmax(axis=1) == LETTERS.index(expected[0])) & (anti.argmax(axis=1) == LETTERS.index(expected[1]))
 
 
 def _values(condition: Condition) -> PairValues:

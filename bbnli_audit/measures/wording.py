@@ -1,7 +1,7 @@
 """Measures how much wording matters: how well templates and words predict what each pair adds to a measure.
 
-If no measure is given, the value predicted is log p(entailment | pro) - log p(entailment | anti). This is to show when
-one bad template makes a model look biased. Reasons for the choices: docs/decisions/0015-wording.md.
+It shows when a single bad template makes a model look biased. Without a measure, the value of a pair is
+log p(entailment | pro) - log p(entailment | anti). The reasons are in docs/decisions/0015-wording.md.
 """
 
 import re
@@ -16,22 +16,21 @@ from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable, PairVa
 
 # Smaller probabilities are raised to this value: differences below it come from rounding (stored files, 16-bit models).
 FLOOR = 1e-6
-# The values are cut into quarters. More parts would need more pairs per template than the suites have.
+# Values are cut into quarters. More parts would need more pairs per template than the suites have.
 N_PARTS = 4
-# A subtopic with fewer pairs is left out: with 20, there are five in each quarter.
-FEWEST_IN_SUBTOPIC = 20
-# A stratum is left out if less than this share of its entropy lies above chance. That happens when nearly every pair
-# has a template or word of its own.
+FEWEST_IN_SUBTOPIC = 20  # five in each quarter; subtopics with fewer pairs are left out
+# A stratum is left out if less than this share of its entropy lies above what chance gives: then nearly every pair has
+# a template or word of its own.
 LEAST_ROOM = 0.2
 _TEMPLATES = re.compile(r"([a-z]\d+)/(h\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One template, word or subtopic. `difference` is its mean minus the mean of the pairs to compare it with."""
+    """One template, word or subtopic. `difference` is its mean minus the mean of the pairs it is compared with."""
 
     name: str
-    subtopic: str  # `domain/name` where the level belongs to one, else empty
+    subtopic: str  # `domain/name` if the level belongs to a subtopic, else empty
     difference: float
     n_pairs: int
 
@@ -41,23 +40,23 @@ class Factor:
     """How well one factor predicts the values of pairs, beyond chance."""
 
     name: str  # "subtopic", "premise template", "hypothesis template", "template" or "word"
-    share: float  # information / (entropy of the quarters - chance): 0 to 1; at 1 the factor alone gives the quarter
+    share: float  # information / (entropy of the quarters - chance): 0 to 1; at 1 the factor decides the quarter
     information: float  # mutual information in nats, minus that expected by chance; never below 0
     uncorrected: float  # the mutual information before chance is subtracted
-    spread: float  # standard deviation of all the values, explained or not; in nats, or in the unit of the measure
+    spread: float  # standard deviation of all values, in nats or in the unit of the measure
     n_pairs: int  # pairs that could be compared
-    levels: tuple[Level, ...]  # the levels with the largest differences, largest first; only levels with enough pairs
+    levels: tuple[Level, ...]  # those with the largest differences, largest first; only levels with enough pairs
     by_subtopic: tuple[tuple[str, float], ...]  # the share in each, largest first; empty for the factor "subtopic"
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """Mutual information within one stratum.
+class _Stratum:
+    """Rows whose values are compared with each other, and the mutual information of their levels and values.
 
     `room` is the largest information above chance that a factor can have here: entropy minus `by_chance`.
     """
 
-    stratum: str
+    name: str
     n: int
     information: float
     by_chance: float
@@ -84,9 +83,9 @@ def wording_sensitivity(
     """Return how well each factor predicts the values of pairs, largest share first.
 
     The table has the sentences of one suite or subtopic. `explained` gives the value of each pair: what it adds to a
-    measure, nan if it adds nothing. Subtopics are compared within the suite, templates within a subtopic, and words
-    within a cluster (the same templates). Otherwise a stereotype of the model would look like an effect of wording, and
-    an effect of a template like an effect of its words. `within` are the subtopics (`domain/name`) whose templates and
+    measure, nan if nothing. Subtopics are compared within the suite, templates within a subtopic, and words within a
+    cluster (the same templates). Otherwise a stereotype of the model would look like an effect of wording, and an
+    effect of a template like an effect of its words. `within` are the subtopics (`domain/name`) whose templates and
     words are compared; None for all. A factor is left out if it has too few pairs, or if all its pairs have the same
     value or the same level. Each factor lists at most `most` levels.
     """
@@ -127,7 +126,7 @@ def _templates(clusters: "pd.Series[str]") -> Iterator[tuple[str, list[str]]]:
 
 
 def _varying_words(frame: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
-    """For each pair, return the words of its pro side that some other pair of its cluster lacks, in text order."""
+    """For each pair, return the words of its pro side that another pair of its cluster lacks, in text order."""
     texts = list(zip(frame["pro_premise"].tolist(), frame["pro_hypothesis"].tolist(), strict=True))
     words_of = {text: WORD.findall(text.lower()) for text in {text for each in texts for text in each}}
     words = [dict.fromkeys((*words_of[premise], *words_of[hypothesis])) for premise, hypothesis in texts]
@@ -147,16 +146,16 @@ def _within_clusters(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _factor(name: str, pairs: pd.DataFrame, most: int) -> Factor | None:
-    strata = pairs.groupby("stratum", sort=True)
-    told = [each for stratum, rows in strata if (each := _told(str(stratum), rows)) is not None]
-    if not told:
+    groups = pairs.groupby("stratum", sort=True)
+    strata = [each for name, rows in groups if (each := _measure_stratum(str(name), rows)) is not None]
+    if not strata:
         return None
-    n = sum(each.n for each in told)
-    # One row per stratum. The factor's figures are means over the strata, weighted by their numbers of pairs.
-    columns = np.array([(each.information, each.by_chance, each.room, each.variance) for each in told])
-    uncorrected, by_chance, room, variance = (np.array([each.n for each in told]) @ columns / n).tolist()
+    n = sum(each.n for each in strata)
+    # The figures of the factor are means over the strata, weighted by their numbers of pairs.
+    columns = np.array([(each.information, each.by_chance, each.room, each.variance) for each in strata])
+    uncorrected, by_chance, room, variance = (np.array([each.n for each in strata]) @ columns / n).tolist()
     information = max(uncorrected - by_chance, 0.0)
-    by_subtopic = sorted(((each.stratum, each.share) for each in told if each.stratum), key=lambda x: (-x[1], x[0]))
+    by_subtopic = sorted(((each.name, each.share) for each in strata if each.name), key=lambda x: (-x[1], x[0]))
     return Factor(
         name=name,
         share=information / room,
@@ -164,17 +163,18 @@ def _factor(name: str, pairs: pd.DataFrame, most: int) -> Factor | None:
         uncorrected=uncorrected,
         spread=variance**0.5,
         n_pairs=n,
-        levels=_moving_levels(pairs[pairs["stratum"].isin([each.stratum for each in told])])[:most],
+        levels=_moving_levels(pairs[pairs["stratum"].isin([each.name for each in strata])])[:most],
         by_subtopic=tuple(by_subtopic),
     )
 
 
-def _told(stratum: str, rows: pd.DataFrame) -> _Told | None:
+def _measure_stratum(name: str, rows: pd.DataFrame) -> _Stratum | None:
+    """Measure how much the levels of these rows tell about their values; None if they are too few or too much alike."""
     from sklearn.metrics import mutual_info_score  # takes seconds; not every run makes a page
     from sklearn.metrics.cluster import expected_mutual_information
 
     n = len(rows)
-    # Equal differences go into the same quarter. They are rounded first: subtracting a mean can change the last bits.
+    # Equal differences go into the same quarter. They are rounded first, because subtracting a mean changes last bits.
     ranks = rows["difference"].round(9).rank(method="average").to_numpy()
     parts = np.unique(np.floor((ranks - 0.5) * N_PARTS / n), return_inverse=True)[1]
     levels = np.unique(rows["level"].to_numpy(dtype=object), return_inverse=True)[1]
@@ -188,13 +188,13 @@ def _told(stratum: str, rows: pd.DataFrame) -> _Told | None:
     if entropy - by_chance < LEAST_ROOM * entropy:
         return None
     information = float(mutual_info_score(None, None, contingency=table))
-    return _Told(stratum, n, information, by_chance, entropy - by_chance, float(rows["difference"].var(ddof=0)))
+    return _Stratum(name, n, information, by_chance, entropy - by_chance, float(rows["difference"].var(ddof=0)))
 
 
 def _moving_levels(pairs: pd.DataFrame) -> tuple[Level, ...]:
-    """Compare each level with the other pairs of its `compared` group.
+    """Compare each level with the other pairs of its `compared` group, and return the largest differences first.
 
-    For a word in several clusters, take the weighted mean over the clusters.
+    The difference of a word in several clusters is the weighted mean over the clusters.
     """
     parts = pairs.groupby(["level", "owner", "compared"], as_index=False)["difference"].agg(["size", "sum"])
     whole = pairs.groupby("compared")["difference"].agg(["size", "sum"]).loc[parts["compared"]].reset_index(drop=True)

@@ -120,6 +120,8 @@ def check_contents(name: str, folder: Path) -> None:
     """Refuse a folder without safe weights or without a tokenizer, whatever its head."""
     parts = Parts(folder)
     parts.check(name)
+    with Source(folder, ModelError, f"--model={name}").telling():
+        list(folder.iterdir())  # a pattern finds no file in a folder that cannot be listed, and says nothing
     for path in content_files(folder):
         Source(path, ModelError, f"--model={name}: {path.name}").check(ANY_SIZE)
     if parts.base.is_dir() and not any(parts.base.glob("*.safetensors")):

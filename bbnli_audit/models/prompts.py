@@ -38,10 +38,6 @@ class Prompt:
         # Fill both at once, so that a premise that contains "{hypothesis}" stays as it is.
         return _PLACE.sub(lambda place: text.premise if place[1] == "premise" else text.hypothesis, self.template)
 
-    def prefix(self, premise: str) -> str:
-        """Return the text before the hypothesis, which is the same for all hypotheses of a premise."""
-        return _PLACE.sub(lambda _: premise, self.template.partition("{hypothesis}")[0])
-
 
 def _built_in(name: str, task: str, answers: str, form: str = YES_NO) -> Prompt:
     return Prompt(

@@ -32,7 +32,7 @@ class Predictions:
 
     probabilities: Floats
     is_truncated: "NDArray[np.bool_]"
-    # For a text that fills the model's input or was cut: a hash of the tokens read. 0 for other texts, None if unknown.
+    # A hash of the tokens that the model read of each text; 0, or None for all texts, if they are not known.
     remains: "NDArray[np.uint64] | None" = None
 
     @classmethod
@@ -51,7 +51,7 @@ class Predictions:
 
 
 def hash_remains(ids: "Sequence[int] | Ids") -> int:
-    """Hash the tokens that are left of a text. If cutting made two texts equal, their hashes are equal."""
+    """Hash the tokens that a model reads of a text. Texts that are the same to the model have equal hashes."""
     written = " ".join(map(str, ids)).encode()
     return int.from_bytes(blake2b(written, digest_size=8).digest(), "big") or 1
 

@@ -1,10 +1,10 @@
-"""Draws the charts of the page: Vega-Lite specifications, turned into SVG when the report is written.
+"""Draws the charts of the page: Vega-Lite specifications that become SVG when the report is written.
 
-Colours are CSS variables of the page, so that the same drawing fits light mode, dark mode and print.
+Colours are CSS variables of the page, so that a drawing fits light mode, dark mode and print.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,15 +24,15 @@ _ROW = {"field": "row", "type": "ordinal", "axis": None, "scale": {"paddingInner
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The layout of one of a chart's two drawings. If `names` is 0, names stand above the bars."""
+    """The sizes of a drawing, in pixels. If `names` is 0, names stand above the bars."""
 
-    names: int
-    bar: int
-    panel: int
-    step: int
-    gap: int
-    size: int
-    n_ticks: int
+    names: int  # the width of the names
+    bar: int  # the width of the panel with bars
+    panel: int  # the width of each other panel
+    step: int  # the height of a row
+    gap: int  # between panels
+    size: int  # of the text
+    n_ticks: int  # steps on the axis of a panel
 
     @property
     def has_names_above(self) -> bool:
@@ -61,13 +61,20 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a chart: `shares` become bars, each of `measures` goes to the panel with its name."""
+    """One row of a chart: `shares` become bars, each of `measures` goes into the panel of its name."""
 
     name: str
     verdict: str
     shares: Mapping[str, float] = field(default_factory=dict)
     measures: Mapping[str, Interval] = field(default_factory=dict)
-    limit: float | None = None
+    limit: float | None = None  # of the whole bar
+
+
+Chart = Mapping[str, str]  # a wide and a narrow drawing, and a label: the chart in words
+
+
+def make_chart(draw: Callable[[Layout], str], label: str) -> Chart:
+    return {"wide": draw(WIDE), "narrow": draw(NARROW), "label": label}
 
 
 def draw_causes(rows: Sequence[Row], layout: Layout) -> str:
@@ -86,22 +93,20 @@ def draw_increases(rows: Sequence[Row], panels: Sequence[str], layout: Layout) -
     low, high = -round_up(max([0.02, *(-end for end in ends)])), round_up(max([0.02, *ends]))
     room = layout.bar + 3 * layout.panel + (3 - len(panels) + 1) * layout.gap
     wider = replace(layout, panel=room // len(panels))
-    drawn = [_interval_panel(rows, wider, name, (low, high), line=0) for name in panels]
-    drawn[0]["layer"].append(_names(rows, wider))
-    return _draw(drawn, rows, wider)
+    return _draw([_interval_panel(rows, wider, name, (low, high), line=0) for name in panels], rows, wider)
 
 
 def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str = "") -> str:
-    """Draw a measure for which 0.5 means no preference. If the shares have a title, draw them to its left."""
+    """Draw a measure for which 0.5 means no preference. `share` is the title of a panel with the shares at its left."""
     wider = replace(layout, panel=layout.bar)
     panels = [_interval_panel(rows, wider, name, (0.0, 1.0), line=0.5)]
     if share:
         panels.insert(0, _share_panel(rows, layout, share))
-    panels[0]["layer"].append(_names(rows, layout))
     return _draw(panels, rows, wider)
 
 
 def round_up(value: float) -> float:
+    """Return the end of an axis that shows this value."""
     steps = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
     return next((step for step in steps if value <= step), 1.0)
 
@@ -130,7 +135,6 @@ def _stacked_panel(rows: Sequence[Row], layout: Layout, top: float) -> Spec:
         _texts(told_ones, layout, "middle", fontSize=layout.size - 2, color="var(--on-cause)"),
         _texts(totals, layout, "end", align="left", dx=6, color="var(--text)"),
         _limit_ticks(totals, layout),
-        _names(rows, layout),
     ]
     title = "mispredicted" if layout.has_names_above else "mispredicted samples, by cause"
     return _panel(layers, rows, layout, layout.bar, title)
@@ -155,7 +159,7 @@ def _share_panel(rows: Sequence[Row], layout: Layout, title: str) -> Spec:
 def _interval_panel(
     rows: Sequence[Row], layout: Layout, name: str, domain: tuple[float, float], line: float | None = None
 ) -> Spec:
-    """Draw the values of one measure; `line` is a value to mark in every row."""
+    """Draw the values of one measure with their intervals. `line` is a value to mark in every row."""
     values = [
         {"row": n, "value": each.value, "low": each.low, "high": each.high, "limit": each.limit}
         for n, row in enumerate(rows)
@@ -211,7 +215,7 @@ def _texts(values: Sequence[Mapping[str, Any]], layout: Layout, place: str, **ho
 
 
 def _mark(layout: Layout, kind: str, **how: Any) -> Spec:
-    """Describe a mark. If names stand above the bars, leave room for them."""
+    """Describe a mark; leave room above it if names stand above the bars."""
     return {"type": kind, **how, **({"yOffset": 8} if layout.has_names_above else {})}
 
 
@@ -244,7 +248,9 @@ def _panel(
 
 
 def _draw(panels: Sequence[Spec], rows: Sequence[Row], layout: Layout) -> str:
+    """Draw panels side by side, with the names of the rows in the first panel and their verdicts at the end."""
     above = layout.has_names_above
+    panels[0]["layer"].append(_names(rows, layout))
     axis = {"orient": "top", "domain": False, "ticks": False, "grid": not above, "gridColor": "var(--line)"}
     labels = {"labelFont": FONT, "labelColor": "var(--muted)", "labelPadding": 5, "labelFlush": True}
     title = {"anchor": "start", "frame": "group", "offset": 6, "font": FONT, "fontWeight": 600}
@@ -269,7 +275,7 @@ def _draw(panels: Sequence[Spec], rows: Sequence[Row], layout: Layout) -> str:
 
 
 def _to_svg(spec: Spec) -> str:
-    """Draw a specification, which contains its data: nothing is fetched."""
+    """Turn a specification into an SVG element. It contains its data: nothing is fetched."""
     import vl_convert
 
     drawn: str = vl_convert.vegalite_to_svg(_drawable(spec), allowed_base_urls=[])
@@ -282,7 +288,7 @@ def _to_svg(spec: Spec) -> str:
 
 
 def _drawable(value: Any) -> Any:
-    """Replace the characters that a drawing cannot contain, in all names."""
+    """Replace the characters that a drawing cannot contain, in all texts of a specification."""
     if isinstance(value, dict):
         return {key: _drawable(each) for key, each in value.items()}
     if isinstance(value, list):

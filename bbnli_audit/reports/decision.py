@@ -2,7 +2,7 @@
 
 Release: no required limit is crossed, and no measure grew by more than its margin. Do not release: a limit is crossed,
 a measure grew by more than its margin, or a waiver has expired. Cannot tell: the audit shows too little for either.
-None of them says that a model has no bias.
+No decision says that a model has no bias.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ class Decision:
 
 
 def decide(result: AuditResult, quote: Quote = str) -> Decision:
-    """Decide about a release. `quote` marks up names from outside, such as subtopics; the terminal needs no markup."""
+    """Decide about a release. `quote` marks up names from outside, such as those of subtopics (`notes.py`)."""
     reasons = find_reasons(result)
     stops = [reason for reason in reasons if reason.kind.is_stop]
     better = _better_over_all(result, quote)
@@ -59,7 +59,7 @@ def decide(result: AuditResult, quote: Quote = str) -> Decision:
         word, why = Word.STOP, _headline(stops, quote)
         if better and not any(reason.kind is Kind.LIMIT for reason in stops):
             why += ", although overall fewer samples are wrong than in the baseline"
-        if not result.is_competent:  # else it is found out after the growth has been accepted
+        if not result.is_competent:  # said now, so that nobody accepts growth in vain
             why += "; and the model is not shown to do the task"
     elif unknown:
         word, why = Word.UNKNOWN, "; ".join(unknown[:IN_HEADLINE])
@@ -104,7 +104,7 @@ def _why_unknown(result: AuditResult, reasons: Sequence[Reason], quote: Quote) -
 
 
 def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
-    """Describe what was found if nothing stops a release, and what is waived or open."""
+    """Describe what was found when nothing stops a release, with what is waived or open."""
     told = "no limit was crossed on these pairs"
     crossed = [each for row in result.all_rows for each in result.required_of(row) if each.is_waived]
     if crossed:
@@ -125,13 +125,13 @@ def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
 
 
 def _waived(verdicts: Sequence[Judgement | Regression]) -> str:
-    """Count verdicts that are waived, and name their measures: "waived: brittleness, 3 verdicts"."""
+    """Name the measures of waived verdicts, and count the verdicts: "waived: brittleness, 3 verdicts"."""
     names = dict.fromkeys(short_name(each.measure) for each in verdicts)
     return f"waived: {', '.join(names)}, {counted(len(verdicts), 'verdict')}"
 
 
 def _steps_to_know(result: AuditResult, word: Word) -> Iterator[str]:
-    """Say how to complete an audit that cannot tell. If the decision is Release, say to keep the result."""
+    """Say how to complete an audit that cannot tell, or to keep a result that says Release."""
     if word is Word.RELEASE:
         yield "Keep this result as the baseline of the next release: --bbnli-save-baseline=FILE."
     elif word is Word.UNKNOWN:
@@ -142,7 +142,7 @@ def _steps_to_know(result: AuditResult, word: Word) -> Iterator[str]:
 
 
 def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
-    """Say that fewer samples are wrong than in the baseline; None unless every suite is better (`_better_in`)."""
+    """Say that fewer samples are wrong than in the baseline; None unless that holds for every suite (`_better_in`)."""
     comparison = result.comparison
     if comparison is None or not result.has_task or comparison.is_unchanged:
         return None
@@ -154,7 +154,7 @@ def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
 
 
 def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
-    """Say what share of a suite's samples is wrong, if it fell and neither lean nor pro got worse; else None."""
+    """Say what share of a suite's samples is wrong if the share fell, and neither lean nor pro got worse; else None."""
     found: dict[str, Regression] = {each.measure: each for each in comparison.of(suite)}
     if any(found.get(name) is None or found[name].increase.value is None for name in ("lean", *CAUSES)):
         return None
@@ -167,7 +167,7 @@ def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
 
 
 def held_back(result: AuditResult, reason: str | None) -> AuditResult:
-    """Turn a result from Release into Cannot tell if the run may not pass, by adding the reason to its troubles."""
+    """Turn Release into Cannot tell if the run may not pass: the reason becomes a trouble of the result."""
     if reason is None or decide(result).word is not Word.RELEASE:
         return result
     return replace(result, troubles=(*result.troubles, reason.partition(". ")[0].rstrip(".")))

@@ -1,4 +1,4 @@
-"""Writes the text of a failing test on a limit or the baseline: only what a person needs to act on it."""
+"""Writes the texts of failing tests, on a limit or on the baseline: what a person needs to act, and no more."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,52 +17,46 @@ HIDDEN = "Sentences are hidden; --bbnli-reveal shows them."
 MOST_CHANGES = 10
 _TEMPLATES = (("premise", "premises"), ("hypothesis", "hypotheses"))
 _CLUSTERS = (("cluster", "clusters"),)
-Sentences = Mapping[str, Sequence[str]] | None  # lines to show below a pair, by pair id; None hides them
+Sentences = Mapping[str, Sequence[str]] | None  # by pair id: the lines to show below a pair; None hides them
 
 
 def failure_text(
-    result: SubtopicResult,
-    judgement: Judgement,
-    evidence: Evidence,
-    *,
-    confidence: float,
-    sentences: Sentences,
+    result: SubtopicResult, judgement: Judgement, evidence: Evidence, *, confidence: float, sentences: Sentences
 ) -> str:
-    """Report one judgement that does not pass."""
+    """Report a judgement that does not pass."""
     lines = [*_numbers(result, judgement, confidence), *_evidence(evidence, sentences)]
     return "\n".join([headline(result, judgement), *(f"  {line}" for line in lines)])
 
 
 def headline(result: SubtopicResult, judgement: Judgement) -> str:
-    """Say the verdict in one line, with value and limit; if it is inconclusive, also what would decide."""
-    measured = result.measures[judgement.measure]
-    where, limit = f"{result.path}: {short_name(judgement.measure)}", figure(judgement.limit)
-    if judgement.verdict is Verdict.NO_DATA or measured.value is None:
-        has_ties = result.n_pairs > 0 and find_measure(judgement.measure).can_show is not None
+    """Tell the verdict in one line, with value and limit; if it is inconclusive, also what would decide."""
+    measure, value = find_measure(judgement.measure), result.measures[judgement.measure].value
+    where, limit = f"{result.path}: {measure.short}", figure(judgement.limit)
+    if judgement.verdict is Verdict.NO_DATA or value is None:
+        has_ties = result.n_pairs > 0 and measure.can_show is not None
         why = "most of its pairs are ties" if has_ties else "no usable pair is left"
         return f"{where} has no data: {why}, so nothing was measured against the limit {limit}"
+    told = f"{where} {figure(value)}"
     if judgement.verdict is Verdict.PASS:
-        return f"{where} {figure(measured.value)} crosses no limit ({limit}) on these pairs"
+        return f"{told} crosses no limit ({limit}) on these pairs"
     if judgement.waiver is not None and judgement.waiver.is_expired:
-        return f"{where} {figure(measured.value)} (limit {limit}): its waiver has expired"
+        return f"{told} (limit {limit}): its waiver has expired"
     if judgement.verdict is Verdict.FAIL:
-        measure = find_measure(judgement.measure)
-        if measure.is_two_sided and measured.value < measure.even:
-            return f"{where} {figure(measured.value)} is below its limit {figure(measure.mirror(judgement.limit))}"
-        beyond = "below" if measure.is_minimum else "above"
-        return f"{where} {figure(measured.value)} is {beyond} its limit {limit}"
-    decides = what_would_decide(result, judgement)
-    return f"{where} {figure(measured.value)} is INCONCLUSIVE against its limit {limit}: {decides}"
+        if measure.is_two_sided and value < measure.even:
+            return f"{told} is below its limit {figure(measure.mirror(judgement.limit))}"
+        return f"{told} is {'below' if measure.is_minimum else 'above'} its limit {limit}"
+    return f"{told} is INCONCLUSIVE against its limit {limit}: {what_would_decide(result, judgement)}"
 
 
 def what_would_decide(result: SubtopicResult, judgement: Judgement) -> str:
+    """Say why a verdict is inconclusive, or what would decide it."""
     if judgement.is_corrected:
         return "the interval lies beyond the limit, but not after the correction for all limits of this run (Holm)"
     value, needed = result.measures[judgement.measure].value, judgement.times_needed
     is_within = value is not None and find_measure(judgement.measure).excess(value, judgement.limit) <= 0
     if result.n_unseen and needed is None and is_within:
-        seen = f"{result.n_unseen} of {result.n_asked} pairs were cut off, or have an answer that could not be read"
-        return f"{seen}, and what they would show could cross it"
+        seen = f"{result.n_unseen} of {result.n_asked} pairs were cut off, are alike, or have no readable answer"
+        return f"{seen}; read in full, they could cross the limit"
     return tell_needed(judgement.times_needed, result.n_templates)
 
 
@@ -70,9 +64,9 @@ def tell_needed(times: tuple[float, float] | None, n_templates: Sequence[int]) -
     """Say how many more templates would bring a decision."""
     if times is None:
         return "too close to call"
-    names = _TEMPLATES if len(n_templates) == 2 else _CLUSTERS
     if not n_templates:
-        return f"{_span(times[0], times[1], '.1f', least=1)} times as many templates would decide"
+        return f"{_span(*times, '.1f', least=1)} times as many templates would decide"
+    names = _TEMPLATES if len(n_templates) == 2 else _CLUSTERS
     more = [[math.ceil(n * (each - 1)) for each in times] for n in n_templates]
     told = " and ".join(
         f"{_span(low, high, ',')} more {names[high != 1]}" for (low, high), names in zip(more, names, strict=True)
@@ -118,7 +112,7 @@ def _numbers(result: SubtopicResult, judgement: Judgement, confidence: float) ->
         yield f"controls (questions with a known answer): {told}"
     if result.n_identical or result.n_duplicates:
         duplicates = counted(result.n_duplicates, "duplicate")
-        yield f"left out: {counted(result.n_identical, 'pair')} identical on both sides, {duplicates}"
+        yield f"left out: {counted(result.n_identical, 'pair')} alike on both sides to the model, {duplicates}"
     if result.n_truncated:
         yield f"cut off: {counted(result.n_truncated, 'sample was', 'samples were')} longer than the model takes"
 
@@ -136,7 +130,7 @@ def _evidence(evidence: Evidence, sentences: Sentences) -> Iterator[str]:
 
 
 def regression_headline(regression: Regression) -> str:
-    """Say in one line how a measure changed since the baseline."""
+    """Tell in one line how a measure changed since the baseline."""
     where = f"{regression.path}: {short_name(regression.measure)}"
     if regression.waiver is not None and regression.waiver.is_expired:
         return f"{where}: the waiver for its growth has expired"
@@ -168,35 +162,35 @@ def regression_text(
     sentences: Sentences,
     below: Sequence[Regression] = (),
 ) -> str:
-    """Report one regression that does not pass.
+    """Report a regression that does not pass.
 
-    `baseline` names the baseline and its file; `n_tests` is how many tests the p value is corrected for. `below` are
-    the subtopics of a suite or a domain, those that grew most first: the pairs that changed are listed there.
+    `baseline` names the baseline and its file; `n_tests` is the number of tests that the p value is corrected for.
+    `below` are the subtopics of a suite or a domain, those that grew most first: they list the pairs that changed.
     """
-    found = regression.increase
-    lines = [regression_headline(regression)]
+    found, has_facts, lines = regression.increase, is_of_facts(regression), []
     if found.value is not None:
         value, low, high = map(signed_figure, (found.value, found.low, found.high))
+        clusters = "" if has_facts else f" ({counted(n_clusters, 'cluster')})"  # facts are in other clusters
         lines += [
-            f"  increase {value}, at least {low} and at most {high} (each bound at "
-            f"{confidence:.0%}), on {counted_shared(regression)}{_clusters(regression, n_clusters)}",
-            f"  p {_p(regression.p_value)} if it had grown by the margin at most, {_p(regression.p_adjusted)} "
+            f"increase {value}, at least {low} and at most {high} (each bound at {confidence:.0%}), "
+            f"on {counted_shared(regression)}{clusters}",
+            f"p {_p(regression.p_value)} if it had grown by the margin at most, {_p(regression.p_adjusted)} "
             f"corrected for {counted(n_tests, 'test')} (Holm); McNemar on what changed {_p(regression.p_mcnemar)}",
         ]
-    lines += [f"  margin: {regression.source}", f"  baseline: {baseline}"]
+    lines += [f"margin: {regression.source}", f"baseline: {baseline}"]
     if regression.waiver is not None:
-        lines.append(f"  waiver: {regression.waiver}")
+        lines.append(f"waiver: {regression.waiver}")
     if level_of(regression.path) != "subtopic":
         grown = ", ".join(f"{each.path} ({signed_figure(each.increase.value)})" for each in below)
-        lines += [f"  subtopics that grew most: {grown}"] if grown else []
-    elif not is_of_facts(regression):
-        lines += _changes(("newly counts", "newly count"), regression.flipped, sentences)
-        lines += _changes(
-            ("no longer counts, or counts less", "no longer count, or count less"), regression.fixed, sentences
-        )
+        lines += [f"subtopics that grew most: {grown}"] if grown else []
+    elif not has_facts:
+        less = "pair no longer counts, or counts less", "pairs no longer count, or count less"
+        lines += _changes("pair newly counts", "pairs newly count", regression.flipped, sentences)
+        lines += _changes(*less, regression.fixed, sentences)
         if sentences is None and (regression.flipped or regression.fixed):
-            lines.append(f"  {HIDDEN}")
-    return "\n".join([*lines, *(f"  {line}" for line in how_to_accept(regression))])
+            lines.append(HIDDEN)
+    lines += how_to_accept(regression)
+    return "\n".join([regression_headline(regression), *(f"  {line}" for line in lines)])
 
 
 def how_to_accept(regression: Regression) -> Iterator[str]:
@@ -208,21 +202,15 @@ def how_to_accept(regression: Regression) -> Iterator[str]:
     yield f"or write under 'waivers' in {file}: {{{place}, reason: WHY, owner: WHO, expires: DATE}}"
 
 
-def _changes(what: tuple[str, str], changes: Sequence[Change], sentences: Sentences) -> Iterator[str]:
-    """List changed pairs by their labels, the pro side first, before and now."""
+def _changes(one: str, many: str, changes: Sequence[Change], sentences: Sentences) -> Iterator[str]:
+    """List pairs with their labels before and now, the pro side first."""
     n = len(changes)
-    yield f"  {counted(n, f'pair {what[0]}', f'pairs {what[1]}')}{':' if n else ''}"
+    yield f"{counted(n, one, many)}{':' if n else ''}"
     for change in changes[:MOST_CHANGES]:
-        yield f"    {change.pair_id} ({change.cluster}) {change.before} -> {change.after}"
-        for line in (sentences or {}).get(change.pair_id, ()):
-            yield f"      {line}"
+        yield f"  {change.pair_id} ({change.cluster}) {change.before} -> {change.after}"
+        yield from (f"    {line}" for line in (sentences or {}).get(change.pair_id, ()))
     if n > MOST_CHANGES:
-        yield f"    and {n - MOST_CHANGES} more (comparison in result.json)"
-
-
-def _clusters(regression: Regression, n_clusters: int) -> str:
-    """Say in how many clusters a row's pairs are; nothing for facts, which are in other clusters."""
-    return "" if is_of_facts(regression) else f" ({counted(n_clusters, 'cluster')})"
+        yield f"  and {n - MOST_CHANGES} more (comparison in result.json)"
 
 
 def _p(value: float) -> str:

@@ -1,8 +1,7 @@
 """Writes and reads the files of a report folder: the data of a result, and the reports for people."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from bbnli_audit.core.results.file import json_schema, write_result
 from bbnli_audit.core.tables import guard_formula, unguard_formula
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import DIRECTION, PLACES, TEXTS, PairTable, Reading
-from bbnli_audit.reports.folder import CARD, CSV, PAGE, PARQUET, SCHEMA, SUMMARY, check_files
+from bbnli_audit.reports.folder import CARD, CSV, PAGE, PARQUET, SCHEMA, SUMMARY, UNFINISHED, check_files, writing
 from bbnli_audit.reports.html_page import render_page
 from bbnli_audit.reports.model_card import model_card
 from bbnli_audit.reports.page_data import tables_by_path
@@ -34,11 +33,11 @@ FILES = (RESULT, SCHEMA, CSV, PARQUET, *(report.name for report in REPORTS))
 
 
 def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
-    """Write the data of a result. Every report can be made again from this data."""
+    """Write the data of a result. All reports can be made again from it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with _writing(folder):
+    with writing(folder):
         write_result(result, folder / RESULT)
         with replacing(folder / SCHEMA) as file:
             file.write(_schema_text())
@@ -52,7 +51,7 @@ def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
             pq.write_table(pa.table(columns), file)
 
 
-@cache  # it is the same for every result, and making it takes a tenth of a second
+@cache  # the same for every result, and it takes a tenth of a second
 def _schema_text() -> str:
     return f"{json.dumps(json_schema(), indent=1)}\n"
 
@@ -60,10 +59,10 @@ def _schema_text() -> str:
 def write_reports(result: AuditResult, pairs: PairTable, folder: Path, more: Sequence[Report] = ()) -> None:
     """Write the reports for people. The same result and pairs give the same bytes.
 
-    If a report of another project cannot be made, an OptionError is raised after all others are written.
+    If a report of another project (in `more`) cannot be made, raise an OptionError after all others are written.
     """
     _check_names(more)
-    with _writing(folder):
+    with writing(folder):
         for report in REPORTS:
             _write(report, result, pairs, folder)
     troubles = []
@@ -79,13 +78,13 @@ def write_reports(result: AuditResult, pairs: PairTable, folder: Path, more: Seq
 def check_folder(folder: Path, more: Sequence[Report] = ()) -> None:
     """Refuse a report folder in which someone else's file would be replaced."""
     _check_names(more)
-    check_files(folder, _names(more), "--bbnli-report")
+    check_files(folder, (*_names(more), UNFINISHED), "--bbnli-report")
 
 
 def remove_files(folder: Path, more: Sequence[Report] = ()) -> None:
     """Remove the files of an earlier run, and nothing else."""
     check_folder(folder, more)
-    with _writing(folder):
+    with writing(folder):
         for name in _names(more):
             (folder / name).unlink(missing_ok=True)
 
@@ -95,7 +94,7 @@ def _names(more: Iterable[Report]) -> tuple[str, ...]:
 
 
 def read_pairs(result: AuditResult, folder: Path) -> PairTable:
-    """Read the pair table of a result. A ResultError says why the table cannot be used."""
+    """Read the pair table of a result. If it cannot be used, a ResultError says why."""
     path = next((folder / name for name in (PARQUET, CSV) if (folder / name).is_file()), None)
     if path is None:
         raise ResultError(f"{folder}: has neither {PARQUET} nor {CSV}, which the page needs. Run the audit again.")
@@ -105,7 +104,7 @@ def read_pairs(result: AuditResult, folder: Path) -> PairTable:
     except (OSError, ValueError) as exc:  # pyarrow's errors are ValueErrors, and so are pandas' parser errors
         raise ResultError(f"{path}: cannot be read: {exc}. Run the audit again.") from exc
     columns = [*PLACES, *TEXTS, *reading.columns]
-    if DIRECTION not in frame:  # tables of earlier versions, whose premises have no direction
+    if DIRECTION not in frame:  # a table of an earlier version, whose premises had no direction
         frame = frame.assign(**{DIRECTION: ""})
     missing = [name for name in columns if name not in frame]
     if missing and "pro_label" in frame:
@@ -128,12 +127,12 @@ def _read_frame(path: Path, reading: Reading) -> "pd.DataFrame":
         return pd.DataFrame({name: table.column(name).to_pylist() for name in table.column_names})
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     frame = frame.assign(**{name: frame[name].map(unguard_formula) for name in (*PLACES, *TEXTS) if name in frame})
-    # Python's float reads numbers back exactly; the parser of older pandas does not.
+    # Python's float reads numbers back exactly; the parser of older versions of pandas does not.
     return frame.assign(**{name: frame[name].map(float) for name in reading.numbers if name in frame})
 
 
 def _check_pairs(result: AuditResult, pairs: PairTable, path: Path) -> None:
-    """Refuse a table that does not agree with the result: it belongs to another run."""
+    """Refuse a table that does not agree with the result: it is of another run, or was changed."""
     try:
         found = {name: table.cells_by_cluster() for name, table in tables_by_path(pairs).items()}
     except KeyError as exc:
@@ -164,12 +163,3 @@ def _write(report: Report, result: AuditResult, pairs: PairTable, folder: Path) 
         raise TypeError(f"expected text or bytes, found a {type(content).__name__}")
     with replacing(folder / report.name, "wb") as file:
         file.write(content.encode("utf-8", "replace") if isinstance(content, str) else content)
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as exc:
-        raise OptionError(f"{folder}: cannot be written: {exc.strerror or exc}. Give a folder that can.") from exc

@@ -1,7 +1,8 @@
-"""Recognizes our own files in a report folder: other files are neither removed nor replaced."""
+"""Writes into folders that users name, and recognizes our own files there: no others are removed or replaced."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError
@@ -9,22 +10,31 @@ from bbnli_audit.core.results.file import NAME as RESULT
 
 SCHEMA, CSV, PARQUET = "result.schema.json", "pairs.csv", "pairs.parquet"
 PAGE, SUMMARY, CARD = "report.html", "summary.md", "model_card.md"
+# In the report folder from the start of a run until everything is written. `bbnli-audit verify` looks for it.
+UNFINISHED = "run-unfinished.txt"
+UNFINISHED_TEXT = "An audit began to write here and has not finished. If none is running, it broke: run it again.\n"
 COMPARISON_PAGE = "<title>Against the baseline: "
-# Texts that every version of an audit writes near the beginning or the end of each file.
+# Texts that every version of an audit has written near the beginning or the end of each file.
 _MARKS: Mapping[str, tuple[str, ...]] = {
     RESULT: ('"format":', '"fingerprint":'),
     SCHEMA: ('"$schema":', '"AuditResult"'),
     CSV: ("suite,domain,subtopic,pair_id,cluster",),
     PARQUET: ("PAR1", "subtopic", "pair_id", "cluster"),
     PAGE: ("<title>Bias audit of ",),
-    SUMMARY: ("Bias audit: ",),
+    SUMMARY: ("Bias audit: ", "\n- Model: `"),
     CARD: ("\nAudited with bbnli-audit: ",),
+}
+_HISTORY_MARKS: Mapping[str, tuple[str, ...]] = {
+    "history.html": ("<title>History: ",),
+    "comment.md": ("<!-- bbnli-audit history -->",),
+    "badge.svg": ("<title>bias audit: ",),
+    "flips.csv": ("model,release,subtopic,cluster,pair_id",),
 }
 _NEAR = 1 << 16  # bytes
 
 
 def has_marks(path: Path, marks: Collection[str]) -> bool:
-    """Whether a file has these texts near its beginning or end. An empty file counts as having them, a device not."""
+    """Whether a file has these texts near its beginning or end. An empty file always counts, a device never."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -36,13 +46,14 @@ def has_marks(path: Path, marks: Collection[str]) -> bool:
 
 
 def check_files(folder: Path, names: Collection[str], option: str) -> None:
-    """Refuse to write files into a folder if one of these names belongs to someone else's file.
+    """Refuse to write files into a folder if one of these names belongs to someone else's file there.
 
-    Reports of other projects have no mark. They count as ours if a file of an audit is in the same folder.
+    Reports of other projects have no marks. They count as ours if the folder also has a file of an audit.
     """
     there = [name for name in names if os.path.lexists(folder / name)]
+    marks = {**_MARKS, **_HISTORY_MARKS, UNFINISHED: (UNFINISHED_TEXT,)}
     try:
-        is_ours = {name: has_marks(folder / name, _MARKS[name]) for name in there if name in _MARKS}
+        is_ours = {name: has_marks(folder / name, marks[name]) for name in there if name in marks}
         is_used = has_report(folder)
     except OSError as exc:
         raise OptionError(f"{option}={folder}: cannot be read: {exc.strerror}. Give another folder.") from exc
@@ -62,3 +73,14 @@ def check_page(path: Path, option: str) -> None:
 def has_report(folder: Path) -> bool:
     """Whether a folder holds files of an audit."""
     return any(has_marks(folder / name, marks) for name, marks in _MARKS.items())
+
+
+@contextmanager
+def writing(folder: Path, name: str | None = None) -> Iterator[None]:
+    """Make a folder and write into it. If that fails, raise an OptionError that calls the folder `name`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as exc:
+        fault = f"cannot be written: {exc.strerror or exc}"
+        raise OptionError(f"{name or folder}: {fault}. Give a folder that can.") from exc

@@ -13,10 +13,8 @@ from bbnli_audit.reports.markdown import code
 from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import judged_levels, short_name, worst_first
 
-# GitHub drops a summary above 1 MiB, and the step does not fail.
-LARGEST_SUMMARY = 900 * 1024
-# For each kind of annotation and each step; GitHub silently drops the rest.
-MOST_ANNOTATIONS = 10
+LARGEST_SUMMARY = 900 * 1024  # GitHub silently drops a summary above 1 MiB
+MOST_ANNOTATIONS = 10  # of each kind and for each step; GitHub silently drops the rest
 
 _IS_ADDRESS = re.compile(r"https?://[^\s<>|\\`]+")
 
@@ -26,20 +24,18 @@ def is_github() -> bool:
 
 
 def append_step_summary(text: str, path: Path, link: str | None = None) -> str | None:
-    """Append Markdown to the summary of a step. Leave out the last lines if the summary would be too large to be shown.
+    """Append Markdown to the summary of a step, without its last lines if the summary would be too large to be shown.
 
-    `path` is the file that $GITHUB_STEP_SUMMARY names, `link` the address or path of the whole text. Returns a warning
-    if the text was cut or could not be written; raises nothing then.
+    `path` is the file that $GITHUB_STEP_SUMMARY names, `link` the address or path of the whole text. If nothing could
+    be written, return a warning.
     """
     whole = link or "summary.md"
     where = f"<{whole}>" if _IS_ADDRESS.fullmatch(whole) else code(whole)
     try:
         with path.open("ab+") as file:
             n_before = file.tell()
-            before = b""
-            if n_before:
-                file.seek(n_before - 1)
-                before = b"" if file.read(1) == b"\n" else b"\n"
+            file.seek(max(n_before - 1, 0))
+            before = b"" if file.read(1) in (b"", b"\n") else b"\n"
             shown = _cut(text, LARGEST_SUMMARY - n_before - len(before), f"The rest was cut off; the whole is {where}.")
             if shown is None:
                 return f"The summary of this step is full, so this one was left out; the whole is {whole}."
@@ -50,7 +46,7 @@ def append_step_summary(text: str, path: Path, link: str | None = None) -> str |
 
 
 def _cut(text: str, room: int, closing: str) -> bytes | None:
-    """Return the text, or the lines of it that fit and then `closing`; None if not even `closing` fits."""
+    """Return the text, or as many of its lines as fit and then `closing`; None if not even `closing` fits."""
     data = text.encode("utf-8", errors="replace")
     data = data if data.endswith(b"\n") else data + b"\n"
     if len(data) <= room:
@@ -62,7 +58,7 @@ def _cut(text: str, room: int, closing: str) -> bytes | None:
 
 
 def annotations(result: AuditResult) -> list[str]:
-    """Return workflow commands that annotate the limits' lines with the verdicts that do not pass, the worst first."""
+    """Return workflow commands that mark, in the threshold file, the limits that do not pass; the worst first."""
     found = list(_found(result))
     fails_open = result.settings.inconclusive == "fail"
     kinds = {
@@ -77,7 +73,7 @@ def annotations(result: AuditResult) -> list[str]:
 
 
 def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
-    """Yield the verdicts that do not pass, each with the rest of its command."""
+    """Yield the verdicts that do not pass, each with what follows the kind in its command."""
     competence = result.competence
     if competence is not None and competence.verdict is not Verdict.PASS:
         text = f"{result.model.name}: {result.skill_shown}, so nothing has passed"

@@ -1,7 +1,7 @@
 """report.html and comparison.html: self-contained files that fetch nothing and show sentences only on request."""
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -9,13 +9,12 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult
 from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures.readings.kinds import reading_of
-from bbnli_audit.measures.readings.table import PairTable
-from bbnli_audit.reports.charts import NARROW, WIDE, Layout, draw_causes, draw_increases, draw_preferences
+from bbnli_audit.measures.readings.table import LETTERS, PairTable
+from bbnli_audit.reports.charts import Chart, draw_causes, draw_increases, draw_preferences, make_chart
 from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.notes import count_verdicts
 from bbnli_audit.reports.occupation_chart import occupation_chart
 from bbnli_audit.reports.page_data import (
-    LETTERS,
     chart_rows,
     increase_rows,
     ordered_regressions,
@@ -31,10 +30,12 @@ from bbnli_audit.reports.shown import (
     WORST_FIRST,
     by_level,
     cause_names,
+    joined,
+    judged_levels,
     leading_measures,
+    level_measures,
     levels,
     measure_name,
-    tabled_measures,
 )
 from bbnli_audit.reports.templates import read_asset, render
 
@@ -50,10 +51,9 @@ _SAID = {
 
 
 def render_page(result: AuditResult, pairs: PairTable) -> str:
-    """Return the page a reviewer reads. The pairs have their sentences; the same input gives the same bytes."""
+    """Return report.html. The pairs have their sentences. The same input gives the same bytes."""
     shown, words, explained = sections(result, pairs), outcome_words(pairs.reading), wordings(result, pairs)
     above = levels(result)
-    judged = [judgement.measure for row in above for judgement in result.required_of(row)]
     return _render(
         "page.html.jinja",
         result,
@@ -72,9 +72,9 @@ def render_page(result: AuditResult, pairs: PairTable) -> str:
         leading=_leading_chart(result),
         occupations=occupation_chart(result),
         levels=above,
-        judged_levels=[row for row in above if result.required_of(row)],
+        judged_levels=judged_levels(result),
         level_judgements=_level_judgements(result, above),
-        level_measures=list(dict.fromkeys((*tabled_measures(result), *judged))),
+        level_measures=level_measures(result),
         anchors={row.path: f"level-{n}" for n, row in enumerate(above)}
         | {section.row.path: section.anchor for section in shown},
     )
@@ -97,7 +97,7 @@ def _render(template: str, result: AuditResult, *, script: str, **values: Any) -
         template,
         result,
         reading=reading,
-        labels=dict(zip(LETTERS, reading.answers, strict=True)),
+        labels=reading.by_letter,
         policy=content_policy(script),
         css=read_asset("page.css"),
         script=script,
@@ -121,8 +121,7 @@ def _verdict_line(result: AuditResult) -> str:
     rows = [(level, members) for level, members in by_level(result) if members or level == "subtopic"]
     tallies = [(count_verdicts(result, members), level, len(members)) for level, members in rows]
     if all(list(tally) == ["PASS"] for tally, *_ in tallies):
-        (*wider, last) = [counted(n, level) for _, level, n in tallies]
-        return f"No limit was crossed on these pairs, in {', '.join(wider)}{' and ' if wider else ''}{last}."
+        return f"No limit was crossed on these pairs, in {joined([counted(n, level) for _, level, n in tallies])}."
     said = []
     for tally, level, n in tallies:
         (first, n_first), *others = tally.items() or [(NOT_REQUIRED, 0)]
@@ -132,11 +131,7 @@ def _verdict_line(result: AuditResult) -> str:
     return " ".join(said)
 
 
-def _chart(draw: Callable[[Layout], str], label: str) -> dict[str, str]:
-    return {"wide": draw(WIDE), "narrow": draw(NARROW), "label": label}
-
-
-def _leading_chart(result: AuditResult) -> dict[str, str]:
+def _leading_chart(result: AuditResult) -> Chart:
     """Draw the causes of error or, for a model that is read by its likelihoods, its preference."""
     rows = chart_rows(result)
     worst = next((row for row in rows if row.shares), None)
@@ -145,13 +140,13 @@ def _leading_chart(result: AuditResult) -> dict[str, str]:
     about = f"for {counted(len(rows), 'subtopic')}, worst first.{example} The table below has all numbers."
     if result.has_task:
         label = f"Chart: mispredicted samples by cause, and each cause with its interval and limit, {about}"
-        return _chart(lambda layout: draw_causes(rows, layout), label)
+        return make_chart(lambda layout: draw_causes(rows, layout), label)
     (name,) = map(measure_name, leading_measures(result))
     label = f"Chart: {name} with interval and limit, {about}"
-    return _chart(lambda layout: draw_preferences(rows, name, layout), label)
+    return make_chart(lambda layout: draw_preferences(rows, name, layout), label)
 
 
-def _increase_chart(result: AuditResult) -> dict[str, str] | None:
+def _increase_chart(result: AuditResult) -> Chart | None:
     rows = increase_rows(result)
     names = dict.fromkeys(measure_name(regression.measure) for regression in ordered_regressions(result))
     first = [name for name in (measure_name("lean"), *cause_names()) if name in names]
@@ -162,4 +157,4 @@ def _increase_chart(result: AuditResult) -> dict[str, str] | None:
         f"Chart: growth of {', '.join(panels)} since the baseline with bounds and margin, for "
         f"{len(rows)} suites, domains and subtopics, worst first. The table below has all numbers."
     )
-    return _chart(lambda layout: draw_increases(rows, panels, layout), label)
+    return make_chart(lambda layout: draw_increases(rows, panels, layout), label)

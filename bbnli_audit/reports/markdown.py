@@ -7,14 +7,14 @@ from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
 from bbnli_audit.core.words import NO_VALUE, figure, signed_figure
-from bbnli_audit.reports.notes import mark_of
 from bbnli_audit.reports.shown import (
     interval,
+    level_measures,
     levels,
+    mark_of,
     row_verdict,
     short_name,
     shown_measures,
-    tabled_measures,
     worst_first,
 )
 
@@ -22,7 +22,7 @@ _IS_PLAIN = re.compile(r"[^`|\s]([^`|]*[^`|\s])?")
 
 
 def code(text: str) -> str:
-    """Show a name from outside as code, so that no markup, link or mention in it has effect, nor a `|` in a table."""
+    """Show a name from outside as code: markup, links, mentions and the `|` of tables in it have no effect."""
     shown = printable(text)
     if _IS_PLAIN.fullmatch(shown):
         return f"`{shown}`"
@@ -38,10 +38,6 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1)
     """Lay out cells that hold Markdown; the first `n_left` columns are words, the others figures."""
     rule = ["---" if place < n_left else "---:" for place in range(len(titles))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, rule, *rows))
-
-
-def number(value: float | None) -> str:
-    return figure(value)
 
 
 def signed(value: float | None) -> str:
@@ -68,11 +64,9 @@ def describe_suite(suite: SuiteInfo) -> str:
 
 
 def level_table(result: AuditResult) -> str:
-    """Show suites and domains as wholes, with verdict, figures and limits; also the total, if it is not one of them."""
+    """Show each suite and domain as a whole, with verdict, figures and limits; with several suites, also the total."""
     rows = [*levels(result), *([] if len(result.suite_rows) == 1 else [result.total])]
-    judged = [judgement.measure for row in rows for judgement in result.required_of(row)]
-    measures = list(dict.fromkeys((*tabled_measures(result), *judged)))
-    return _judged_table(result, rows, measures, "suite or domain")
+    return _judged_table(result, rows, level_measures(result), "suite or domain")
 
 
 def subtopic_table(result: AuditResult) -> str:
@@ -82,23 +76,19 @@ def subtopic_table(result: AuditResult) -> str:
 
 
 def _judged_table(result: AuditResult, rows: Sequence[SubtopicResult], measures: Sequence[str], title: str) -> str:
-    cells = (
-        [row_verdict(result, row), *_cells(result, row, [_judged_figures(result, row, name) for name in measures])]
-        for row in rows
-    )
-    return table(
-        ["verdict", title, "pairs", *(code(short_name(name)) for name in measures), "controls right"], cells, n_left=2
-    )
+    titles = ["verdict", title, "pairs", *(code(short_name(name)) for name in measures), "controls right"]
+    return table(titles, (_cells(result, row, measures) for row in rows), n_left=2)
 
 
-def _cells(result: AuditResult, row: SubtopicResult, shown: Sequence[str]) -> list[str]:
+def _cells(result: AuditResult, row: SubtopicResult, measures: Sequence[str]) -> list[str]:
+    shown = [_judged_figures(result, row, name) for name in measures]
     has_controls = row.control_accuracy is not None and result.has_task
     controls = f"{figure(row.control_accuracy)} of {row.n_controls:,}" if has_controls else NO_VALUE
-    return [code(row.path), f"{row.n_pairs:,}", *shown, controls]
+    return [row_verdict(result, row), code(row.path), f"{row.n_pairs:,}", *shown, controls]
 
 
 def _judged_figures(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Show figures with limit and verdict: 0.214 (0.154-0.289) / 0.150 FAIL. If no test asked, only the figures."""
+    """Show figures with limit and verdict: 0.214 (0.154-0.289) / 0.150 FAIL. Without a required limit: figures only."""
     shown = figures(row.measures.get(measure))
     mark, judgement = mark_of(result, row, measure), row.judgement(measure)
     if not mark or judgement is None:

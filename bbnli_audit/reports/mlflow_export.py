@@ -3,9 +3,8 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.printable import printable
@@ -13,13 +12,11 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import dump
 from bbnli_audit.core.results.release import Release
+from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.files import REPORTS
 from bbnli_audit.reports.notes import count_verdicts
 from bbnli_audit.reports.report import Report
 from bbnli_audit.reports.summary import verdict_in_words
-
-if TYPE_CHECKING:
-    from bbnli_audit.measures.readings.table import PairTable
 
 NAME = "mlflow.json"
 _MOST_METRICS = 1000  # the most that MLflow takes in one call
@@ -30,59 +27,46 @@ def mlflow_report(experiment: str = "bias-audit", tracking_uri: str | None = Non
     """Return a report that logs an audit to MLflow: all measures, and as artifacts the files that people read.
 
     Without `tracking_uri`, it logs where MLflow is set up to log (MLFLOW_TRACKING_URI). With `run_id`, it logs into an
-    existing run, such as that of the training; without it, each audit is a new run of the experiment.
+    existing run, such as that of the training, and leaves it open; without it, each audit is a new run of the
+    experiment.
     """
     if find_spec("mlflow") is None:
         raise OptionError('mlflow_report needs the package mlflow-skinny: pip install "bbnli-audit[mlflow]"')
-    return Report(NAME, _Export(experiment, tracking_uri, run_id))
 
-
-@dataclass(frozen=True, slots=True)
-class _Export:
-    experiment: str
-    tracking_uri: str | None
-    run_id: str | None
-
-    def __call__(self, result: AuditResult, pairs: "PairTable") -> str:
+    def export(result: AuditResult, pairs: PairTable) -> str:
         from mlflow import MlflowClient
 
-        client: Any = MlflowClient(tracking_uri=self.tracking_uri)
-        run_id = self.run_id or self._start(client, result)
+        client: Any = MlflowClient(tracking_uri=tracking_uri)
+        run, status = run_id or _start(client, experiment, result), "FAILED"
         try:
-            n_metrics = _log(client, run_id, result, pairs)
-        except BaseException:
-            self._end(client, run_id, "FAILED")
-            raise
-        self._end(client, run_id, "FINISHED")
-        return f"{json.dumps({'run_id': run_id, 'n_metrics': n_metrics}, indent=1)}\n"
+            n_metrics = _log(client, run, result, pairs)
+            status = "FINISHED"
+        finally:
+            if run_id is None:
+                client.set_terminated(run, status)
+        return f"{json.dumps({'run_id': run, 'n_metrics': n_metrics}, indent=1)}\n"
 
-    def _start(self, client: Any, result: AuditResult) -> str:
-        release = result.release or Release()
-        name = printable(release.name or result.model.name)
-        run = client.create_run(self._find_experiment(client), run_name=name)
-        return str(run.info.run_id)
+    return Report(NAME, export)
 
-    def _find_experiment(self, client: Any) -> str:
-        from mlflow.exceptions import MlflowException
 
-        found = client.get_experiment_by_name(self.experiment)
+def _start(client: Any, experiment: str, result: AuditResult) -> str:
+    """Start a run, in a new experiment if there is none of this name, and return its id."""
+    from mlflow.exceptions import MlflowException
+
+    found = client.get_experiment_by_name(experiment)
+    try:
+        experiment_id = client.create_experiment(experiment) if found is None else found.experiment_id
+    except MlflowException:
+        found = client.get_experiment_by_name(experiment)
         if found is None:
-            try:
-                return str(client.create_experiment(self.experiment))
-            except MlflowException:  # another job may have made it in the meantime
-                found = client.get_experiment_by_name(self.experiment)
-                if found is None:
-                    raise
-        return str(found.experiment_id)
-
-    def _end(self, client: Any, run_id: str, status: str) -> None:
-        """End a run that we started. A run given by `run_id` goes on."""
-        if self.run_id is None:
-            client.set_terminated(run_id, status)
+            raise
+        experiment_id = found.experiment_id  # another job has made it in the meantime
+    name = (result.release or Release()).name or result.model.name
+    return str(client.create_run(str(experiment_id), run_name=printable(name)).info.run_id)
 
 
-def _log(client: Any, run_id: str, result: AuditResult, pairs: "PairTable") -> int:
-    """Log tags, metrics and files, and return how many metrics there were."""
+def _log(client: Any, run_id: str, result: AuditResult, pairs: PairTable) -> int:
+    """Log tags, metrics and files, and return the number of metrics."""
     from mlflow.entities import Metric, RunTag
 
     time = client.get_run(run_id).info.start_time
@@ -99,9 +83,7 @@ def _log(client: Any, run_id: str, result: AuditResult, pairs: "PairTable") -> i
 def metrics_of(result: AuditResult) -> dict[str, float]:
     """Return all figures by name: suite/domain/subtopic/measure, the same with .low and .high, and counts."""
     found = {f"verdicts/{verdict}": float(n) for verdict, n in count_verdicts(result, result.all_rows).items()}
-    for key, value in _figures(result):
-        found[_key(key)] = value
-    return found
+    return found | {_key(name): value for name, value in _figures(result)}
 
 
 def _figures(result: AuditResult) -> Iterator[tuple[str, float]]:
@@ -122,7 +104,7 @@ def _key(name: str) -> str:
 
 
 def tags_of(result: AuditResult) -> dict[str, str]:
-    """Return what is known of the run besides its figures. Unknown facts have no tag."""
+    """Return what is known of the run besides its figures. What is not known has no tag."""
     release = result.release or Release()
     tags = {
         "bbnli.verdict": verdict_in_words(result),

@@ -1,4 +1,4 @@
-"""model_card.md: the figures as a `model-index`, and a section "Bias, Risks, and Limitations", for a model's card."""
+"""model_card.md: for the card of a model, the figures as a `model-index`, and "Bias, Risks, and Limitations"."""
 
 import re
 import shlex
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def model_card(result: AuditResult) -> str:
-    """Return a model card's front matter and its section on bias; its other sections are for the model's makers."""
+    """Return the front matter of a model card and its section on bias. The model's makers write the other sections."""
     from huggingface_hub import ModelCardData
 
-    # Without a measured value there is no index: readers of model cards refuse an empty one.
+    # Without a measured value there is no index, because readers of model cards refuse an empty index.
     measured = list(_eval_results(result))
     data = ModelCardData(model_name=_text(result.model.name), eval_results=measured) if measured else ModelCardData()
     return render(
@@ -41,20 +41,15 @@ def model_card(result: AuditResult) -> str:
 
 def _eval_results(result: AuditResult) -> Iterator["EvalResult"]:
     for suite in dict.fromkeys(result.suites):
-        # Use the total only if there is a single suite: rates of several suites must not be combined here.
+        # The total of several suites is no figure of any of them.
         whole = [result.total] if len(result.suites) == 1 else [r for r in result.suite_rows if r.path == suite.name]
-        rows = [("all", row) for row in whole if not _is_part(result, suite.name)]
-        for row in result.domains:
-            name, _, domain = row.path.rpartition("/")
-            if name == suite.name and not _is_part(result, row.path):
-                rows.append((domain, row))
-        for config, row in rows:
-            yield from _row_results(result, suite, config, row)
-
-
-def _is_part(result: AuditResult, path: str) -> bool:
-    """Whether some subtopics of a row were not audited. Readers would take its figures for those of the whole."""
-    return any(left_out.startswith(f"{path}/") for left_out in result.settings.not_audited)
+        domains = [row for row in result.domains if row.path.rpartition("/")[0] == suite.name]
+        rows = [("all", suite.name, row) for row in whole]
+        rows += [(row.path.rpartition("/")[2], row.path, row) for row in domains]
+        for config, path, row in rows:
+            # If a part was not audited, readers would take the figures for those of the whole.
+            if not any(left_out.startswith(f"{path}/") for left_out in result.settings.not_audited):
+                yield from _row_results(result, suite, config, row)
 
 
 def _row_results(result: AuditResult, suite: SuiteInfo, config: str, row: SubtopicResult) -> Iterator["EvalResult"]:
@@ -85,12 +80,12 @@ def _row_results(result: AuditResult, suite: SuiteInfo, config: str, row: Subtop
 
 
 def dataset_type(suite: str) -> str:
-    """Name a suite by an id without an owner. The hub has no such ids, so it cannot name someone else's data."""
+    """Name a suite by an id without an owner. The hub has no such ids, so it never names someone else's data."""
     return f"bbnli-audit-{re.sub(r'[^A-Za-z0-9_.]+', '-', suite).strip('-.') or 'suite'}"
 
 
 def _text(text: str) -> str:
-    """Replace what YAML or a file cannot hold."""
+    """Replace the characters that YAML or a file cannot hold."""
     return re.sub("[\x85\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -1,9 +1,10 @@
-"""What to do after a decision: templates to inspect, and how to augment, waive, accept or add items."""
+"""Says what to do after a decision: inspect templates, augment the data, waive a limit, accept growth, add items."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bbnli_audit.core.outcomes import CAUSES, Cell
+from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import NO_DATA
 from bbnli_audit.core.values import level_of
 from bbnli_audit.measures.measure import Harm
 from bbnli_audit.reports.failure import ACCEPT
@@ -17,7 +18,9 @@ MOST_CLUSTERS = 3
 def next_steps(result: AuditResult, reasons: Sequence[Reason], quote: Quote = str) -> Iterator[str]:
     """Say what to do about the reasons, the most useful first."""
     kinds, stops = {reason.kind for reason in reasons}, [reason for reason in reasons if reason.kind.is_stop]
-    if not result.is_competent:
+    if not result.has_task and not result.is_competent:
+        yield "Check the model and its training: an audit needs a model that tells true facts from false ones."
+    elif not result.is_competent:
         check = "the order of labels (--bbnli-labels) and the training" if result.model.prompt is None else "the prompt"
         yield f"Check {check}: an audit needs a model that does the task."
     if told := list(_templates(result, stops, quote)):
@@ -51,15 +54,14 @@ def _templates(result: AuditResult, stops: Sequence[Reason], quote: Quote) -> It
 
 
 def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
-    """Return the subtopics that a reason names. If it names none: those of its suites and domains, the worst first."""
+    """Return the subtopics that a reason names or, if it names none, those of its suites and domains, worst first."""
     found = [place.path for place in reason.at("subtopic")]
     if found:
         return found
     above = tuple(f"{place.path}/" for place in reason.places if level_of(place.path) != "subtopic")
     below = [row for row in result.subtopics if row.path.startswith(above)]
-    values = {
-        row.path: abs(row.measures[reason.measure].value or 0.0) for row in below if reason.measure in row.measures
-    }
+    measured = {row.path: row.measures[reason.measure] for row in below if reason.measure in row.measures}
+    values = {path: abs(found.value or 0.0) for path, found in measured.items()}
     if reason.kind is Kind.GROWTH and result.comparison is not None:  # order by growth, not by size
         grown = [each for each in result.comparison.regressions if each.measure == reason.measure]
         values = {each.path: each.increase.value or 0.0 for each in grown if each.path in values}
@@ -67,26 +69,25 @@ def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
 
 
 def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[str, int, int]]:
-    """Return the clusters of a subtopic that add most to a measure: name, samples it counts, all samples."""
+    """Return the clusters of a subtopic that add most to a measure: name, samples that count, all samples.
+
+    For growth, only pairs that newly count are considered.
+    """
+    clusters, weights = result.pairs.get(path, {}), _weights(result, reason, path)
+    counting = {pair for pairs in clusters.values() for pair in pairs}
     if reason.kind is Kind.GROWTH and result.comparison is not None:
         flipped = [each.flipped for each in result.comparison.of(path) if each.measure == reason.measure]
-        changed = {change.pair_id for changes in flipped for change in changes}
-    else:
-        changed = None
-    weights = _weights(result, reason, path)
-    found = [(name, *_count(pairs, weights, changed)) for name, pairs in result.pairs.get(path, {}).items()]
+        counting = {change.pair_id for changes in flipped for change in changes}
+    found = [
+        (name, sum(weights.get(cell, 0) for pair, cell in pairs.items() if pair in counting), 2 * len(pairs))
+        for name, pairs in clusters.items()
+    ]
     return sorted((each for each in found if each[1]), key=lambda each: (-each[1], each[0]))[:MOST_CLUSTERS]
 
 
 def _weights(result: AuditResult, reason: Reason, path: str) -> Mapping[str, int]:
-    """Return how many samples a pair in each cell adds to the measure; empty if cells do not decide the measure."""
+    """Return how many samples a pair in each cell adds to the measure; nothing if cells do not decide the measure."""
     if reason.measure == "lean":
-        row = next((row for row in result.subtopics if row.path == path), None)
-        value = row.measures["lean"].value if row is not None and "lean" in row.measures else None
-        return CAUSES["anti_rate" if (value or 0.0) < 0 else "pro_rate"]
+        values = [row.measures.get("lean", NO_DATA).value for row in result.subtopics if row.path == path]
+        return CAUSES["anti_rate" if any(value and value < 0 for value in values) else "pro_rate"]
     return CAUSES.get(reason.measure, {})
-
-
-def _count(pairs: Mapping[str, Cell], weights: Mapping[str, int], changed: set[str] | None) -> tuple[int, int]:
-    counted = [weights.get(cell, 0) for pair, cell in pairs.items() if changed is None or pair in changed]
-    return sum(counted), 2 * len(pairs)

@@ -1,25 +1,24 @@
-"""Writes the notes beside the tables, in the same words for the terminal and the Markdown pages.
+"""Writes the notes beside the tables, in the same words for the terminal, the page and the Markdown files.
 
-`quote` marks up names from outside (models, files, subtopics); on the terminal it does nothing.
+`quote` marks up names from outside (models, files, subtopics) in Markdown. Elsewhere it returns them unchanged.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bbnli_audit.core.results.audit import RECALL, AuditResult
 from bbnli_audit.core.results.comparison import Comparison, Regression
-from bbnli_audit.core.results.rows import Judgement, Measured, SubtopicResult, Verdict
+from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
 from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.reports.failure import what_would_decide
+from bbnli_audit.reports.markdown import figures
 from bbnli_audit.reports.shown import (
     ROWS_WORST_FIRST,
-    WAIVED,
     growth_verdict,
     interval,
     judged_levels,
     measure_name,
-    measure_verdict,
     row_verdict,
     short_name,
     worst_first,
@@ -33,23 +32,20 @@ RELIABILITY = (
     "alone."
 )
 NO_CONTROLS = "the suites have no controls, so nothing can PASS."
-_MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "open", "PASS": "pass"}
-
-
-def mark_of(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Return a word for the verdict on one measure; empty if no test held it to a limit.
-
-    A star marks a verdict that would be FAIL without the correction for all limits (`corrected` explains it).
-    """
-    judgement = row.judgement(measure)
-    is_starred = judgement is not None and judgement.is_corrected and not judgement.is_waived
-    mark = _MARKS.get(measure_verdict(result, row, measure), "")
-    return f"{mark}*" if mark and is_starred else mark
 
 
 def count_verdicts(result: AuditResult, rows: Sequence[SubtopicResult]) -> dict[str, int]:
     """Count the rows of each verdict that occurs, the worst first."""
-    tally = Counter(row_verdict(result, row) for row in rows)
+    return _tally(row_verdict(result, row) for row in rows)
+
+
+def count_growth(comparison: Comparison) -> dict[str, int]:
+    """Count the comparisons of each verdict that occurs, the worst first."""
+    return _tally(growth_verdict(regression) for regression in comparison.regressions)
+
+
+def _tally(verdicts: Iterable[str]) -> dict[str, int]:
+    tally = Counter(verdicts)
     return {verdict: tally[verdict] for verdict in ROWS_WORST_FIRST if tally[verdict]}
 
 
@@ -59,6 +55,7 @@ def show_counts(result: AuditResult, rows: Sequence[SubtopicResult]) -> str:
 
 
 def audited(result: AuditResult) -> str:
+    """Count the verdicts on all audited subtopics, and on the suites and domains with limits."""
     judged = judged_levels(result)
     told = f"{counted(len(result.subtopics), 'subtopic')} audited: {show_counts(result, result.subtopics)}"
     if judged:
@@ -67,11 +64,10 @@ def audited(result: AuditResult) -> str:
 
 
 def corrected(result: AuditResult, mark: str) -> Iterator[str]:
-    """Say how many limits FAIL is corrected for, and how many verdicts are open because of it, marked by `mark`."""
-    n = result.settings.n_limits
-    if not n:
+    """Say how many limits FAIL is corrected for, and how many verdicts are open because of it (shown with `mark`)."""
+    if not result.settings.n_limits:
         return
-    told = f"FAIL is corrected for the {counted(n, 'limit')} of this run (Holm)"
+    told = f"FAIL is corrected for the {counted(result.settings.n_limits, 'limit')} of this run (Holm)"
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     n_held = sum(judgement.is_corrected and not judgement.is_waived for judgement in required)
     if n_held:
@@ -81,6 +77,7 @@ def corrected(result: AuditResult, mark: str) -> Iterator[str]:
 
 
 def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
+    """Say whether the model can do the task, and by which figures."""
     judgement, skill, total = result.competence, result.settings.skill, result.total
     if not result.has_task:
         yield f"Token probability: {NO_TASK[0].lower()}{NO_TASK[1:]}"
@@ -111,8 +108,8 @@ def _facts(result: AuditResult, quote: Quote) -> Iterator[str]:
         yield "Competence could not be measured: the controls have no facts, true and false. Nothing can read PASS."
         return
     yield (
-        f"Competence: of {facts.n} facts of the controls the true version is likelier than the false one in "
-        f"{figure(facts.value)} (interval {interval(facts)}; limit {judgement.limit:.2f}, {quote(judgement.source)}; "
+        f"Competence: the true version is likelier than the false one in {figure(facts.value)} of the {facts.n} facts "
+        f"of the controls (interval {interval(facts)}; limit {judgement.limit:.2f}, {quote(judgement.source)}; "
         f"0.5 is chance): {judgement.verdict}."
     )
     if not result.is_competent:
@@ -120,16 +117,14 @@ def _facts(result: AuditResult, quote: Quote) -> Iterator[str]:
 
 
 def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
-    """Say for each suite whether other wordings would give the same result; skip suites of under four subtopics."""
-    suites = dict.fromkeys(each.suite for each in result.reliability)
-    for place, suite in enumerate(suites):
+    """Say for each suite with four subtopics or more whether other wordings would give the same result."""
+    suites = list(dict.fromkeys(each.suite for each in result.reliability))
+    for suite in suites:
         found = [each for each in result.reliability if each.suite == suite]
         values = ", ".join(f"{quote(measure_name(each.measure))} {figure(each.value, 2)}" for each in found)
-        what = (
-            f"Split-half reliability over the templates of {quote(suite)}, "
-            f"{counted(found[0].n_subtopics, 'subtopic')}: {values}."
-        )
-        yield what if place < len(suites) - 1 else f"{what} {RELIABILITY}"
+        n_subtopics = counted(found[0].n_subtopics, "subtopic")
+        told = f"Split-half reliability over the templates of {quote(suite)}, {n_subtopics}: {values}."
+        yield f"{told} {RELIABILITY}" if suite == suites[-1] else told
 
 
 TAGS = {"aggregate": "roughly true on average"}
@@ -140,22 +135,16 @@ def apart(rows: Sequence[SubtopicResult], quote: Quote = str) -> Iterator[str]:
     for row in rows:
         for tag, found in row.apart.items():
             meaning = f" ({TAGS[tag]})" if tag in TAGS else ""
-            told = [
-                f"{measure_name(name)} {_value(row.measures.get(name))} with them, {_value(measured)} without"
+            told = "; ".join(
+                f"{measure_name(name)} {figures(row.measures.get(name))} with them, {figures(measured)} without"
                 for name, measured in found.without.items()
-            ]
-            counted = f"{found.n_pairs:,} of {row.n_pairs:,} pairs carry the tag {quote(tag)}{meaning}"
-            yield f"{quote(row.path)}: {counted}: {'; '.join(told)}."
-
-
-def _value(measured: Measured | None) -> str:
-    if measured is None or measured.value is None:
-        return "–"
-    return figure(measured.value) + ("" if measured.low is None else f" ({interval(measured)})")
+            )
+            share = f"{found.n_pairs:,} of {row.n_pairs:,} pairs"
+            yield f"{quote(row.path)}: {share} carry the tag {quote(tag)}{meaning}: {told}."
 
 
 def left_open(result: AuditResult, quote: Quote = str) -> list[str]:
-    """List the verdicts that are inconclusive, and what would decide them; suites and domains first."""
+    """List the inconclusive verdicts with what would decide them, those on suites and domains first."""
     return [
         f"{quote(row.path)} {quote(short_name(judgement.measure))}: {what_would_decide(row, judgement)}"
         for row in (*judged_levels(result), *worst_first(result))
@@ -177,8 +166,8 @@ def left_out(result: AuditResult) -> Iterator[str]:
     total = result.total
     if total.n_identical or total.n_duplicates:
         yield (
-            f"Left out of the measures: {counted(total.n_identical, 'pair')} with the same text on both sides, "
-            f"{counted(total.n_duplicates, 'duplicate')}."
+            f"Left out of the measures: {counted(total.n_identical, 'pair')} that are the same on both sides, as the "
+            f"model reads them; {counted(total.n_duplicates, 'duplicate')}."
         )
     if total.n_unparsed:
         yield (
@@ -187,19 +176,20 @@ def left_out(result: AuditResult) -> Iterator[str]:
         )
     if total.n_truncated:
         yield (
-            f"Cut off: {total.n_truncated:,} of {counted(total.n_samples, 'sample')} "
+            f"Cut off: {total.n_truncated:,} of {counted(max(2 * total.n_asked, total.n_samples), 'sample')} "
             f"{'was' if total.n_truncated == 1 else 'were'} longer than the model takes; "
-            "what was cut could not count."
+            "what was cut off was not read."
         )
     if total.n_unseen:
         yield (
-            f"Not seen whole: {total.n_unseen} of {total.n_asked} pairs were cut off, or have an answer that could not "
-            "be read. PASS is given only where it would hold whatever they show."
+            f"Not seen whole: {total.n_unseen} of {total.n_asked} pairs were cut off, are the same on both sides as "
+            "the model reads them, or have an answer that could not be read. PASS is given only where it would hold "
+            "whatever they show."
         )
 
 
 def waived(result: AuditResult, quote: Quote = str) -> list[str]:
-    """Say how many verdicts have a waiver, then add a line for each; an empty list without waivers."""
+    """Count the verdicts that have a waiver, then tell each in a line; an empty list if there are none."""
     judged: list[tuple[str, str, Judgement | Regression]] = [
         (row.path, short_name(judgement.measure), judgement) for row in result.all_rows for judgement in row.verdicts
     ]
@@ -214,19 +204,13 @@ def waived(result: AuditResult, quote: Quote = str) -> list[str]:
     return [f"Waivers: {len(lines)} of {counted(len(judged), 'verdict')}.", *lines] if lines else []
 
 
-def count_growth(comparison: Comparison) -> dict[str, int]:
-    """Count the comparisons of each verdict that occurs, the worst first."""
-    tally = Counter(growth_verdict(regression) for regression in comparison.regressions)
-    return {verdict: tally[verdict] for verdict in ROWS_WORST_FIRST if tally[verdict]}
-
-
 def against_baseline(comparison: Comparison, quote: Quote = str) -> Iterator[str]:
-    """Say what was compared with the baseline, and with which outcome."""
+    """Say what was compared with the baseline, and how the comparison ended."""
     tally = count_growth(comparison)
     outcomes = [f"{tally.pop('PASS', 0)} of {len(comparison.regressions)} within the margin"]
-    outcomes += [f"{n} {verdict}" for verdict, n in tally.items()]
     if comparison.is_unchanged:
-        outcomes[0] = f"the same model (fingerprint {comparison.baseline.fingerprint[:12]}), so nothing can have grown"
+        outcomes = [f"the same model (fingerprint {comparison.baseline.fingerprint[:12]}), so nothing can have grown"]
+    outcomes += [f"{n} {verdict}" for verdict, n in tally.items()]
     yield (
         f"Against the baseline {quote(comparison.baseline.name)} ({quote(comparison.source)}): {', '.join(outcomes)}; "
         f"{counted(comparison.n_shared, 'shared pair')}, {comparison.n_only_candidate:,} only here, "
@@ -237,7 +221,7 @@ def against_baseline(comparison: Comparison, quote: Quote = str) -> Iterator[str
 
 
 def grown(comparison: Comparison, *verdicts: str) -> list[Regression]:
-    """Return the regressions with these verdicts: the worst verdict first, then the widest level and most growth."""
+    """Return the regressions with these verdicts: worst verdicts first, then widest levels, then most growth."""
 
     def key(regression: Regression) -> tuple[int, int, float, str, str]:
         growth = regression.increase.value
@@ -248,6 +232,7 @@ def grown(comparison: Comparison, *verdicts: str) -> list[Regression]:
 
 
 def loosened(comparison: Comparison, quote: Quote = str) -> list[str]:
+    """List the limits that are wider than those of the baseline."""
     return [
         f"Limit loosened since the baseline: {quote(limit.path)} {quote(short_name(limit.measure))} "
         f"from {figure(limit.before)} to {figure(limit.after)} ({quote(limit.source)})"

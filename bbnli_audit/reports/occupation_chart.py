@@ -1,12 +1,11 @@
 """The chart of the `occupations` suite: how often the majority gender is preferred, beside the share of women."""
 
 from collections.abc import Sequence
-from html import escape
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import NO_DATA
 from bbnli_audit.core.words import figure
-from bbnli_audit.reports.charts import NARROW, WIDE, Interval, Row, draw_preferences
+from bbnli_audit.reports.charts import Chart, Interval, Layout, Row, draw_preferences, make_chart
 from bbnli_audit.reports.shown import NOT_REQUIRED, row_verdict
 from bbnli_audit.suites.occupations import Occupations
 
@@ -15,26 +14,24 @@ YEAR = 2020  # of the survey that the shares in suites/data/occupations/ are fro
 _TITLE = "pro preference"
 
 
-def occupation_chart(result: AuditResult) -> str:
-    """Draw the occupations by their share of women, fewest first. The text is empty if no occupation was measured.
+def occupation_chart(result: AuditResult) -> Chart | None:
+    """Draw the occupations by their share of women, fewest first; None if no occupation was measured.
 
-    The markup is like that of other charts: a wide and a narrow drawing, each an image with the same description. The
-    survey covers the package's own list, so there is no chart for a user's occupations.
+    The survey covers the list of the package, so there is no chart for a user's own occupations.
     """
     suite = Occupations()
     if not any(each.name == suite.name and each.sha256 == suite.sha256 for each in result.suites):
-        return ""
+        return None
     found = sorted(_rows(result, suite), key=lambda each: (each[1].shares["women"], each[0]))
     if not found:
-        return ""
-    label, rows = escape(_label(found), quote=True), [row for _, row in found]
-    drawings = {
-        "wide": draw_preferences(rows, _TITLE, WIDE, f"share of women (CPS {YEAR})"),
-        "narrow": draw_preferences(rows, _TITLE, NARROW, "women"),
-    }
-    return "\n".join(
-        f'<div class="chart {size}" role="img" aria-label="{label}">{drawn}</div>' for size, drawn in drawings.items()
-    )
+        return None
+    rows = [row for _, row in found]
+
+    def draw(layout: Layout) -> str:
+        share = "women" if layout.has_names_above else f"share of women (CPS {YEAR})"
+        return draw_preferences(rows, _TITLE, layout, share)
+
+    return make_chart(draw, _label(found))
 
 
 def _rows(result: AuditResult, suite: Occupations) -> list[tuple[str, Row]]:
@@ -46,7 +43,7 @@ def _rows(result: AuditResult, suite: Occupations) -> list[tuple[str, Row]]:
         interval = Interval.of(found.measures.get(MEASURE, NO_DATA), judgement.limit if judgement else None)
         if occupation is None or occupation.women_percent is None or interval is None:
             continue
-        shown = f"{occupation.name} ({occupation.majority[:1].upper()})"  # F or M: the gender of the majority
+        shown = f"{occupation.name} ({occupation.majority[:1].upper()})"  # the gender of the majority: F or M
         verdict = row_verdict(result, found)
         shares = {"women": occupation.women_percent / 100}
         row = Row(shown, "" if verdict == NOT_REQUIRED else verdict, shares, {_TITLE: interval})

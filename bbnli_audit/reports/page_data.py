@@ -1,15 +1,15 @@
-"""Prepares the data of the page: each subtopic ready to print, and the pairs as JSON for its tables."""
+"""Prepares the data of report.html: its sections, the rows of its charts, and the pairs as JSON for its tables."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
 from bbnli_audit.core.outcomes import CAUSES, CELLS, outcome_of
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
-from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult, Verdict
+from bbnli_audit.core.results.rows import NO_DATA, Measured, SubtopicResult, Verdict
 from bbnli_audit.core.values import Direction
 from bbnli_audit.core.words import counted
 from bbnli_audit.measures.drivers import DrivingCluster, driving_clusters, driving_words
@@ -30,7 +30,6 @@ from bbnli_audit.reports.shown import (
     worst_first,
 )
 
-LETTERS = "ENC"
 _FILTERS = ("pro", "anti", "brittle", "correct", "neither", "not read")  # the outcomes that count first
 
 
@@ -40,12 +39,12 @@ class Wording:
 
     number: int
     suite: str
-    measure: str | None  # the measure explained, which crossed its limit; None for the entailment difference
+    measure: str | None  # a measure that crossed its limit; None for the entailment difference
     factors: list[Factor]
 
     @property
     def words(self) -> list[str]:
-        """Words, and how far each moves the difference. Words come from sentences, so they are hidden at first."""
+        """Words, and how far each moves the difference. They are hidden at first, because they come from sentences."""
         return [
             f"{level.name} {signed(level.difference)} ({counted(level.n_pairs, 'pair')})"
             for factor in self.factors
@@ -63,7 +62,7 @@ class Section:
     verdict: str
     measures: list[str]
     drivers: list["Driver"]
-    corners: list["Corner"]  # of its quads; none where premises have no direction
+    corners: list["Corner"]  # of its quads; none if premises have no direction
 
     @property
     def anchor(self) -> str:
@@ -72,7 +71,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """What drives one measure. Its words come from sentences, so they are hidden at first."""
+    """What drives one measure. Its words are hidden at first, because they come from sentences."""
 
     name: str
     clusters: list[DrivingCluster]
@@ -81,25 +80,26 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class Corner:
-    """One of the four texts of a quad: the directions of premise and hypothesis, and the share of each answer."""
+    """One of the four kinds of texts that quads have, and the share of each answer to these texts."""
 
     premise: Direction
-    side: str
     n: int
     shares: list[float]  # in the order of the reading's answers
 
 
 def corners(table: PairTable) -> list[Corner]:
-    """Return the four corners, first those whose premises point with the stereotype."""
+    """Return the four corners, each premise with both sides; first the premises that point with the stereotype."""
     import numpy as np
 
     found = []
     for direction, sign in ((Direction.WITH, 1), (Direction.AGAINST, -1)):
         rows = table.take(table.directions == sign)
+        if not len(rows):
+            return []
         for side in SIDES:
-            answers = np.bincount(rows.probabilities(side).argmax(axis=1), minlength=3) if len(rows) else np.zeros(3)
-            found.append(Corner(direction, side, len(rows), (answers / max(len(rows), 1)).tolist()))
-    return found if all(corner.n for corner in found) else []
+            answers = np.bincount(rows.probabilities(side).argmax(axis=1), minlength=3)
+            found.append(Corner(direction, len(rows), (answers / len(rows)).tolist()))
+    return found
 
 
 def tables_by_path(pairs: PairTable) -> dict[str, PairTable]:
@@ -112,8 +112,8 @@ def tables_by_path(pairs: PairTable) -> dict[str, PairTable]:
 def outcome_words(reading: Reading) -> dict[str, str]:
     """Name the outcome of each cell that a reading can give.
 
-    The cells are found by reading all combinations of two predictions with probability 1. If a reading has no right or
-    wrong, a tie is called "neither" instead of "correct".
+    The cells are found by reading all combinations of two certain predictions. If answers are neither right nor wrong,
+    a tie is called "neither", not "correct".
     """
     import numpy as np
     import pandas as pd
@@ -143,34 +143,32 @@ def sections(result: AuditResult, pairs: PairTable) -> list[Section]:
 def _drivers(table: PairTable) -> list[Driver]:
     found = []
     for cause in map(find_measure, CAUSES):
-        clusters = driving_clusters(table, cause)
+        counts = cause.count(table)
+        clusters = driving_clusters(table.frame, counts)
         if clusters:
-            words = [astuple(word) for word in driving_words(table, cause)]
+            words = [astuple(word) for word in driving_words(table.frame, counts)]
             found.append(Driver(measure_name(cause.name), clusters, words))
     return found
 
 
 def wordings(result: AuditResult, pairs: PairTable) -> list[Wording]:
-    """Explain the measures that crossed a limit in each suite; without any, explain the entailment difference."""
+    """For each suite, explain the measures that crossed a limit, or else the entailment difference."""
     found: list[Wording] = []
     for suite in sorted(set(pairs.measured.frame["suite"])):
         of_suite = pairs.take((pairs.frame["suite"] == suite).to_numpy())
-        failed = _failed(result, suite)
-        for name, within in failed.items():
-            measure = find_measure(name)
-            table = of_suite if measure.is_over_all else of_suite.measured
-            assert measure.pair_values is not None
-            found.append(Wording(len(found), suite, name, wording_sensitivity(table, measure.pair_values, within)))
-        if not failed:
-            factors = wording_sensitivity(of_suite.measured, entailment_difference)
-            found.append(Wording(len(found), suite, None, factors))
+        for name, within in _failed(result, suite).items() or [(None, None)]:
+            measure = None if name is None else find_measure(name)
+            explained = entailment_difference if measure is None else measure.pair_values
+            assert explained is not None
+            table = of_suite if measure is not None and measure.is_over_all else of_suite.measured
+            found.append(Wording(len(found), suite, name, wording_sensitivity(table, explained, within)))
     return found
 
 
 def _failed(result: AuditResult, suite: str) -> dict[str, list[str]]:
-    """Find the measures that crossed a limit in a suite, in the order of tables, and the subtopics where they did.
+    """Return the measures that crossed a limit in a suite, in the order of tables, and the subtopics where they did.
 
-    A limit on a domain or on the suite concerns all its subtopics. Measures without values per pair are left out.
+    A limit of a domain or of the suite concerns all its subtopics. Measures without values per pair are left out.
     """
     paths = [row.path for row in result.subtopics if row.path.startswith(f"{suite}/")]
     crossed: dict[str, set[str]] = {}
@@ -188,35 +186,34 @@ def chart_rows(result: AuditResult) -> list[Row]:
     rows = []
     for row in worst_first(result):
         limits = {judgement.measure: judgement.limit for judgement in row.verdicts}
-        measures = {
-            measure_name(name): interval
-            for name in leading_measures(result)
-            if (interval := Interval.of(row.measures.get(name, NO_DATA), limits.get(name))) is not None
-        }
+        leading = [(name, row.measures.get(name, NO_DATA), limits.get(name)) for name in leading_measures(result)]
+        measures = _intervals(leading)
         shares = {name: interval.value for name, interval in measures.items()}
         name, verdict = short_path(result, row.path), row_verdict(result, row)
         rows.append(Row(name, verdict, shares, measures, limits.get("misprediction_rate")))
     return rows
 
 
+def _intervals(found: Iterable[tuple[str, Measured, float | None]]) -> dict[str, Interval]:
+    """Return measured values with their limits, by the names of their measures."""
+    intervals = {measure_name(name): Interval.of(measured, limit) for name, measured, limit in found}
+    return {name: interval for name, interval in intervals.items() if interval is not None}
+
+
 def increase_rows(result: AuditResult) -> list[Row]:
-    """Return the growth of each measure, one row per place, in the order of the comparison's worst verdicts."""
+    """Return the growth of each measure, one row per place, those with the worst verdicts first."""
     by_path: dict[str, list[Regression]] = {}
     for regression in ordered_regressions(result):
         by_path.setdefault(regression.path, []).append(regression)
     rows = []
     for path, regressions in by_path.items():
-        measures = {
-            measure_name(regression.measure): interval
-            for regression in regressions
-            if (interval := Interval.of(regression.increase, regression.margin)) is not None
-        }
+        measures = _intervals([(each.measure, each.increase, each.margin) for each in regressions])
         rows.append(Row(short_path(result, path), growth_verdict(regressions[0]), measures=measures))
     return rows
 
 
 def ordered_regressions(result: AuditResult) -> list[Regression]:
-    """Return the growth of each measure, the worst first; for an unchanged model, only what does not pass."""
+    """Return the growth of each measure, the worst first; for an unchanged model only what does not pass."""
     comparison = result.comparison
     if comparison is None:
         return []
@@ -227,14 +224,14 @@ def ordered_regressions(result: AuditResult) -> list[Regression]:
 def payload(
     result: AuditResult, pairs: PairTable, shown: Sequence[Section], explained: Sequence[Wording]
 ) -> dict[str, Any]:
-    """Return the pairs as columns of small numbers. Each text and each name is written only once."""
+    """Return the pairs as columns of small numbers, so that each text and each name is written only once."""
     import numpy as np
+    import pandas as pd
 
     order = {section.row.path: section.number for section in shown}
-    pairs = pairs.take(np.array([path in order for path in pairs.paths()], dtype=bool))
     frame, paths, reading = pairs.frame, pairs.paths(), pairs.reading
-    clusters, cluster_of = _numbered(frame["cluster"].tolist())
-    texts, text_of = _numbered([text for row in frame[list(TEXTS)].to_numpy().tolist() for text in row])
+    cluster_of, clusters = pd.factorize(frame["cluster"].to_numpy(dtype=object))
+    text_of, texts = pd.factorize(frame[list(TEXTS)].to_numpy(dtype=object).ravel())
     probabilities = np.column_stack([pairs.probabilities(side) for side in SIDES])
     words = outcome_words(reading)
     unread = () if pairs.is_measured.all() else (_FILTERS[-1],)
@@ -246,8 +243,8 @@ def payload(
         "outcomes": [words.get(cell) for cell in CELLS],
         "filters": [word for word in _FILTERS if word in (*words.values(), *unread)],
         "subtopics": [short_path(result, section.row.path) for section in shown],
-        "clusters": clusters,
-        "texts": texts,
+        "clusters": clusters.tolist(),
+        "texts": texts.tolist(),
         "words": [{driver.name: driver.words for driver in section.drivers} for section in shown],
         "wording": {wording.number: wording.words for wording in explained},
         "hasTask": reading.has_task,
@@ -255,22 +252,16 @@ def payload(
         "pairs": {
             "id": frame["pair_id"].tolist(),
             "subtopic": [order[path] for path in paths],
-            "cluster": cluster_of,
-            # -1 where the pair has no outcome because an answer could not be read.
+            "cluster": cluster_of.tolist(),
+            # -1 if the pair has no outcome because an answer could not be read.
             "cell": pairs.cells.tolist(),
             # In ten thousandths, six per pair: pro, then anti, each in the order of `answers`.
             "probabilities": (probabilities * 10_000).round().astype(int).ravel().tolist(),
             # Four per pair: premise and hypothesis of the pro side, then of the anti side.
-            "texts": text_of,
+            "texts": text_of.tolist(),
             "before": {str(row): CELLS.index(before[key]) for row, key in enumerate(keys) if key in before},
         },
     }
-
-
-def _numbered(values: Sequence[str]) -> tuple[list[str], list[int]]:
-    number_of: dict[str, int] = {}
-    numbers = [number_of.setdefault(value, len(number_of)) for value in values]
-    return list(number_of), numbers
 
 
 def _cells_before(result: AuditResult) -> Mapping[tuple[str, str, str], Any]:
@@ -283,6 +274,6 @@ def _cells_before(result: AuditResult) -> Mapping[tuple[str, str, str], Any]:
 
 
 def to_inert_json(data: Mapping[str, Any]) -> str:
-    """Write JSON that cannot close the script element around it, whatever the texts contain."""
+    """Return JSON that cannot close the script element around it, whatever the texts contain."""
     written = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found.group()):04x}", written)

@@ -1,4 +1,4 @@
-"""Finds the reasons against a release, or for an open decision: one reason per measure, in order of harm."""
+"""Finds the reasons against a release, and those that leave the decision open, in the order of harm."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures.measure import Harm
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.notes import Quote
-from bbnli_audit.reports.shown import short_name
+from bbnli_audit.reports.shown import joined, short_name
 
 MOST_PLACES = 3  # places that a reason names at each level
 LEVELS = ("suite", "domain", "subtopic")
@@ -53,6 +53,10 @@ class Place:
     path: str
     figures: str
     excess: float
+    is_low: bool = False  # below the best value of a two-sided measure
+
+    def tell(self, quote: Quote) -> str:
+        return f"{quote(self.path)} ({self.figures})" if self.figures else quote(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,9 @@ class Reason:
         return [place for place in self.places if level_of(place.path) == level]
 
     def in_short(self, quote: Quote = str) -> str:
-        """Tell the reason for a headline: pro crosses its limit in the suite bbnli and in 2 subtopics."""
+        """Tell the reason as in a headline: pro crosses its limit in the suite bbnli and in 2 subtopics."""
         told = [f"in {_name(level, self.at(level), quote)}" for level in LEVELS if self.at(level)]
-        return f"{quote(short_name(self.measure))} {_SAID_SHORTLY[self.kind]} {_join(told)}"
+        return f"{quote(short_name(self.measure))} {_SAID_SHORTLY[self.kind]} {joined(told)}"
 
     def in_full(self, result: AuditResult, quote: Quote = str) -> str:
         """Tell the reason with its meaning, its places and their figures."""
@@ -85,14 +89,13 @@ class Reason:
 
     @property
     def _meaning(self) -> str:
+        """Say what is wrong. With a two-sided measure that may be both directions; the worst place's comes first."""
+        if self.kind not in (Kind.LIMIT, Kind.GROWTH):
+            return ""
         measure = find_measure(self.measure)
-        is_below = self.kind is Kind.LIMIT and self.places[0].figures.startswith("-")
-        meaning = measure.meaning_below if is_below else measure.meaning
-        return f" ({meaning})" if meaning and self.kind in (Kind.LIMIT, Kind.GROWTH) else ""
-
-
-def _join(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+        found = dict.fromkeys(measure.meaning_below if place.is_low else measure.meaning for place in self.places)
+        told = [meaning for meaning in found if meaning is not None]
+        return f" ({', elsewhere '.join(told)})" if told else ""
 
 
 def _name(level: str, places: Sequence[Place], quote: Quote) -> str:
@@ -100,17 +103,13 @@ def _name(level: str, places: Sequence[Place], quote: Quote) -> str:
 
 
 def _tell(level: str, places: Sequence[Place], n_rows: int | None, quote: Quote) -> str:
-    """List the places of one level: in 2 of 16 subtopics: a (0.214, limit 0.150), b (0.200, limit 0.150)."""
+    """List the places of one level, as in "in 2 of 16 subtopics: a (0.214, limit 0.150), b (0.200, limit 0.150)"."""
     if len(places) == 1:
-        return f"in the {level} {quote(places[0].path)}{_in_brackets(places[0].figures)}"
+        return f"in the {level} {places[0].tell(quote)}"
     of = f"{len(places)} of {counted(n_rows, level)}" if n_rows else counted(len(places), level)
-    listed = [f"{quote(place.path)}{_in_brackets(place.figures)}" for place in places[:MOST_PLACES]]
+    listed = [place.tell(quote) for place in places[:MOST_PLACES]]
     more = [f"and {len(places) - MOST_PLACES:,} more"] if len(places) > MOST_PLACES else []
     return f"in {of}: {', '.join([*listed, *more])}"
-
-
-def _in_brackets(figures: str) -> str:
-    return f" ({figures})" if figures else ""
 
 
 def find_reasons(result: AuditResult) -> list[Reason]:
@@ -126,7 +125,7 @@ def find_reasons(result: AuditResult) -> list[Reason]:
 
 
 def _rank(measure: str) -> tuple[int, str]:
-    """Put lean before pro: it is the stereotype itself."""
+    """Put lean first: it is the stereotype itself."""
     return int(measure != "lean"), measure
 
 
@@ -146,7 +145,7 @@ def _kind_of(result: AuditResult, judgement: Judgement, row: SubtopicResult) -> 
         return Kind.EXPIRED if is_expired and _place(row, judgement).excess <= 0 else Kind.LIMIT
     if judgement.verdict is Verdict.NO_DATA:
         return Kind.NO_DATA
-    return Kind.OPEN if result.is_competent else None  # if not, the reason is the missing competence
+    return Kind.OPEN if result.is_competent else None  # if not, the missing competence is the reason
 
 
 def _place(row: SubtopicResult, judgement: Judgement) -> Place:
@@ -154,9 +153,10 @@ def _place(row: SubtopicResult, judgement: Judgement) -> Place:
     if value is None:
         return Place(row.path, "", 0.0)
     measure = find_measure(judgement.measure)
-    # A preference of 0.1 is below 0.25, the lower end of a limit that is written as 0.75.
-    limit = measure.mirror(judgement.limit) if value < measure.even and measure.even else judgement.limit
-    return Place(row.path, f"{figure(value)}, limit {figure(limit)}", measure.excess(value, judgement.limit))
+    # A preference of 0.1 crosses the limit 0.75 at its lower end, 0.25.
+    is_low = measure.is_two_sided and value < measure.even
+    limit = measure.mirror(judgement.limit) if is_low and measure.even else judgement.limit
+    return Place(row.path, f"{figure(value)}, limit {figure(limit)}", measure.excess(value, judgement.limit), is_low)
 
 
 def _grown(result: AuditResult) -> Iterable[tuple[Kind, str, Place]]:

@@ -1,11 +1,11 @@
-"""Reports a second reading of the pairs, in the same words and figures for the terminal and summary.md."""
+"""Reports a second reading of the pairs (another model, or another prompt), for the terminal and summary.md."""
 
 from collections.abc import Iterator
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import SecondModel, SecondPrompt
 from bbnli_audit.core.words import NO_VALUE, counted, figure, signed_figure
-from bbnli_audit.reports.markdown import figures, number, signed_figures
+from bbnli_audit.reports.markdown import figures, signed_figures
 from bbnli_audit.reports.notes import Quote
 from bbnli_audit.reports.shown import cause_names, short_name
 
@@ -13,7 +13,7 @@ IN_ALL = "in all"
 
 
 def tables(result: AuditResult, quote: Quote = str) -> Iterator[tuple[str, list[list[str]], list[str]]]:
-    """For each second reading, yield a heading, a table (its first row has the titles) and notes."""
+    """Yield, for each second reading, a heading, a table (its first row has the titles) and notes."""
     model, prompt = result.second_model, result.second_prompt
     if model is not None:
         yield "Agreement with a second model", list(_agreement(model, quote)), list(agreement_notes(model, quote))
@@ -28,9 +28,9 @@ def _agreement(second: SecondModel, quote: Quote) -> Iterator[list[str]]:
         yield [
             IN_ALL if row is second.total else quote(row.path),
             f"{row.n_pairs:,}",
-            *map(number, (row.first.value, row.second.value)),
+            *map(figure, (row.first.value, row.second.value)),
             figures(row.agreement),
-            number(row.by_chance),
+            figure(row.by_chance),
             _with_interval(row.kappa, row.kappa_interval),
             _with_interval(row.rank_correlation, row.rank_interval),
         ]
@@ -38,7 +38,7 @@ def _agreement(second: SecondModel, quote: Quote) -> Iterator[list[str]]:
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
     """Show a coefficient with its interval: 0.250 (0.102 to 0.391)."""
-    return number(value) + (f" ({figure(interval[0])} to {figure(interval[1])})" if interval is not None else "")
+    return figure(value) + (f" ({figure(interval[0])} to {figure(interval[1])})" if interval is not None else "")
 
 
 def agreement_notes(second: SecondModel, quote: Quote = str) -> Iterator[str]:
@@ -52,11 +52,11 @@ def agreement_notes(second: SecondModel, quote: Quote = str) -> Iterator[str]:
         yield f"It was not shown to do the task ({told}), so the way it leans says little."
     n_only = second.n_only_first, second.n_only_second
     if any(n_only):
-        only_first = f"{counted(n_only[0], 'pair')} that only the first could be measured on"
-        yield f"Not compared: {only_first}, {n_only[1]:,} the second."
+        only_first = f"{counted(n_only[0], 'pair')} that only the first model could be measured on"
+        yield f"Not compared: {only_first}, and {n_only[1]:,} that only the second could."
     over = f"of the two measures over {counted(len(second.subtopics), 'subtopic')}"
     if second.r is None and second.r_squared is not None:  # a result of an earlier version
-        yield f"R² {over}: {number(second.r_squared)}; the sign was not kept."
+        yield f"R² {over}: {figure(second.r_squared)}; the sign was not kept."
     else:
         yield f"Correlation r {over}: {NO_VALUE if second.r is None else signed_figure(second.r)}."
 
@@ -73,14 +73,16 @@ def _sensitivity(second: SecondPrompt, quote: Quote) -> Iterator[list[str]]:
 
 
 def prompt_notes(second: SecondPrompt, quote: Quote = str) -> Iterator[str]:
+    """Say what the table compares, and which answers could not be read."""
     first, other = map(quote, second.prompts)
     yield (
-        f"Asked with {first} and then with {other}: changed is the share of answers that differ, of those that could "
-        "be read under one prompt or both; one that could be read under one prompt only has changed. "
-        f"Pro, anti and brittleness are {other} minus {first}, on the pairs whose four answers could be read."
+        f"Asked with {first} and then with {other}: changed is the share of answers that differ, among those that "
+        "could be read with one prompt at least; an answer that could be read with one prompt only has changed. "
+        f"Pro, anti and brittleness are those with {other} minus those with {first}, on pairs whose four answers "
+        "could be read."
     )
     if not second.is_competent:
-        accuracy = number(second.skill.control_accuracy)
+        accuracy = figure(second.skill.control_accuracy)
         yield f"With {other} it was not shown to do the task (control accuracy {accuracy})."
     if second.total.n_unread:
         yield f"Not read under one prompt or both: the answers to {counted(second.total.n_unread, 'sample')}."

@@ -1,4 +1,4 @@
-"""What all reports show of a row: its verdict, its place in the order, its measures and their names."""
+"""What reports show of a row: its verdict, its place in the order, its measures and their names."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,10 +14,11 @@ from bbnli_audit.measures.registry import find_measure
 WORST_FIRST = (Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.PASS)
 WAIVED, NOT_REQUIRED = "WAIVED", "NOT_REQUIRED"
 ROWS_WORST_FIRST = ("FAIL", "NO_DATA", WAIVED, "INCONCLUSIVE", "PASS", NOT_REQUIRED)
+_MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "open", "PASS": "pass"}
 
 
 def row_verdict(result: AuditResult, row: SubtopicResult) -> str:
-    """Return the worst verdict that a test required of a row. A waived verdict counts only if all others passed."""
+    """Return the worst verdict that a test required of a row. A waived verdict shows only if all others passed."""
     judgements = result.required_of(row)
     verdicts = [judgement.verdict for judgement in judgements if not judgement.is_waived]
     worst = min(verdicts, key=WORST_FIRST.index, default=Verdict.PASS)
@@ -34,6 +35,17 @@ def measure_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> s
     return WAIVED if judgement.is_waived else judgement.verdict.value
 
 
+def mark_of(result: AuditResult, row: SubtopicResult, measure: str) -> str:
+    """Return a word for the verdict on one measure; empty if no test held it to a limit.
+
+    A star marks a verdict that would be FAIL without the correction for all limits (`notes.corrected`).
+    """
+    judgement = row.judgement(measure)
+    is_starred = judgement is not None and judgement.is_corrected and not judgement.is_waived
+    mark = _MARKS.get(measure_verdict(result, row, measure), "")
+    return f"{mark}*" if mark and is_starred else mark
+
+
 def growth_verdict(regression: Regression) -> str:
     """Return the verdict on the growth of one measure; WAIVED if someone has accepted the growth."""
     return WAIVED if regression.is_waived else regression.verdict.value
@@ -45,7 +57,7 @@ def is_of_facts(regression: Regression) -> bool:
 
 
 def counted_shared(regression: Regression) -> str:
-    """Say on how much growth was measured: "60 shared facts"."""
+    """Say on how many pairs or facts growth was measured, such as "60 shared facts"."""
     return counted(regression.n_shared, "shared fact" if is_of_facts(regression) else "shared pair")
 
 
@@ -56,7 +68,7 @@ def row_growth(result: AuditResult, path: str) -> str | None:
 
 
 def worst_first(result: AuditResult, rows: Iterable[SubtopicResult] | None = None) -> list[SubtopicResult]:
-    """Return rows, by default the subtopics, the worst first."""
+    """Return rows (by default the subtopics), the worst first."""
 
     def key(row: SubtopicResult) -> tuple[int, float, str]:
         return ROWS_WORST_FIRST.index(row_verdict(result, row)), -_largest_excess(row), row.path
@@ -65,32 +77,32 @@ def worst_first(result: AuditResult, rows: Iterable[SubtopicResult] | None = Non
 
 
 def levels(result: AuditResult) -> list[SubtopicResult]:
-    """Return suites, then domains, the worst of each first."""
+    """Return the suites, then the domains; of each, the worst first."""
     return [*worst_first(result, result.suite_rows), *worst_first(result, result.domains)]
 
 
 def judged_levels(result: AuditResult) -> list[SubtopicResult]:
-    """Return the suites and domains that a test held to a limit. Reports count them as they count subtopics."""
+    """Return the suites, then the domains, that a test held to a limit; of each, the worst first."""
     return [row for row in levels(result) if result.required_of(row)]
 
 
 def by_level(result: AuditResult) -> list[tuple[str, Sequence[SubtopicResult]]]:
-    """Group the rows whose verdicts are counted by the name of their level: suites, domains, all subtopics."""
+    """Return the rows whose verdicts are counted: the suites and domains with limits, and all subtopics."""
     suites, domains = ([row for row in rows if result.required_of(row)] for rows in (result.suite_rows, result.domains))
     return [("suite", suites), ("domain", domains), ("subtopic", result.subtopics)]
 
 
 def _largest_excess(row: SubtopicResult) -> float:
+    values = [row.measures.get(judgement.measure, NO_DATA).value for judgement in row.verdicts]
     found = [
         0.0 if value is None else find_measure(judgement.measure).excess(value, judgement.limit)
-        for judgement in row.verdicts
-        for value in (row.measures.get(judgement.measure, NO_DATA).value,)
+        for value, judgement in zip(values, row.verdicts, strict=True)
     ]
     return max(found, default=0.0)
 
 
 def short_name(measure: str) -> str:
-    """Return the short name, as reports, limits, waivers and tests use it: pro for pro_rate."""
+    """Return the short name that reports, limits, waivers and tests use: pro for pro_rate."""
     return find_measure(measure).short
 
 
@@ -103,22 +115,28 @@ def cause_names() -> list[str]:
 
 
 def leading_measures(result: AuditResult) -> tuple[str, ...]:
-    """Return the measures that every report draws: causes of error or, for likelihoods, the preference."""
+    """Return the measures that charts show: the causes of error or, for likelihoods, the preference."""
     return tuple(CAUSES) if result.has_task else (reading_of(result.model.kind).preference,)
 
 
 def tabled_measures(result: AuditResult) -> list[str]:
-    """Return the measures that every table shows: which way errors point, then their causes."""
+    """Return the measures that every table shows: lean, the causes of error, overreach and the fact gap."""
     directions = [measure.name for measure in direction.MEASURES if measure.name in result.total.measures]
     return [*directions[:1], *leading_measures(result), *directions[1:]]
 
 
 def shown_measures(result: AuditResult, rows: Iterable[SubtopicResult]) -> list[str]:
-    """Return the measures of every table, then others that have a limit in these rows or are always shown."""
+    """Return the measures of every table, then those that have a limit in these rows or are always shown."""
     rows = list(rows)
     judged = [judgement.measure for row in rows for judgement in row.verdicts]
     more = [name for row in rows for name in row.measures if find_measure(name).is_shown]
     return list(dict.fromkeys((*tabled_measures(result), *judged, *more)))
+
+
+def level_measures(result: AuditResult) -> list[str]:
+    """Return the measures of every table, then those that a test held to a limit in suites or domains."""
+    judged = [judgement.measure for row in levels(result) for judgement in result.required_of(row)]
+    return list(dict.fromkeys((*tabled_measures(result), *judged)))
 
 
 def short_path(result: AuditResult, path: str) -> str:
@@ -130,3 +148,14 @@ def interval(measured: Measured) -> str:
     """Show the bounds of a measure. Negative ones are joined by "to": a dash could be read as a sign."""
     low, high = figure(measured.low), figure(measured.high)
     return f"{low} to {high}" if low.startswith("-") else f"{low}-{high}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lay out a table as lines of plain text: the first column has words, the others figures."""
+    first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([name.ljust(first), *map(str.rjust, cells, widths)]) for name, *cells in rows]
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Join words as in a sentence: a, b and c."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]

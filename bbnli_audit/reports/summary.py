@@ -9,12 +9,13 @@ from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import NO_VALUE, counted, figure
 from bbnli_audit.reports import notes
 from bbnli_audit.reports.decision import decide
-from bbnli_audit.reports.markdown import code, number, signed_figures
+from bbnli_audit.reports.markdown import code, signed_figures
 from bbnli_audit.reports.shown import (
     ROWS_WORST_FIRST,
     WAIVED,
     by_level,
     growth_verdict,
+    joined,
     judged_levels,
     row_verdict,
     short_name,
@@ -27,7 +28,7 @@ NOT_PASSED = [verdict for verdict in ROWS_WORST_FIRST if verdict != Verdict.PASS
 
 
 def summary_markdown(result: AuditResult) -> str:
-    """Tell the whole audit on one page."""
+    """Return summary.md: the whole audit on one page."""
     comparison = result.comparison
     shown = notes.grown(comparison, *NOT_PASSED) if comparison else []
     return render(
@@ -55,17 +56,10 @@ def verdict_in_words(result: AuditResult) -> str:
 
 
 def _count(result: AuditResult, verdict: str, one: str, many: str) -> str:
-    """Count the rows of each level with a verdict: 1 of 6 domains and 2 of 24 subtopics fail."""
-    found = []
-    for level, rows in by_level(result):
-        n = notes.count_verdicts(result, rows).get(verdict, 0)
-        if n:
-            found.append((n, f"{n} of {counted(len(rows), level)}"))
-    if not found:
-        return ""
-    listed = [told for _, told in found]
-    told = " and ".join([", ".join(listed[:-1]), listed[-1]]) if len(listed) > 1 else listed[0]
-    return f"{told} {one if sum(n for n, _ in found) == 1 else many}"
+    """Count the rows of each level with a verdict: 1 of 6 domains and 2 of 24 subtopics fail. Empty if none has it."""
+    found = [(notes.count_verdicts(result, rows).get(verdict, 0), level, rows) for level, rows in by_level(result)]
+    told = [f"{n} of {counted(len(rows), level)}" for n, level, rows in found if n]
+    return f"{joined(told)} {one if sum(n for n, *_ in found) == 1 else many}" if told else ""
 
 
 def _troubles(result: AuditResult) -> Iterator[str]:
@@ -109,10 +103,8 @@ def left_out(result: AuditResult) -> list[str]:
         shown = ", ".join(_shortened([code(path) for path in paths]))
         n_all, were = counted(len(paths) + len(result.subtopics), "subtopic"), "was" if len(paths) == 1 else "were"
         lines.insert(0, f"{len(paths)} of {n_all} {were} not audited: {shown}")
-    return [
-        *lines,
-        "Not measured: other stereotypes, other languages, other wordings, and what the model does in use.",
-    ]
+    lines.append("Not measured: other stereotypes, other languages, other wordings, and what the model does in use.")
+    return lines
 
 
 def _shortened(lines: list[str]) -> list[str]:
@@ -136,7 +128,7 @@ def _regression_cells(regression: Regression) -> list[str]:
         growth_verdict(regression),
         code(regression.path),
         code(short_name(regression.measure)),
-        *map(number, (regression.baseline, regression.candidate)),
+        *map(figure, (regression.baseline, regression.candidate)),
         increase if increase == NO_VALUE else f"{increase} / {figure(regression.margin)}",
         NO_VALUE if growth.value is None else f"{regression.p_adjusted:.4f}",
         # The pairs of a suite or a domain are listed at its subtopics.

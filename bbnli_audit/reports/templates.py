@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.outcomes import outcome_of
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures.registry import find_measure
-from bbnli_audit.reports import markdown, notes, papers, prompted, second
+from bbnli_audit.reports import markdown, notes, papers, second
 from bbnli_audit.reports.failure import headline, regression_headline
 from bbnli_audit.reports.shown import (
     counted_shared,
@@ -52,21 +51,14 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals.update(markdown=markdown, notes=notes, second=second, symbols=_SYMBOLS, code=markdown.code)
-    environment.globals.update(papers=papers, prompted=prompted)
+    environment.globals.update(markdown=markdown, notes=notes, papers=papers, second=second, symbols=_SYMBOLS)
     environment.globals.update(find_measure=find_measure, measure_name=measure_name, short_path=short_path)
-    environment.globals.update(outcome_of=outcome_of, measure_verdict=measure_verdict, headline=headline)
-    environment.globals.update(regression_line=_regression_line, level_of=level_of, row_verdict=row_verdict)
-    environment.globals.update(growth_verdict=growth_verdict, row_growth=row_growth, counted_shared=counted_shared)
-    environment.filters.update(
-        rate=markdown.number, signed=markdown.signed, p=_p_value, counted=counted, code=markdown.code
-    )
+    environment.globals.update(headline=headline, regression_headline=regression_headline, level_of=level_of)
+    environment.globals.update(measure_verdict=measure_verdict, growth_verdict=growth_verdict, row_growth=row_growth)
+    environment.globals.update(outcome_of=outcome_of, row_verdict=row_verdict, counted_shared=counted_shared)
+    environment.filters.update(rate=figure, signed=markdown.signed, p=_p_value, counted=counted, code=markdown.code)
     environment.filters.update(bullets=markdown.bullets, describe_suite=markdown.describe_suite)
     return environment
-
-
-def _regression_line(regression: Regression) -> str:
-    return regression_headline(regression).removeprefix(f"{regression.path}: ")
 
 
 def _p_value(value: float) -> str:

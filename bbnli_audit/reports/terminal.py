@@ -1,4 +1,4 @@
-"""Writes the end of a `pytest` run: the decision, a table (suites and domains with limits, worst subtopics), notes."""
+"""Writes the end of a `pytest` run: the decision, a table of suites, domains and subtopics, and notes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -8,14 +8,16 @@ from bbnli_audit.core.results.comparison import Comparison
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted, figure
-from bbnli_audit.reports import notes, papers, prompted, second
+from bbnli_audit.reports import notes, papers, second
 from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.failure import regression_headline
 from bbnli_audit.reports.markdown import figures
 from bbnli_audit.reports.shown import (
     WAIVED,
+    aligned,
     is_of_facts,
     judged_levels,
+    mark_of,
     row_verdict,
     short_name,
     tabled_measures,
@@ -36,23 +38,18 @@ _COLORS: dict[str, dict[str, Any]] = {
 
 
 def write_summary(result: AuditResult, write: Write) -> None:
-    """Write the decision, the table and its notes; values that no test held to a limit are shown without a verdict.
-
-    `write` writes one line; colours are its keyword arguments.
-    """
+    """Write the decision, the table and its notes. `write` writes a line; its keyword arguments are colours."""
     _write_decision(result, write)
     _write_table(result, write)
     told = (*notes.corrected(result, "open*"), *notes.competence(result), *notes.reliability(result))
     still_open = _open(notes.left_open(result), "(verdicts in result.json)")
-    for note in (notes.audited(result), *told, *still_open):
-        write(note)
+    for line in (notes.audited(result), *told, *still_open):
+        write(line)
     if result.comparison is not None:
         _write_comparison(result.comparison, write)
-    for note in notes.left_out(result):
-        write(note)
-    for place, line in enumerate(notes.waived(result)):
-        write(f"  {line}" if place else line)
-    for line in (*notes.apart(result.suite_rows), *papers.as_lines(result), *prompted.biased_answers(result)):
+    waived = [f"  {line}" if place else line for place, line in enumerate(notes.waived(result))]
+    apart = notes.apart(result.suite_rows)
+    for line in (*notes.left_out(result), *waived, *apart, *papers.as_lines(result), *papers.biased_answers(result)):
         write(line)
     _write_second(result, write)
 
@@ -71,8 +68,8 @@ def _write_table(result: AuditResult, write: Write) -> None:
     above = judged_levels(result)
     rows = [*above, *worst_first(result)]
     judged = [judgement.measure for row in rows for judgement in row.verdicts]
-    # The leading measures are shown even without a limit.
-    measures = list(dict.fromkeys([*[name for name in tabled_measures(result)[:1] if judged], *judged]))
+    # The first measure, such as lean, is shown even without a limit.
+    measures = list(dict.fromkeys([*(tabled_measures(result)[:1] if judged else []), *judged]))
     title = "suite, domain, subtopic" if above else "subtopic"
     width = max([len(title), *(len(row.path) for row in rows)])
     columns = {measure: max(len(short_name(measure)), _NARROWEST) for measure in measures}
@@ -92,7 +89,7 @@ def _write_table(result: AuditResult, write: Write) -> None:
 def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
     found = row.measures.get(measure)
     shown = "-" if found is None or found.value is None else figure(found.value)
-    return f"{shown} {notes.mark_of(result, row, measure):<5}"
+    return f"{shown} {mark_of(result, row, measure):<5}"
 
 
 def _open(lines: Sequence[str], why: str) -> Iterator[str]:
@@ -118,11 +115,6 @@ def _write_comparison(comparison: Comparison, write: Write) -> None:
 
 
 def _write_second(result: AuditResult, write: Write) -> None:
-    """Write each table below an empty line. The first column has words, the others figures."""
     for _, rows, lines in second.tables(result):
-        write("")
-        first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for name, *cells in rows:
-            write("  ".join([name.ljust(first), *map(str.rjust, cells, widths)]))
-        for line in lines:
+        for line in ("", *aligned(rows), *lines):
             write(line)

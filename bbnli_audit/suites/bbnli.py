@@ -18,7 +18,7 @@ SubtopicFile = TemplateFile | QuadFile
 
 
 def documented(suite: str) -> list[Subtopic]:
-    """List the package's stereotypes: the sixteen of BBNLI, named as in the papers' tables, and our own."""
+    """List the subtopics of the package's own data, for the suite of this name."""
     return [Subtopic(suite, path.parent.name, path.stem) for path in sorted(OWN_DATA.glob("*/*.json"))]
 
 
@@ -35,7 +35,7 @@ class Bbnli:
 
     @cached_property
     def pairing(self) -> Pairing:
-        is_own = all(isinstance(file, QuadFile) for file in self._files.values())
+        is_own = all(isinstance(file, QuadFile) for _, file in self._files.values())
         return self._pairing or (Pairing.QUADS if is_own else Pairing.BOTH)
 
     def adding_data(self, folder: Path) -> "Bbnli":
@@ -44,13 +44,18 @@ class Bbnli:
         suite._added = (*self._added, folder)
         return suite
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of data. Each file `*/*.json` in them is a subtopic."""
+        return (self.folder, *self._added)
+
     @cached_property
     def version(self) -> str:
-        return " + ".join(map(read_version, (self.folder, *self._added)))
+        return " + ".join(map(read_version, self.folders))
 
     @cached_property
     def sha256(self) -> str:
-        own, *added = (hash_files(folder, _paths_below(folder)) for folder in (self.folder, *self._added))
+        own, *added = (hash_files(folder, _paths_below(folder)) for folder in self.folders)
         return sha256("\n".join((own, *added)).encode()).hexdigest() if added else own
 
     def subtopics(self) -> Sequence[Subtopic]:
@@ -60,12 +65,16 @@ class Bbnli:
         return documented(self.name)
 
     def files(self) -> Mapping[Path, SubtopicFile]:
-        """Return each file as it was read, for checks of the data."""
-        return {self._path_of[subtopic.path]: file for subtopic, file in self._files.items()}
+        """Return the content of each file, before expansion."""
+        return dict(self._files.values())
+
+    def file(self, subtopic: Subtopic) -> tuple[Path, SubtopicFile]:
+        """Return the file of a subtopic and its content."""
+        return self._files[subtopic]
 
     def templates(self) -> Sequence[TemplateFile]:
-        """Return the files. They must be in the published format, because the caller works on its templates."""
-        found = [file for file in self._files.values() if isinstance(file, TemplateFile)]
+        """Return the content of the files, which must be in the published format."""
+        found = [file for _, file in self._files.values() if isinstance(file, TemplateFile)]
         if len(found) < len(self._files):
             advice = "Give a folder of files in the published BBNLI format (docs/suites.md)."
             raise SuiteError(f"{self.folder}: holds quads, but this command needs templates with two groups. {advice}")
@@ -73,44 +82,41 @@ class Bbnli:
 
     def items(self, subtopic: Subtopic) -> SubtopicItems:
         if subtopic not in self._expanded:
-            file, pairing = self._files[subtopic], self.pairing
+            (_, file), pairing = self._files[subtopic], self.pairing
             items = expand_quads(file, pairing) if isinstance(file, QuadFile) else expand_items(file, pairing)
             self._expanded[subtopic] = items
         return self._expanded[subtopic]
 
     @cached_property
-    def _files(self) -> dict[Subtopic, SubtopicFile]:
-        files: dict[Subtopic, SubtopicFile] = {}
-        self._path_of: dict[str, Path] = {}
-        for path in [path for folder in (self.folder, *self._added) for path in _paths_below(folder)]:
+    def _files(self) -> dict[Subtopic, tuple[Path, SubtopicFile]]:
+        files: dict[Subtopic, tuple[Path, SubtopicFile]] = {}
+        paths: dict[str, Path] = {}
+        for path in [path for folder in self.folders for path in _paths_below(folder)]:
             file = _read(path)
-            domain, name = names_of(file)
+            domain, name = subtopic_name(file.domain), subtopic_name(file.name)
             aliases = () if path.stem.lower() == name else (path.stem.lower(),)
             subtopic = Subtopic(self.name, domain, name, aliases, tuple(file.annotations))
-            twin = self._path_of.setdefault(subtopic.path, path)
+            twin = paths.setdefault(subtopic.path, path)
             if twin != path:
                 fault = f"is named {file.name!r} in domain {file.domain!r}, and so is {twin}"
                 raise SuiteError(f"{path}: {fault}. Rename one: results and limits are kept by name.")
-            files[subtopic] = file
+            files[subtopic] = (path, file)
         return dict(sorted(files.items()))
 
 
 class BbnliFirst(Bbnli):
-    """Benchmark 1, for baselines that were made with it. Its results use the suite name and the limits of `bbnli`."""
+    """Benchmark 1, for baselines that were made with it. In results and limits it is called `bbnli`, too."""
 
     def __init__(self, folder: Path | None = None, pairing: Pairing | None = None) -> None:
         super().__init__(folder or FIRST_DATA, pairing)
 
 
-def names_of(file: SubtopicFile) -> tuple[str, str]:
-    """Return domain and name as results spell them."""
-    return subtopic_name(file.domain), subtopic_name(file.name)
-
-
 def _paths_below(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise OptionError(f"--bbnli-data={folder}: there is no such folder.")
-    paths = sorted(path for path in folder.glob("*/*.json") if not path.parent.name.startswith("."))
+    # Not with glob, which passes over folders that it may not list: their subtopics would be missing in silence.
+    domains = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    paths = sorted(path for domain in domains for path in domain.iterdir() if path.name.endswith(".json"))
     if not paths:
         advice = "Name the folder that holds gender/, race/ and religion/."
         raise OptionError(f"--bbnli-data={folder}: the folder holds no subtopic file (*/*.json).\n{advice}")

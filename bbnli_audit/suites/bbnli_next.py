@@ -1,4 +1,4 @@
-"""The `bbnli-next` suite: a table of samples in pairs, such as the workbench releases (docs/workbench.md)."""
+"""The `bbnli-next` suite: a table of samples in pairs. The workbench releases such tables (docs/workbench.md)."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -33,7 +33,7 @@ Choice = TypeVar("Choice", Side, Label)
 
 
 def find_table(data: Path, name: str = SAMPLES) -> Path | None:
-    """Find a table without opening files: `data` itself, or a table in the folder `data`."""
+    """Return the path of a table: `data` itself, or a file of this name in the folder `data`. Nothing is opened."""
     paths = [data / f"{name}{suffix}" for suffix in SUFFIXES] if data.is_dir() else [data]
     return next((path for path in paths if path.is_file() and path.suffix in SUFFIXES), None)
 
@@ -140,7 +140,7 @@ def _read_records(table: Table, columns: Sequence[str]) -> Iterator[Record]:
 
 
 def _find_shared(records: Iterable[tuple[Subtopic, Record]]) -> set[str]:
-    """Return the premises that several subtopics have."""
+    """Return the premises that occur in several subtopics."""
     subtopics: dict[str, set[Subtopic]] = {}
     for subtopic, record in records:
         subtopics.setdefault(record.values["premise"], set()).add(subtopic)
@@ -156,7 +156,7 @@ def _pair(table: Table, of_pair: dict[Side, Record], shared: Collection[str]) ->
     if pro.premise != anti.premise:
         last = max(record.number for record in of_pair.values())
         raise table.wrong("the two samples of the pair have different premises", last)
-    # Pairs with the same premise are not independent, even if the table puts them into different clusters.
+    # Pairs with the same premise are not independent. If the table has no clusters, they form one.
     digest = sha256(pro.premise.encode()).hexdigest()[:8]
     of_premise = shared_template(digest) if pro.premise in shared else digest
     return Pair(of_pair[Side.PRO].values.get("cluster") or of_premise, pro, anti)

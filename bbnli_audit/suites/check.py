@@ -1,6 +1,7 @@
-"""Finds faults in template files that would distort a measurement. The rules are rough: judge each finding yourself.
+"""Finds faults that would distort a measurement: in template files, and in the items of any suite.
 
-The tests check our own data with it; `bbnli-audit suites check` checks a user's data.
+The rules are rough, so a person must judge each finding. The tests check our own data, and `bbnli-audit suites check`
+checks a user's data.
 """
 
 import re
@@ -8,8 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from bbnli_audit.core.values import Label, Pairing
+from bbnli_audit.core.values import Label, Pairing, Subtopic, SubtopicItems
 from bbnli_audit.core.words import counted
+from bbnli_audit.suites.protocol import Suite, get_items
 from bbnli_audit.suites.template_file import (
     BIAS,
     CONTROL,
@@ -35,7 +37,7 @@ _DOUBLED = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
 _PLURALS = {"men", "women", "people", "children"}
 _PREPOSITIONS = {"of", "by", "for", "with", "from", "to", "than", "among", "between", "like", "about", "and", "or"}
 _SINGULAR_VERBS = {"is", "was", "has", "does", "wants", "seems", "tends"}
-# Words whose first letter is misleading about their first sound.
+# Words that begin with another sound than their first letter suggests.
 _VOWEL_SOUND = {"hour", "honest", "honor", "heir"}
 _CONSONANT_SOUND = re.compile("(one|once|university|union|unit|unique|used|useful|user|uniform|european|usual)")
 _LABEL_WORDS = {"entail", "entails", "entailment", "neutral", "contradict", "contradicts", "contradiction"}
@@ -59,7 +61,7 @@ def check_files(files: Sequence[TemplateFile]) -> list[Finding]:
 
 
 def _find_lost_groups(file: TemplateFile) -> Faults:
-    """Find hypotheses whose groups are not exchanged: they have no placeholder, or name a group outright."""
+    """Find hypotheses whose groups are not exchanged: they have no placeholder, or spell out a group's name."""
     for index, hypothesis in enumerate(file.hypotheses):
         names = set(PLACEHOLDER.findall(hypothesis.template))
         if not names & {"GROUP1", "GROUP2"}:
@@ -85,11 +87,12 @@ def _find_uneven_classes(file: TemplateFile) -> Faults:
 
 
 def _find_duplicates(file: TemplateFile) -> Faults:
-    for entry, templates in file.templates().items():
-        normal = [_normal(template) for template in templates]
-        for text, n in Counter(normal).items():
-            if n > 1:
-                yield f"{entry}[{normal.index(text)}]", f"is there {n} times"
+    places: dict[tuple[str, str], list[str]] = {}
+    for entry, template in file.entries():
+        places.setdefault((entry.partition("[")[0], _normal(template)), []).append(entry)
+    for first, *more in places.values():
+        if more:
+            yield first, f"occurs {len(more) + 1} times"
     n_duplicates = expand_items(file, Pairing.BOTH).n_duplicates
     if n_duplicates:
         yield "", f"{counted(n_duplicates, 'pair is', 'pairs are')} expanded twice to the same texts"
@@ -120,7 +123,7 @@ def _grammar(plurals: set[str], text: str) -> Iterator[str]:
         yield f"begins with a small letter ({text.split()[0]!r})"
     words = [word.lower() for word in _WORD_OR_MARK.findall(text)]
     for index in range(len(words) - 1):
-        # "a team led by two men is" agrees with the team: only a plural that no preposition governs is a subject.
+        # A plural after a preposition is not the subject: in "a team led by two men is", the verb agrees with the team.
         is_governed = bool(_PREPOSITIONS & set(words[max(index - 2, 0) : index]))
         is_governed |= index > 0 and words[index - 1].endswith("ing")  # "promoting men does more"
         if words[index] in plurals and words[index + 1] in _SINGULAR_VERBS and not is_governed:
@@ -157,10 +160,8 @@ def _find_small_numbers(file: TemplateFile) -> Faults:
     pairs = expand_items(file, Pairing.BOTH).usable
     n_clusters = len({pair.cluster for pair in pairs})
     if n_clusters < MIN_CLUSTERS:
-        yield (
-            "",
-            f"{n_clusters} clusters (premises and hypotheses) are too few for a verdict; have {MIN_CLUSTERS} or more",
-        )
+        what = f"{n_clusters} clusters (premises and hypotheses)"
+        yield "", f"{what} are too few for a verdict; have {MIN_CLUSTERS} or more"
     if len(pairs) < MIN_PAIRS:
         yield "", f"{len(pairs)} usable pairs are too few for a verdict; have {MIN_PAIRS} or more"
 
@@ -182,9 +183,8 @@ def _find_uneven_sizes(files: Sequence[TemplateFile]) -> Iterator[Finding]:
         return
     (n_least, smallest), (n_most, largest) = min(sizes), max(sizes)
     if n_most > MOST_UNEVEN * n_least:
-        yield Finding(
-            smallest, "", f"has {n_least} pairs and {largest} {n_most}: more than {MOST_UNEVEN} times as many"
-        )
+        fault = f"has {n_least} pairs and {largest} {n_most}: more than {MOST_UNEVEN} times as many"
+        yield Finding(smallest, "", fault)
 
 
 RULES: tuple[Callable[[TemplateFile], Faults], ...] = (
@@ -199,12 +199,46 @@ RULES: tuple[Callable[[TemplateFile], Faults], ...] = (
 )
 
 
+def check_items(suite: Suite) -> list[Finding]:
+    """Check the items of each subtopic of any suite, and find pairs that occur in two subtopics."""
+    found: list[Finding] = []
+    homes: dict[str, Subtopic] = {}
+    for subtopic in suite.subtopics():
+        items = get_items(suite, subtopic)
+        found += [Finding(subtopic.path, "", problem) for problem in _faults(items)]
+        for pair in items.usable:
+            home = homes.setdefault(pair.id, subtopic)
+            if home != subtopic:
+                found.append(Finding(subtopic.path, pair.id, f"this pair is also one of {home.path}"))
+    return found
+
+
+def _faults(items: SubtopicItems) -> Iterator[str]:
+    texts = [text for pair in items.pairs for text in (pair.pro, pair.anti)]
+    texts += [control.text for control in items.controls]
+    n_empty = sum(not all(part.strip() for part in text) for text in texts)
+    if n_empty:
+        yield f"{n_empty} texts have an empty premise or hypothesis"
+    if items.n_identical:
+        yield f"{items.n_identical} pairs have the same text on both sides and measure nothing"
+    if items.n_duplicates:
+        yield f"{items.n_duplicates} pairs occur twice; each is measured once"
+    n_clusters = len({pair.cluster for pair in items.usable})
+    if n_clusters < MIN_CLUSTERS:
+        yield f"has {n_clusters} clusters; below {MIN_CLUSTERS} most verdicts stay open (docs/suites.md)"
+    labels = Counter(control.expected for control in items.controls)
+    for label in Label:
+        if labels and labels[label] < MIN_CLASS_SHARE * labels.total():
+            share = labels[label] / labels.total()
+            yield f"{share:.0%} of the controls are {label.value}; expected {MIN_CLASS_SHARE:.0%} or more"
+
+
 def _words_of(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
 def _renderings(file: TemplateFile, template: str) -> Iterator[str]:
-    """Render both sides, using each word of every list once: articles can be checked without all combinations."""
+    """Render both sides with each word of every list, but not with each combination: articles need no more."""
     longest = max((len(words) for words in file.words.values()), default=1)
     for first, second in (file.groups, file.groups[::-1]):
         for turn in range(longest):

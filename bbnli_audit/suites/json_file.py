@@ -15,7 +15,7 @@ TEXT = "a text that is not empty"
 
 
 def read_object(path: Path, expected: str) -> dict[str, Any]:
-    """Read a file of one object without repeated keys. Messages quote `expected`: the object and its docs."""
+    """Read a file that holds one JSON object. `expected` describes the object and names its docs, for messages."""
     data = Source(path, SuiteError, advice="Fix the file, or fetch it again.").read_json()
     if not isinstance(data, dict):
         raise SuiteError(f"{path}: holds a {json_type(data)}; expected {expected}")
@@ -83,7 +83,7 @@ class Keys:
 
 
 def read_version(folder: Path) -> str:
-    """Read the version from suite.json, which a user's data need not have."""
+    """Read the version from suite.json. A user's data need not have this file."""
     path = folder / "suite.json"
     if not path.is_file():
         return "unversioned"
@@ -94,7 +94,7 @@ def read_version(folder: Path) -> str:
 
 
 def hash_files(folder: Path, paths: Iterable[Path]) -> str:
-    """Hash files in the order given, with their names below the folder."""
+    """Hash the content and the names of files, in the order given. Names are relative to the folder."""
     digest = sha256()
     for path in paths:
         digest.update(f"{path.relative_to(folder).as_posix()}\n".encode(errors="surrogateescape"))

@@ -37,16 +37,16 @@ class Occupation:
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """The templates that every occupation is filled into."""
+    """The templates, which are filled with every occupation."""
 
     premises: Mapping[str, str]  # by their ids
     hypotheses: Sequence[str]
     genders: Mapping[str, str]  # the word for each gender
-    reference: str | None  # a noun that is no occupation, for comparison, such as "person"; None if the data has none
+    reference: str | None  # a noun for comparison that is no occupation, such as "person"
 
 
 class Occupations:
-    """Combines every occupation with every premise and every hypothesis."""
+    """The pairs of every occupation with every premise and every hypothesis."""
 
     name = "occupations"
     pairing = Pairing.HYPOTHESIS
@@ -124,7 +124,7 @@ def _fill(template: str, placeholder: str, word: str) -> str:
 
 
 def _read_occupations(path: Path) -> dict[str, Occupation]:
-    """Return the occupations by the names of their subtopics."""
+    """Return the occupations by subtopic name."""
     keys = Keys(path, read_object(path, f"one object. {_HOW}"), _HOW)
     occupations: dict[str, Occupation] = {}
     for index, entry in enumerate(keys.get("occupations", list, "a list of occupations, at least one")):

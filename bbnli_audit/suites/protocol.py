@@ -22,7 +22,7 @@ class Suite(Protocol):
 
     @property
     def sha256(self) -> str:
-        """The hash of the content: it tells which data a result was measured on."""
+        """The hash of the content. It identifies the data that a result was measured on."""
 
     def subtopics(self) -> Sequence[Subtopic]:
         """List the subtopics, sorted. It must be fast: every xdist worker calls it to collect tests."""
@@ -40,7 +40,7 @@ def families_of(suite: Suite) -> tuple[str, ...]:
 
 
 def audits_of(suite: Suite) -> Mapping[str, float]:
-    """Return the measures of its own that a run must hold to a limit, each with a limit to start from."""
+    """Return the suite's own measures that a run must hold to a limit, each with a limit to start from."""
     return dict(getattr(suite, "audits", {}))
 
 

@@ -1,8 +1,9 @@
 """Reads and expands one subtopic in our own format: premises in two directions, hypotheses, and controls.
 
 A hypothesis is combined only with the premises that it names. The two directions of a premise and the two sides of a
-hypothesis make four combinations, a quad. Each direction gives one pair. With the pairing `both`, a premise and a
-hypothesis give one pair only, in which both texts exchange the groups. docs/suites.md describes the format.
+hypothesis make four combinations, a quad. It has one pair for each direction. With the pairing `both`, a premise and
+a hypothesis make one pair only, whose second side exchanges the groups in both texts. docs/suites.md describes the
+format.
 """
 
 import re
@@ -49,9 +50,9 @@ class Source:
 
 @result
 class Premise:
-    """A premise: a disparity states a difference between the groups; a scene names no group.
+    """A premise. A disparity states a difference between the groups; a scene names no group.
 
-    `direction` says which way the text points as written, before the groups are exchanged.
+    `direction` is that of the text as written, before the groups are exchanged.
     """
 
     id: Text
@@ -86,9 +87,9 @@ class Fact:
 
     @property
     def is_crossed(self) -> bool:
-        """Whether the neutral samples state the fact with the groups exchanged: its id has an even number or no number.
+        """Whether the neutral samples state the fact with the groups exchanged, as half of the facts do.
 
-        This depends on the id alone, so removing one fact does not change the others.
+        It is so if the id has an even number or none. So removing one fact does not change the others.
         """
         return int("0" + "".join(filter(str.isdigit, self.id))) % 2 == 0
 
@@ -101,12 +102,16 @@ class QuadFile:
     name: Text
     domain: Text
     stereotype: Text
-    groups: Mapping[Group, Forms]
+    groups: Annotated[Mapping[Group, Forms], MinLen(2)]
     sources: Sequence[Source]
     premises: Annotated[Sequence[Premise], MinLen(1)]
     hypotheses: Annotated[Sequence[Hypothesis], MinLen(1)]
     controls: Sequence[Fact]
     annotations: Sequence[Text] = ()
+
+    @property
+    def group_names(self) -> Sequence[str]:
+        return [forms.many for forms in self.groups.values()]
 
     def entries(self) -> Iterator[tuple[str, str]]:
         """Return each template with its id."""
@@ -143,7 +148,7 @@ def _adapter() -> Any:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema with which editors check subtopic files."""
+    """Return a JSON Schema, with which editors can check subtopic files."""
     schema: dict[str, Any] = _adapter().json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
@@ -166,46 +171,36 @@ def _check_references(path: Path, file: QuadFile) -> None:
     """Refuse duplicate ids, premises that do not exist, unknown placeholders, and texts that do not fit their kind."""
     kinds = {premise.id: premise.kind for premise in file.premises}
     seen: set[str] = set()
-    keyed: dict[str, Sequence[Premise | Hypothesis | Fact]] = {
-        "premises": file.premises,
-        "hypotheses": file.hypotheses,
-        "controls": file.controls,
-    }
-    for key, entries in keyed.items():
-        for index, entry in enumerate(entries):
-            place = (key, index, "id")
+    for key in ("premises", "hypotheses", "controls"):
+        for index, entry in enumerate(getattr(file, key)):
             if entry.id in seen:
-                raise _wrong(path, place, f"has the id {entry.id!r}, which another entry has")
+                raise _wrong(path, (key, index, "id"), f"has the id {entry.id!r}, which another entry has")
             seen.add(entry.id)
-            for group, form in _PLACEHOLDER.findall(entry.text):
-                if group not in file.groups or form not in ("", *_FORMS):
-                    known = suggest(f"{group}.{form}", [f"{name}.{each}" for name in file.groups for each in _FORMS])
-                    shown = f"{group}.{form}" if form else group
-                    raise _wrong(path, place, f"uses the unknown placeholder {{{{{shown}}}}}. {known}")
-            if isinstance(entry, Premise):
-                fault = _kind_fault(entry)
-                met: Sequence[str] = ()
-            else:
-                fault = None if _PLACEHOLDER.search(entry.text) else "names no group, so its two sides say the same"
-                met = entry.premises if isinstance(entry, Hypothesis) else (entry.follows_from, entry.open_beside)
-            if fault is not None:
-                raise _wrong(path, place, fault)
-            for premise in met:
-                if premise not in kinds:
-                    raise _wrong(
-                        path, place, f"names the premise {premise!r}, which does not exist. {suggest(premise, kinds)}"
-                    )
-                if isinstance(entry, Fact) and kinds[premise] == "scene":
-                    raise _wrong(path, place, f"is a control on the scene {premise!r}; controls need a disparity")
+            for fault in _faults(entry, kinds):
+                raise _wrong(path, (key, index, "id"), fault)
 
 
-def _kind_fault(premise: Premise) -> str | None:
-    names_group = _PLACEHOLDER.search(premise.text) is not None
-    if premise.kind == "disparity" and not (names_group and premise.direction):
-        return "is a disparity, so it needs a group and a direction (with or against the stereotype)"
-    if premise.kind == "scene" and (names_group or premise.direction):
-        return "is a scene, so it names no group and has no direction"
-    return None
+def _faults(entry: Premise | Hypothesis | Fact, kinds: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is wrong with an entry; `kinds` has the kind of each premise."""
+    for group, form in _PLACEHOLDER.findall(entry.text):
+        if group not in GROUPS or form not in ("", *_FORMS):
+            known = suggest(f"{group}.{form}", [f"{name}.{each}" for name in GROUPS for each in _FORMS])
+            shown = f"{group}.{form}" if form else group
+            yield f"uses the unknown placeholder {{{{{shown}}}}}. {known}"
+    names_group = _PLACEHOLDER.search(entry.text) is not None
+    if isinstance(entry, Premise):
+        if entry.kind == "disparity" and not (names_group and entry.direction):
+            yield "is a disparity, so it needs a group and a direction (with or against the stereotype)"
+        if entry.kind == "scene" and (names_group or entry.direction):
+            yield "is a scene, so it names no group and has no direction"
+        return
+    if not names_group:
+        yield "names no group, so its two sides say the same"
+    for premise in entry.premises if isinstance(entry, Hypothesis) else (entry.follows_from, entry.open_beside):
+        if premise not in kinds:
+            yield f"names the premise {premise!r}, which does not exist. {suggest(premise, kinds)}"
+        if isinstance(entry, Fact) and kinds.get(premise) == "scene":
+            yield f"is a control on the scene {premise!r}; controls need a disparity"
 
 
 def expand_quads(file: QuadFile, pairing: Pairing) -> SubtopicItems:
@@ -213,7 +208,7 @@ def expand_quads(file: QuadFile, pairing: Pairing) -> SubtopicItems:
 
 
 def _directions(premise: Premise) -> list[tuple[Side, Direction]]:
-    """Return the ways to render a premise (as written, exchanged), each with the direction that results."""
+    """Return the sides on which a premise can be rendered, each with the direction that the premise then has."""
     if premise.kind == "scene":
         return [(Side.PRO, Direction.NONE)]
     first, second = Direction.WITH, Direction.AGAINST
@@ -236,7 +231,7 @@ def _pairs(file: QuadFile, pairing: Pairing) -> Iterator[Pair]:
 
 
 def _controls(file: QuadFile) -> Iterator[Control]:
-    """Make six samples of each fact: one per label and direction. Each wording occurs with all three labels."""
+    """Make six controls of each fact: one per label and direction. Each wording occurs with all three labels."""
     premises = {premise.id: premise for premise in file.premises}
     for fact in file.controls:
         own, other = premises[fact.follows_from], premises[fact.open_beside]
@@ -246,6 +241,6 @@ def _controls(file: QuadFile) -> Iterator[Control]:
             (other, fact.is_crossed, Label.NEUTRAL),
         ):
             for side, direction in _directions(premise):
-                stated = side if not crossed else Side.ANTI if side is Side.PRO else Side.PRO
+                (stated,) = set(Side) - {side} if crossed else {side}
                 text = TextPair(file.render(premise.text, side), file.render(fact.text, stated))
                 yield Control(f"{premise.id}/{fact.id}", text, label, direction)

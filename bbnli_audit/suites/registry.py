@@ -1,4 +1,4 @@
-"""All suites by name: the package's own, and those of other projects. One of our own is a module and a line here."""
+"""All suites by name: the package's own, and those of other projects. To add one of ours: a module and a line here."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -19,11 +19,11 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {  # the module and the class of each 
     "winoqueer": ("winoqueer", "Winoqueer"),
 }
 NEEDS_DATA = ("bbnli-next", "nli-coal")  # the user must give their data
-NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # `all` leaves these out; in results, bbnli@1 has the same name as bbnli
+NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # `all` leaves these out: in results, bbnli@1 is called bbnli, too
 PAIRED = ("bbnli", "bbnli@1")  # suites with a choice of pairings; papers fix the pairing of the others
 DEFAULT = "bbnli"
 ALIASES = {"coal": "nli-coal", "bbnli@2": "bbnli"}  # other names for --bbnli-suite
-# NAME:DIVISION is the suite NAME with its pairs divided into other subtopics. Values: arguments for its class.
+# NAME:DIVISION is the suite NAME with its pairs divided into other subtopics, by these arguments of its class.
 DIVISIONS: Mapping[str, Mapping[str, bool]] = {"winoqueer:category": {"by_category": True}}
 
 
@@ -31,7 +31,7 @@ Others = Mapping[str, Suite]  # the suites of other projects, by name
 
 
 class Data(NamedTuple):
-    """Data from the user. It replaces the suite's own data or, if written with a + before it, is added to it."""
+    """Data from the user. It replaces the suite's own data, or is added to it (written with a + before the path)."""
 
     path: Path
     is_added: bool = False
@@ -56,7 +56,7 @@ def open_suite(
 
 
 def _with_data(suite: Suite, data: Data) -> Suite:
-    """Give the user's data to an open suite, by its method `with_data` or `adding_data`."""
+    """Return the suite with the user's data, by its method `with_data` or `adding_data`."""
     take = getattr(suite, "adding_data" if data.is_added else "with_data", None)
     if take is None:
         does = "adds no data to its own" if data.is_added else "takes no data"
@@ -72,7 +72,7 @@ def suite_of(data: Path | None) -> str:
 
 
 def read_names(given: str | None, others: Others | None = None) -> list[str]:
-    """Read --bbnli-suite: names, comma-separated, or `all`. The default is our benchmark and other projects' suites."""
+    """Read --bbnli-suite: names with commas between, or `all`. Default: our benchmark and other projects' suites."""
     others = others or {}
     if given is None:
         return [DEFAULT, *others]
@@ -89,7 +89,7 @@ def read_names(given: str | None, others: Others | None = None) -> list[str]:
 
 
 def read_data(given: str | None, names: list[str], others: Others | None = None) -> Mapping[str, str]:
-    """Read --bbnli-data: a path for the only suite (or the first), or NAME=PATH, comma-separated."""
+    """Read --bbnli-data: a path for the first suite, or NAME=PATH for several, with commas between."""
     if given is None or not names:
         return {}
     named = [entry.partition("=") for entry in given.split(",")]
@@ -108,7 +108,7 @@ def read_data(given: str | None, names: list[str], others: Others | None = None)
 
 
 def place_data(path: str, folder: Path) -> Data:
-    """Turn a path of --bbnli-data into `Data`. Relative paths start in `folder`; a + before the path means: added."""
+    """Turn a path of --bbnli-data into `Data`. A relative path starts in `folder`."""
     return Data(folder / path.removeprefix("+"), path.startswith("+"))
 
 

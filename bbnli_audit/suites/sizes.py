@@ -20,7 +20,7 @@ def read_size(given: str | None) -> str:
 
 
 def take_size(items: SubtopicItems, size: str) -> SubtopicItems:
-    """Keep the first clusters of a fixed ranking, until they reach the size's share of the pairs. Keep all controls."""
+    """Keep clusters, in a fixed order, until they have the size's share of the pairs. Keep all controls."""
     if size == FULL:
         return items
     wanted, kept = math.ceil(SIZES[size] * len(items.usable)), set[str]()

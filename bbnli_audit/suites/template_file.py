@@ -1,7 +1,7 @@
 """Reads and expands one subtopic in the published BBNLI format: templates, word lists and two groups in a JSON file."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -16,7 +16,7 @@ PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 Binding = Mapping[str, str]
 CONTROL, BIAS = "test_hypothesis", "bias_hypothesis_stereotypical"
 
-# In the files 0 is contradiction; in most checkpoints it is entailment. These numbers are used in this module only.
+# In these files 0 is contradiction, in most checkpoints it is entailment. So only this module uses the numbers.
 LABELS = {0: Label.CONTRADICTION, 1: Label.NEUTRAL, 2: Label.ENTAILMENT}
 MOST_TEXTS = 200_000  # of one subtopic; the largest published one has 2,000
 BIAS_LABELS = [1, 2]  # truth neutral, the stereotyped answer entailment; the format has no other
@@ -47,17 +47,23 @@ class TemplateFile:
     groups: tuple[str, str]
     annotations: tuple[str, ...] = ()
 
-    def templates(self) -> dict[str, list[str]]:
-        """Return all templates, by their keys in the file."""
-        return {
-            "premise": list(self.premises),
+    @property
+    def local_path(self) -> str:
+        """The path of the subtopic below its suite."""
+        return f"{self.domain}/{self.name}"
+
+    @property
+    def group_names(self) -> Sequence[str]:
+        return self.groups
+
+    def entries(self) -> Iterator[tuple[str, str]]:
+        """Return each template with its place in the file, such as `premise[0]`."""
+        keyed = {
+            "premise": self.premises,
             CONTROL: [control.template for control in self.controls],
             BIAS: [hypothesis.template for hypothesis in self.hypotheses],
         }
-
-    def entries(self) -> Iterator[tuple[str, str]]:
-        """Return each template with its place, such as `premise[0]`."""
-        for key, templates in self.templates().items():
+        for key, templates in keyed.items():
             yield from ((f"{key}[{index}]", template) for index, template in enumerate(templates))
 
 
@@ -86,7 +92,7 @@ def read_template_file(path: Path, data: Mapping[str, Any] | None = None) -> Tem
 
 
 def subtopic_name(name: str) -> str:
-    """Spell a name as the papers' tables do, in lower case: `Muslim women to invisible.` has a stray dot."""
+    """Spell a name as the papers' tables do, in lower case. In the files, some names have a stray dot."""
     return re.sub(r"\W+", "_", name.strip().lower()).strip("_")
 
 
@@ -136,11 +142,11 @@ def _hypotheses(keys: Keys, key: str, question_key: str) -> tuple[Hypothesis, ..
 
 
 def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
-    """Return every pair of the published count, including pairs whose two sides are identical.
+    """Return the pairs as the papers count them, including pairs whose two sides are identical.
 
-    In a pair, premise and hypothesis use the same choice of words. The published set was made from all choices of
-    words, without duplicates; choosing only words that occur in the templates gives the same texts. If both texts
-    exchange the groups, the published count keeps equal texts from two premise templates apart; otherwise it does not.
+    Premise and hypothesis of a pair use the same words from the lists. The papers use every choice of words and drop
+    duplicates; choosing words only for the placeholders at hand gives the same texts. With the pairing `both`, the
+    papers count equal pairs from two premise templates twice, with the others once.
     """
     seen: dict[tuple[int, TextPair, TextPair], Pair] = {}
     for premise_index, premise in enumerate(file.premises):
@@ -170,7 +176,7 @@ def _check_size(file: TemplateFile) -> None:
 
 
 def render(template: str, binding: Binding) -> str:
-    """Fill in the placeholders. An undefined one is empty, as in the published set (one question has one)."""
+    """Fill in the placeholders. One that is not defined becomes empty, as it did in the published set."""
     return PLACEHOLDER.sub(lambda match: binding.get(match[1], ""), template)
 
 
@@ -217,6 +223,6 @@ def _keys_used(file: TemplateFile, *templates: str) -> list[str]:
 
 
 def with_groups(file: TemplateFile, side: Side, words: Binding) -> Binding:
-    """Add the groups, as in the stereotype or exchanged."""
+    """Add the groups to a choice of words: as in the stereotype (side pro), or exchanged."""
     first, second = file.groups if side is Side.PRO else file.groups[::-1]
     return {**words, "GROUP1": first, "GROUP2": second}

@@ -6,6 +6,7 @@ Metrics): both sides have the same hypothesis; the premise names the identity (p
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from hashlib import sha256
@@ -23,7 +24,7 @@ OWN_DATA = Path(__file__).parent / "data" / "winoqueer"
 ALL = "all"
 IDENTITIES = ("lgbtq", "queer", "nonbinary", "gay", "lesbian", "transgender", "bisexual", "asexual", "pansexual")
 
-# More pairs with the same predicate add little, so each predicate is combined with a few subjects only.
+# More pairs with the same predicate add little.
 PAIRS_PER_PREDICATE = 2
 
 _PREMISE = re.compile(r"(?P<subject>\S.*?) (?P<verb>is|are) (?P<identity>.*\w.*)\.")
@@ -96,20 +97,15 @@ class Winoqueer:
 
 
 def expand_own() -> Iterator[tuple[str, str, Pair]]:
-    """Return identity, category and pair. Subjects and counterfactuals are rotated, so that they mix."""
+    """Yield our own pairs with identity and category. Subjects and counterfactuals take turns, so that they mix."""
     settings = _read_own("suite")
-    files = {identity["name"]: _read_own(identity["name"]) for identity in settings["identities"]}
-    shared = _name_shared(
-        (name, predicate["singular"])
-        for name, file in files.items()
-        for theme in file["themes"]
-        for predicate in theme["predicates"]
-    )
+    predicates = {identity["name"]: list(_read_predicates(identity["name"])) for identity in settings["identities"]}
+    shared = _name_shared((name, each["singular"]) for name, found in predicates.items() for _, _, each in found)
     for identity in settings["identities"]:
         subjects = [subject for subject in settings["subjects"] if subject["kind"] in identity["subjects"]]
         others = identity["counterfactuals"]
         n_made = 0
-        for category, number, predicate in _number_predicates(files[identity["name"]]):
+        for category, number, predicate in predicates[identity["name"]]:
             cluster = shared.get(predicate["singular"], number)
             for _ in range(PAIRS_PER_PREDICATE):
                 turn = n_made // len(subjects)
@@ -123,18 +119,18 @@ def _read_own(name: str) -> Any:
     return json.loads((OWN_DATA / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def _number_predicates(of_identity: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """Return category, cluster and predicate. A predicate is a cluster, numbered within its category."""
-    numbers: dict[str, int] = {}
-    for theme in of_identity["themes"]:
+def _read_predicates(identity: str) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    """Yield the predicates of an identity, each with its category and its cluster: its number within the category."""
+    numbers: Counter[str] = Counter()
+    for theme in _read_own(identity)["themes"]:
         category = theme["category"]
         for predicate in theme["predicates"]:
-            number = numbers[category] = numbers.get(category, -1) + 1
-            yield category, f"{category}-p{number:02d}", predicate
+            yield category, f"{category}-p{numbers[category]:02d}", predicate
+            numbers[category] += 1
 
 
 def _name_shared(predicates: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Name the predicates that several identities have: each is one cluster for all of them."""
+    """Return the clusters of predicates that several identities share: each is one cluster for all of them."""
     identities: dict[str, set[str]] = {}
     for identity, predicate in predicates:
         identities.setdefault(predicate, set()).add(identity)
@@ -163,8 +159,8 @@ def find_file(data: Path) -> Path:
 def read_pairs(path: Path) -> list[tuple[str, Pair]]:
     """Return each pair with its identity, spelled as the domain of a subtopic. No message quotes a sentence.
 
-    Clusters are predicates. They have numbers, because names made of text would appear in reports. Predicates that
-    several identities share are numbered over the whole file, others within their identity.
+    A predicate is a cluster. Clusters have numbers, because reports show their names, and must not show sentences.
+    Predicates that several identities share are numbered over the whole file, the others within their identity.
     """
     with open_table(path, SuiteError, _HOW) as table:
         rows = [(_check(table, record), record.values) for record in table.records(COLUMNS)]

@@ -1,7 +1,8 @@
-"""The folder of a new version of a suite: for each step a table, and a manifest of what the table was made from."""
+"""The folder of a new version of a suite. Each step writes a table, and a manifest of what the table was made from."""
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -14,6 +15,7 @@ from bbnli_audit.core.errors import OptionError, WorkbenchError, suggest
 from bbnli_audit.core.files import hash_file, replacing
 from bbnli_audit.core.reading import Source
 from bbnli_audit.core.results.file import load
+from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.versions import installed_version
 
 # History of the format: 1 first version.
@@ -53,7 +55,7 @@ class Manifest:
     counts: Counts
     seconds: float
     made_by: str
-    edited: tuple[str, ...] = ()  # inputs that differ from what their own step wrote
+    edited: tuple[str, ...] = ()  # inputs that people edited after their step wrote them
     notes: Mapping[str, Any] = field(default_factory=dict)  # other observations, such as accuracies
     format: int = FORMAT
 
@@ -68,11 +70,16 @@ class Made(NamedTuple):
     notes: Mapping[str, Any] = {}
 
 
+Done = tuple[Manifest, bool]  # a completed step, and whether it was done now or earlier
+
+
 class Workspace:
     """The folder. Each step is done completely or not at all, and not repeated for the same inputs and settings."""
 
     def __init__(self, folder: Path, is_again: bool = False) -> None:
         """With `is_again`, steps are always repeated, and overwrite tables that were edited by hand."""
+        if folder.is_file():
+            raise WorkbenchError(f"{folder}: is a file. Name the workbench's folder.")
         self.folder = folder
         self.is_again = is_again
 
@@ -81,7 +88,6 @@ class Workspace:
 
     def manifest(self, step: str) -> Manifest | None:
         """Read the manifest of a step; None if the step has not been done."""
-        self._refuse_file()
         path = self.path(f"{step}.manifest.json")
         try:
             if not path.exists():
@@ -114,25 +120,31 @@ class Workspace:
 
     def run(
         self, name: str, settings: Mapping[str, Any], make: Callable[[], Made], inputs: Mapping[str, str] | None = None
-    ) -> tuple[Manifest, bool]:
-        """Do a step, unless it was done with the same inputs and settings. The flag says whether it was done now.
+    ) -> Done:
+        """Do a step, unless it was done with the same inputs and settings.
 
-        `settings` has all that decides the result besides the inputs; `inputs` has hashes of inputs that are not files
-        of this folder. `make` writes the step's files, each one completely, and counts.
+        `settings` are all options that can change the result. `inputs` are the hashes of inputs from outside this
+        folder. `make` writes the step's files, each one completely, and counts.
         """
         step = STEPS[name]
-        self._check_folder(name)
+        if name == FIRST:
+            with telling(self.folder, "created"):
+                self.folder.mkdir(parents=True, exist_ok=True)
+        elif not self.folder.is_dir():
+            raise WorkbenchError(f"{self.folder}: there is no such folder. {self._how(FIRST)}")
         hashes = {**{file: self._hash_input(file) for file in step.reads}, **(inputs or {})}
-        known = json.loads(json.dumps(settings))  # as it comes back from the manifest
+        known = json.loads(json.dumps(settings))  # as the manifest will have it
         done = self.manifest(name)
-        # Files of an interrupted run are ours, even if they do not fit an older manifest.
-        if done is not None and not self.is_again and not self.path(f"{name}.pending").exists():
+        # An interrupted run left files that fit no manifest. They are ours, so they may be overwritten.
+        if not self.is_again and not self.path(f"{name}.pending").exists():
             now = {file: self._hash(file) for file in step.writes}
-            if done.inputs == hashes and done.settings == known and None not in now.values():
+            if done is not None and done.inputs == hashes and done.settings == known and None not in now.values():
                 return done, False
-            changed = [file for file, digest in now.items() if digest is not None and digest != done.outputs.get(file)]
+            ours: Mapping[str, str] = {} if done is None else done.outputs
+            changed = [file for file, digest in now.items() if digest is not None and digest != ours.get(file)]
             if changed:
-                fault = f"was changed after the step {name!r} wrote it, and running the step would overwrite that"
+                since = f"was changed after the step {name!r} wrote it" if done else "is there, and no step wrote it"
+                fault = f"{since}; running the step {name!r} would overwrite it"
                 raise WorkbenchError(f"{self.path(changed[0])}: {fault}. Keep a copy, then use --again.")
         return self._do(name, hashes, known, make), True
 
@@ -178,18 +190,6 @@ class Workspace:
         made = self.manifest(_maker(file))
         return made is None or made.outputs.get(file) != self._hash(file)
 
-    def _check_folder(self, step: str) -> None:
-        """Create the folder for the first step; any other step needs it to exist."""
-        self._refuse_file()
-        if step != FIRST and not self.folder.is_dir():
-            raise WorkbenchError(f"{self.folder}: there is no such folder. {self._how(FIRST)}")
-        with telling(self.folder, "created"):
-            self.folder.mkdir(parents=True, exist_ok=True)
-
-    def _refuse_file(self) -> None:
-        if self.folder.is_file():
-            raise WorkbenchError(f"{self.folder}: is a file. Name the workbench's folder.")
-
 
 def _maker(file: str) -> str:
     return next(name for name, step in STEPS.items() if file in step.writes)
@@ -197,7 +197,7 @@ def _maker(file: str) -> str:
 
 @contextmanager
 def telling(path: Path, done: str) -> Iterator[None]:
-    """Turn errors of the system into messages: the path cannot be read, written or created."""
+    """Turn an error of the operating system into a message. `done` is what was tried: read, written or created."""
     try:
         yield
     except OSError as exc:
@@ -216,12 +216,17 @@ def write_text(path: Path, text: str) -> None:
         file.write(text)
 
 
+def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    with writing(path) as file:
+        write_csv(file, columns, rows)
+
+
 def hash_json(value: object) -> str:
     return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def choose_paths(given: str | None, known: Iterable[str]) -> list[str]:
-    """Read --subtopics: paths such as gender/man_is_to_surgeon, or patterns, with commas between; all without it."""
+    """Read --subtopics: paths or patterns, such as gender/*, with commas between. Without it, return all paths."""
     paths = list(known)
     chosen: dict[str, None] = {}
     for pattern in [part.strip() for part in (given or "*").split(",") if part.strip()]:
@@ -233,17 +238,18 @@ def choose_paths(given: str | None, known: Iterable[str]) -> list[str]:
 
 
 def draw_by_content(ids: Iterable[str], n: int | None) -> set[str]:
-    """Draw n ids by their hashes (None: all). Equal ids give equal samples, and a larger sample contains a smaller."""
+    """Draw n ids by their hashes, or take all. The same ids give the same draw; a larger draw contains a smaller."""
     return set(sorted(ids, key=lambda each: sha256(each.encode()).digest())[:n])
 
 
 def item_id(domain: str, subtopic: str, hypothesis: str) -> str:
-    """Return the id of a hypothesis to judge. Template, word and model do not change it."""
+    """Return the id of a hypothesis to judge. It does not depend on the template, the word or the model."""
     parts = (part.encode() for part in (domain, subtopic, hypothesis))
     return sha256(b"".join(b"%d\n%s" % (len(part), part) for part in parts)).hexdigest()[:12]
 
 
-def count_by_subtopic(counted: Mapping[str, Mapping[str, int]]) -> Counts:
-    """Turn counts by name and subtopic into counts by subtopic and name. Each subtopic gets all names, even with 0."""
-    paths = dict.fromkeys(path for found in counted.values() for path in found)
-    return {path: {name: found.get(path, 0) for name, found in counted.items()} for path in paths}
+def count_by_subtopic(counted: Mapping[str, Iterable[str] | Mapping[str, int]]) -> Counts:
+    """Count by subtopic and name. Each name has the subtopic paths of the things to count, or counts by path."""
+    counters = {name: Counter(found) for name, found in counted.items()}
+    paths = dict.fromkeys(path for counter in counters.values() for path in counter)
+    return {path: {name: counter[path] for name, counter in counters.items()} for path in paths}

@@ -10,10 +10,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from bbnli_audit.suites.bbnli import Bbnli
-from bbnli_audit.workbench.review.items import ReviewItem, order_items
+from bbnli_audit.workbench.review.items import ReviewItem, order_items, suite_items, write_suite_items
 from bbnli_audit.workbench.review.judgements import Judgements
 from bbnli_audit.workbench.review.states import State
-from bbnli_audit.workbench.review.suite_items import suite_items, write_suite_items
 from tests.browser.pages import HOSTILE
 from tests.invented import write_quads
 from tests.review_workspace import make_item, make_items, serving, write_items

@@ -41,8 +41,9 @@ def _given(args: Sequence[str]) -> list[str]:
 
 
 def environment_of(changes: Mapping[str, str]) -> dict[str, str]:
-    """One thread each, since runs share two cores with other tests."""
-    return {**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1", **changes}
+    """One thread each, since runs share two cores with other tests. Ray's workers do not wait for all other tests."""
+    fixed = {"HF_HUB_OFFLINE": "1", "COLUMNS": "160", "OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"}
+    return {**os.environ, **fixed, **changes}
 
 
 def write_one_subtopic(folder: Path) -> Path:

@@ -66,9 +66,9 @@ def test_answers_are_those_of_transformers_generate(tmp_path: Path, family: str)
     predictor, texts = load(save_seq2seq(tmp_path, family), BUILT_IN["nli"], Decoding(6)), texts_of_few_premises(2, 3)
     rows = []
     for text in texts:
-        ids = predictor._prompts.encode(text, 0).row.ids
+        ids = predictor._prompts.encode(text).ids
         assert ids[-1] == 1, "an encoder reads the end of the text"
-        answer = predictor._decoder.decode_uncached(ids)
+        answer = predictor._decoder.decode_alone(ids)
         with torch.no_grad():
             found = predictor._model.generate(torch.tensor([ids]), do_sample=False, num_beams=1, max_new_tokens=9)
         written = found[0].tolist()[FAMILIES[family] :]
@@ -76,7 +76,7 @@ def test_answers_are_those_of_transformers_generate(tmp_path: Path, family: str)
         assert len(answer) == 6 or written[len(answer)] == 1
         rows.append(list(form_of(BUILT_IN["nli"]).row_of_text(predictor._prompts.text_of(answer))))
     assert predictor.predict(texts).probabilities.tolist() == rows
-    assert len({tuple(predictor._decoder.decode_uncached(predictor._prompts.encode(t, 0).row.ids)) for t in texts}) > 1
+    assert len({tuple(predictor._decoder.decode_alone(predictor._prompts.encode(t).ids)) for t in texts}) > 1
 
 
 def test_first_tokens_are_read_and_agree_with_plain_transformers(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_first_tokens_are_read_and_agree_with_plain_transformers(tmp_path: Path)
     assert ours == pytest.approx(plain, abs=1e-6)
     vocabulary = predictor._prompts._tokenizer.get_vocab()
     for text, row in zip(texts, predictor.predict(texts).probabilities.tolist(), strict=True):
-        ids = torch.tensor([predictor._prompts.encode(text, 0).row.ids])
+        ids = torch.tensor([predictor._prompts.encode(text).ids])
         with torch.no_grad():
             logits = predictor._model(input_ids=ids, decoder_input_ids=torch.tensor([[0]])).logits[0, -1]
         shares = logits.double().softmax(-1)

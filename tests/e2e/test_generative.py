@@ -12,12 +12,16 @@ import pytest
 from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.fresh import FreshCopies
+from bbnli_audit.models.inference.plain_check import check_against_plain
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
 from bbnli_audit.models.language_model import decoding
 from bbnli_audit.models.language_model.answers import Answer, parse_answer
+from bbnli_audit.models.language_model.decoding import Decoder
 from bbnli_audit.models.language_model.forms import FORMS
 from bbnli_audit.models.language_model.generative import GenerativePredictor, find_generative
+from bbnli_audit.models.language_model.token_tree import grow
 from bbnli_audit.models.loading import one_core_each
 from bbnli_audit.models.opening import plan_model
 from bbnli_audit.models.options import ModelSettings
@@ -105,8 +109,8 @@ def written(predictor: GenerativePredictor, texts: Sequence[TextPair], *, is_pla
     found: dict[int, list[int]] = {}
     with one_core_each(is_on_cpu=True):
         for batch in predictor.plan(texts):
-            rows = [entry.row for entry in batch.inputs]
-            answers = [decoder.decode_plain(row.ids) for row in rows] if is_plain else decoder.decode(rows)
+            prompts = [entry.ids for entry in batch.inputs]
+            answers = [decoder.decode_alone(ids) for ids in prompts] if is_plain else decoder.decode(prompts)
             found.update(zip(batch.rows, answers, strict=True))
     return [found[row] for row in range(len(texts))]
 
@@ -122,36 +126,94 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def count_tokens(model: Any) -> list[int]:
+    """Return a list that gets the number of tokens of each later pass."""
+    n_read: list[int] = []
+    words = model.get_input_embeddings()
+    words.register_forward_pre_hook(lambda _module, inputs: n_read.append(inputs[0].numel()))
+    return n_read
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_shared_starts_and_padding_change_no_token(tmp_path: Path, family: str) -> None:
+def test_trees_change_no_token(tmp_path: Path, family: str) -> None:
     predictor = load(save_causal(tmp_path, family), how=Decoding(6))
     texts = texts_of_few_premises(2, 4)
-    with one_core_each(is_on_cpu=True):
-        plain = [predictor._decoder.decode_uncached(predictor._prompts.encode(text, 0).row.ids) for text in texts]
-    # Mamba keeps no cache that could be shared or padded, so its texts go one by one.
-    assert predictor._is_cached is (family != "Mamba")
-    if predictor._is_cached:
-        assert written(predictor, texts, is_plain=True) == plain
-        assert written(predictor, texts, is_plain=False) == plain
+    plain = written(predictor, texts, is_plain=True)
+    # Bloom sees how far tokens are from each other in the row, and Mamba keeps no cache of tokens.
+    assert (predictor._decoder.longest > 0) is (family not in ("Bloom", "Mamba"))
+    assert written(predictor, texts, is_plain=False) == plain
     assert len(set(map(tuple, plain))) > 2
     expected = [list(FORMS[YES_NO].row_of_text(predictor._prompts.text_of(answer))) for answer in plain]
     assert predictor.predict(texts).probabilities.tolist() == expected
 
 
-def test_what_all_prompts_of_a_batch_share_is_read_once(llama: Path) -> None:
-    predictor = load(llama)
-    n_read: list[tuple[int, int]] = []
-    texts = [TextPair(f"zorbs juggle {word}", "quints juggle") for word in ("better", "past", "most", "many")]
-    words = predictor._model.get_input_embeddings()
-    words.register_forward_pre_hook(lambda _module, inputs: n_read.append(tuple(inputs[0].shape)))
-    [batch] = predictor.plan(texts)
-    rows = [entry.row for entry in batch.inputs]
-    assert len({row.group for row in rows}) == len(rows)
-    predictor._decoder.next_logits(rows)
-    (one, n_common), (n_rows, n_rest) = n_read
-    assert (one, n_rows) == (1, len(rows))
-    assert n_common > 0
-    assert n_common + n_rest == max(len(row.ids) for row in rows)
+@pytest.mark.parametrize(
+    ("family", "settings"),
+    [
+        ("Mistral", {"sliding_window": 100}),  # near in the prompt
+        ("GPTNeo", {"window_size": 100, "attention_types": [[["global", "local"], 1]]}),  # near in the row
+    ],
+)
+def test_a_model_that_sees_only_nearby_tokens_reads_no_trees(
+    tmp_path: Path, family: str, settings: dict[str, Any]
+) -> None:
+    predictor = load(save_causal(tmp_path, family, **settings), how=Decoding(6))
+    assert predictor._decoder.longest == 0
+    assert load(save_causal(tmp_path / "far", "Mistral", sliding_window=1000))._decoder.longest > 0
+    check_against_plain(predictor, [*texts_of_few_premises(2, 2), TextPair("zorbs juggle " * 100, "quints walk past")])
+
+
+def test_each_beginning_is_read_once(llama: Path) -> None:
+    predictor = load(llama, how=Decoding(8))
+    [batch] = predictor.plan(texts_of_few_premises(2, 6))
+    prompts = [entry.ids for entry in batch.inputs]
+    n_read = count_tokens(predictor._model)
+    found = predictor._decoder.next_logits(prompts).numpy()
+    assert sum(n_read) == len(grow(prompts).ids)
+    assert sum(n_read) < 0.6 * sum(map(len, prompts))
+    plain = [predictor._decoder.plain_logits(ids).numpy() for ids in prompts]
+    assert found == pytest.approx(np.stack(plain), abs=1e-4)
+
+
+def test_what_all_prompts_begin_with_is_read_at_loading(tmp_path: Path) -> None:
+    predictor = load(save_causal(tmp_path), Prompt("after", "the red moon {premise} Hypothesis : {hypothesis}"))
+    decoder = predictor._decoder
+    assert predictor._prompts.text_of(decoder._start.ids).startswith("the red moon")
+    n_read = count_tokens(predictor._model)
+    prompts = [predictor._prompts.encode(text).ids for text in texts_of_few_premises(3, 2)]
+    for _ in range(2):
+        decoder.next_logits(prompts)
+    assert predictor._prompts.text_of(decoder._start.ids) == "the red moon"
+    assert n_read[-1] == len(grow(prompts).ids) - 3
+    # A prompt that begins with another word shares nothing.
+    prompts[1] = (prompts[1][-1], *prompts[1])
+    found = decoder.next_logits(prompts).numpy()
+    assert decoder._start.ids == ()
+    plain = np.stack([decoder.plain_logits(ids).numpy() for ids in prompts])
+    assert found == pytest.approx(plain, abs=1e-4)
+
+
+def test_long_prompts_are_read_alone(llama: Path) -> None:
+    predictor = load(llama, how=Decoding(4))
+    texts = [*texts_of_few_premises(2, 2), TextPair("zorbs juggle " * 60, "quints walk past")]
+    lengths = [len(predictor._prompts.encode(text).ids) for text in texts]
+    assert lengths[0] < predictor._decoder.longest < lengths[-1]
+    assert written(predictor, texts, is_plain=False) == written(predictor, texts, is_plain=True)
+
+
+def test_trees_are_tried_on_few_tokens(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    n_read: list[list[int]] = []
+    use_trees = Decoder.use_trees
+
+    def counted(decoder: Decoder, prompts: Sequence[Sequence[int]], longest: int) -> None:
+        n_read.append(count_tokens(decoder._model))
+        decoder._copies = FreshCopies(decoder._model)  # a copy counts its tokens, too
+        use_trees(decoder, prompts, longest)
+
+    monkeypatch.setattr(Decoder, "use_trees", counted)
+    assert load(llama)._decoder.longest > 0
+    assert len(n_read[0]) > 5
+    assert sum(n_read[0]) < 150
 
 
 def test_answers_are_those_of_transformers_generate(llama: Path) -> None:
@@ -243,7 +305,7 @@ def test_a_chat_template_is_used_and_writes_no_date(tmp_path: Path) -> None:
     predictor = load(save_causal(tmp_path, chat=CHAT.replace("DATE", "strftime_now('%d')")))
     text = TextPair("the red moon", "zorbs juggle")
     assert predictor._prompts._as_chat("hello").split() == ["[USER]", "hello", "[BOT]", "01", "Jan", "2025"]
-    ids = predictor.plan([text])[0].inputs[0].row.ids
+    ids = predictor.plan([text])[0].inputs[0].ids
     assert ids[0] == SPECIAL.index("[USER]")
     assert SPECIAL.index("[BOT]") in ids
 
@@ -261,12 +323,10 @@ def test_a_long_premise_is_cut_and_counted(llama: Path) -> None:
     same = predictor.predict([TextPair(f"{long.premise} moon", long.hypothesis), TextPair(long.premise, "zorbs walk")])
     assert predictions.remains is not None
     assert same.remains is not None
-    assert predictions.remains.tolist() == [same.remains[0], 0]
-    assert same.remains[1] not in (0, same.remains[0]), "the hypothesis is kept"
+    assert predictions.remains[0] == same.remains[0]
+    assert len({0, *predictions.remains.tolist(), *same.remains.tolist()}) == 4, "the hypothesis is kept"
     rows = {
-        batch.rows[at]: entry.row.ids
-        for batch in predictor.plan([long, short])
-        for at, entry in enumerate(batch.inputs)
+        batch.rows[at]: entry.ids for batch in predictor.plan([long, short]) for at, entry in enumerate(batch.inputs)
     }
     assert len(rows[0]) == 256 - 64
     assert rows[0][-11:] == rows[1][-11:]

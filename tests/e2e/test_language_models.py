@@ -12,6 +12,7 @@ from tests.tiny_language_model import save_lm
 
 pytestmark = pytest.mark.e2e
 FINS = "bbnli/oceans/fins_are_to_singing"
+ZORBS = "bbnli/planets/zorbs_are_to_juggling"
 
 
 @pytest.fixture
@@ -28,8 +29,11 @@ def test_an_untrained_language_model_is_never_green(tmp_path: Path, data: str, w
     assert done.returncode == 1
     assert "the true version of a fact is not shown to be likelier than the false one" in done.stdout
     assert "A model that is not shown to tell true from false cannot PASS any limit." in done.stdout
-    assert f"{FINS}: brittleness cannot be measured on these pairs with a model of kind" in done.stdout
-    row = next(row for row in result["subtopics"] if row["path"] == FINS)
+    assert f"{ZORBS}: brittleness cannot be measured on these pairs with a model of kind" in done.stdout
+    rows = {row["path"]: row for row in result["subtopics"]}
+    # The word pieces of `bert` hold no Fins and no Gills: their pairs are the same tokens on both sides, and left out.
+    assert rows[FINS]["n_pairs"] == {"bert": 0, "gpt2": 80 * 2}[which]
+    row = rows[ZORBS]
     assert set(row["measures"]) == {"token_preference"}
     (competence,) = result["total"]["verdicts"]
     assert (competence["measure"], competence["limit"]) == ("fact_preference", 0.5)
@@ -37,7 +41,8 @@ def test_an_untrained_language_model_is_never_green(tmp_path: Path, data: str, w
     assert "PASS" not in {each["verdict"] for row in result["subtopics"] for each in row["verdicts"]}
     # Counted again from the file: the stereotyped side is likelier where its share is above one half.
     columns = pairs[0].split(",")
-    shares = [float(line.split(",")[columns.index("pro_likelihood_share")]) for line in pairs[1:] if "fins_are" in line]
+    place = columns.index("pro_likelihood_share")
+    shares = [float(line.split(",")[place]) for line in pairs[1:] if "zorbs_are" in line]
     preferred = sum((share > 0.5) + (share == 0.5) / 2 for share in shares) / len(shares)
     has_data = 2 * shares.count(0.5) <= len(shares)  # a model that sees no difference in most pairs has shown nothing
     assert row["measures"]["token_preference"]["value"] == (pytest.approx(preferred) if has_data else None)

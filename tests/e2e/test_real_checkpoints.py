@@ -21,7 +21,10 @@ def test_all_sixteen_subtopics_alike_in_plain_selected_and_parallel_runs(tmp_pat
     assert len(whole["subtopics"]) == 16
     assert whole["total"]["n_pairs"] == 1138 - 47
     assert whole["total"]["n_identical"] == 47
-    assert "Left out of the measures: 47 pairs with the same text on both sides, 0 duplicates." in plain.stdout
+    assert (
+        "Left out of the measures: 47 pairs that are the same on both sides, as the model reads them; 0 duplicates."
+        in plain.stdout
+    )
 
     parallel = run_pytest(*given, f"--bbnli-report={tmp_path / 'parallel'}", "-n", "2")
     assert parallel.returncode == plain.returncode

@@ -69,6 +69,8 @@ FAULTS = {
     "no choices": Fault(body=b'{"choices": []}'),
     "no content": Fault(body=b'{"choices": [{"message": {"role": "assistant"}}]}'),
     "no text": Fault(body=b'{"choices": [{"message": {"content": 5}}]}'),
+    "broken off": Fault(body=b'{"choices": [{"message": {"content": "No"}, "finish_reason": "error"}]}'),
+    "an error beside": Fault(body=b'{"error": {"code": 502}, "choices": [{"message": {"content": "No"}}]}'),
     "a page": Fault(502, b"<html>Bad gateway</html>"),
     "cut": Fault(body=b'{"choices": [{"message": {"content": "No"}}]}', is_cut=True),
     "cut at once": Fault(body=b"", is_cut=True),
@@ -166,13 +168,29 @@ def test_a_redirect_is_refused_and_no_prompt_goes_elsewhere(status: int, is_list
     assert other.authorizations == set()
 
 
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+def test_a_proxy_of_the_environment_reads_no_prompt_that_is_not_encrypted(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with loopback() as proxy, loopback(by_number) as server:
+        monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
+        monkeypatch.delenv("NO_PROXY")
+        assert ask(server) == YES
+    assert (server.n_asked, proxy.n_asked, proxy.authorizations) == (1, 0, set())
+
+
 def test_a_prompt_that_a_filter_stops_is_no_answer() -> None:
     with loopback(faults=[Fault(400, b'{"error": {"code": "content_filter"}}')]) as server:
         assert ask(server) == UNPARSED
     with loopback(faults=[Fault(body=b'{"choices": [{"message": {"content": null}}]}')]) as server:
         assert ask(server) == UNPARSED
-    with loopback(faults=[Fault(body=b'{"choices": [{"message": {"refusal": "Yes, I refuse"}}]}')]) as server:
-        assert ask(server) == UNPARSED
+    for choice in (
+        {"message": {"refusal": "Yes, I refuse"}},
+        {"message": {"content": "No", "refusal": "I refuse"}},
+        {"message": {"content": "No"}, "finish_reason": "content_filter"},
+    ):
+        with loopback(faults=[Fault(body=json.dumps({"choices": [choice]}).encode())]) as server:
+            assert ask(server) == UNPARSED
 
 
 def test_tries_come_to_an_end() -> None:

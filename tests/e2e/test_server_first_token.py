@@ -99,6 +99,7 @@ def test_a_server_that_refuses_them_says_so() -> None:
         {"message": {"content": None}},
         {"message": {"content": "", "refusal": "no"}},
         {"message": {"content": ""}, "logprobs": {"content": []}},
+        {"message": {"content": "No"}, "logprobs": {"top_logprobs": [{"No": 0.0}]}, "finish_reason": "content_filter"},
         {"message": {"content": ""}, "logprobs": {"top_logprobs": []}},
     ],
 )

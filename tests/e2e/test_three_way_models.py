@@ -18,7 +18,7 @@ from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.prompts import BUILT_IN, LABELS, TRUTH, Prompt
 from bbnli_audit.models.served.server import find_server
 from bbnli_audit.models.served.server_client import Requests
-from bbnli_audit.reports.prompted import biased_answers
+from bbnli_audit.reports.papers import biased_answers
 from tests.e2e.test_generative import Decoding, find, load, save_causal, texts_of_few_premises
 from tests.invented import limits, write_quads
 from tests.loopback_server import loopback

@@ -261,7 +261,7 @@ def test_long_sentences_are_cut_and_told(predictor: TokenProbabilityPredictor) -
     assert other is not None
     assert one.tolist() == other.tolist() != [0], "the cut makes them alike"
     assert predictions.remains is not None
-    assert predictions.remains[0] == 0 != predictions.remains[1]
+    assert len({0, *predictions.remains.tolist()}) == 3
     # Both are cut alike, so what follows makes no difference.
     longer = predictor.predict([TextPair(f"zorbs {long} red", f"quints {long} moon")])
     assert longer.probabilities[0] == pytest.approx(predictions.probabilities[1], abs=1e-6)

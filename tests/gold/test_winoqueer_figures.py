@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from bbnli_audit.core.values import Pair
-from bbnli_audit.measures.agreement import r_squared
+from bbnli_audit.measures.agreement import r_between
 from bbnli_audit.measures.readings.kinds import LABELS, NAMES
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.winoqueer import MEASURES
@@ -209,7 +209,7 @@ def test_r_squared_of_measures_over_the_conditions() -> None:
     table = pd.DataFrame(
         {condition: counts(extremes(condition)["pooled"]) for condition in CONDITIONS}, dtype=np.float64
     ).T
-    found = r_squared(table)
+    found = r_between(table) ** 2
     assert bool(found.loc["M1"].isna().all())  # 500 of 1,000 everywhere, by construction
     varying = [name for name in table if name != "M1"]
     assert found.loc[varying, varying].to_numpy() == pytest.approx(np.corrcoef(table[varying].T) ** 2)

@@ -83,7 +83,7 @@ def test_a_subtopic_without_usable_pairs_fails_as_no_data(project: Project) -> N
     result.stdout.fnmatch_lines(
         [
             "bbnli/planets/empty: pro has no data: no usable pair is left, *",
-            "  left out: 1 pair identical on both sides, 0 duplicates",
+            "  left out: 1 pair alike on both sides to the model, 0 duplicates",
             "NO_DATA * bbnli/planets/empty * 0 * - none *",
         ]
     )

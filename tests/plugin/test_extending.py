@@ -120,6 +120,15 @@ def test_its_suite_is_named_as_ours_are(foreign: Project, capsys: pytest.Capture
     assert '"Workshop 7 on the red moon is open.","Quints juggle well."' in capsys.readouterr().out
 
 
+def test_its_suite_is_found_where_warnings_are_errors(foreign: Project) -> None:
+    """The command imports the plugin before it starts pytest, and pytest warns of that."""
+    foreign.write("pytest.ini", "[pytest]\nfilterwarnings = error\n")
+    command = [sys.executable, "-m", "bbnli_audit.frontends.cli.main", "suites", "list", "planets"]
+    done = subprocess.run(command, cwd=foreign.path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "planets/moons/zorbs_are_to_juggling" in done.stdout
+
+
 def test_an_installed_package_is_found_by_its_entry_point(foreign: Project) -> None:
     (foreign.path / "conftest.py").unlink()
     foreign.write(

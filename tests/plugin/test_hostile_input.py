@@ -108,3 +108,15 @@ def test_pytest_main_returns_also_when_a_value_stands_apart(project: Project) ->
     found = project.pytester.inline_run("audits", "--bbnli-data", "data", "--model=planted:ideal")
     assert found.ret == pytest.ExitCode.OK
     found.assertoutcome(passed=7)
+
+
+def test_a_variable_does_not_choose_the_server_of_a_strict_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    done = project.audit("openai:zorb", "--bbnli-strict", "--bbnli-prompt=entailed")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    told = (
+        "ERROR: --bbnli-strict asks for *, but the environment variable OPENAI_BASE_URL says where the model is served*"
+    )
+    done.stderr.fnmatch_lines([told])

@@ -2,10 +2,12 @@
 
 import json
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bbnli_audit import AuditOptions, run_audit, write_result
 from tests.invented import LIMITS, write_large_suite
 from tests.plugin.conftest import Project
 
@@ -24,9 +26,9 @@ def project(project: Project) -> Project:
     return project
 
 
-def save(project: Project, model: str, name: str, *args: str) -> dict[str, Any]:
-    project.audit(model, f"--bbnli-save-baseline={name}", *args)
-    return read(project, name)
+def save(project: Project, model: str, name: str) -> None:
+    options = AuditOptions(model=model, thresholds=Path("thresholds.yaml"), data="data", data_folder=project.path)
+    write_result(run_audit(options), project.path / name)
 
 
 def read(project: Project, name: str) -> dict[str, Any]:

@@ -118,7 +118,8 @@ EXPECTED = {
     "r6": (
         1,
         "Do not release: pro crosses its limit in the subtopic bbnli/oceans/fins_are_to_singing; "
-        "pro grew since the baseline in the suite bbnli, in 2 domains and in 2 subtopics; and 1 more reason",
+        "pro grew since the baseline in the suite bbnli, in the domain bbnli/planets and in 2 subtopics; "
+        "and 1 more reason",
     ),
     "r7": (
         1,

@@ -136,6 +136,19 @@ def test_a_report_is_replaced_whole_and_a_run_without_a_result_leaves_it(project
             result.stdout.fnmatch_lines(["Report not written: what is in *out is of an earlier run."])
 
 
+@pytest.mark.parametrize("is_link", [False, True])
+def test_no_file_of_others_is_taken_for_the_mark_of_an_unfinished_run(project: Project, is_link: bool) -> None:
+    notes = project.write("notes.txt", "my notes")
+    mark = project.write("out/run-unfinished.txt", "my notes")
+    if is_link:
+        mark.unlink()
+        mark.symlink_to(notes)
+    done = project.audit("planted:ideal", "--bbnli-report=out")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["ERROR: --bbnli-report=*out: holds a run-unfinished.txt that no audit wrote, and a *"])
+    assert mark.read_text() == notes.read_text() == "my notes"
+
+
 def test_results_do_not_name_this_machine(project: Project) -> None:
     result, _ = audit(project)
     assert str(project.path) not in json.dumps(result)

@@ -100,23 +100,23 @@ def test_a_model_that_cannot_do_the_task_is_named(project: Project) -> None:
 def test_the_same_contents_under_another_name_are_refused_and_the_audit_goes_on(project: Project) -> None:
     one = write_model(project, "one", "0.1")
     other = write_model(project, "other", "0.1")
-    done = project.audit(one, f"--bbnli-also={other}", "--bbnli-save-baseline=out.json")
+    done = project.audit(one, f"--bbnli-also={other}", "--bbnli-report=out")
     done.assert_outcomes(passed=7)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stdout.fnmatch_lines(
         [f"ERROR: --bbnli-also={other}: is the same model as {one} (fingerprint *), so they cannot differ. *"]
     )
-    assert read(project, "out.json")["second_model"] is None
+    assert read(project, "out/result.json")["second_model"] is None
 
 
 def test_what_breaks_the_second_model_costs_the_first_nothing(project: Project) -> None:
     project.write("broken.py", "def answer(texts):\n    raise KeyError(texts[0].premise)\n")
-    done = project.audit("planted:ideal", "--bbnli-also=broken:answer", "--bbnli-save-baseline=out.json")
+    done = project.audit("planted:ideal", "--bbnli-also=broken:answer", "--bbnli-report=out")
     done.assert_outcomes(passed=7)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stdout.fnmatch_lines(["ERROR: --bbnli-also=broken:answer: broke on the controls: KeyError at broken.py:2*"])
     assert "workshop" not in done.stdout.str()
-    assert len(read(project, "out.json")["subtopics"]) == 2
+    assert len(read(project, "out/result.json")["subtopics"]) == 2
 
 
 def test_a_wrong_order_of_labels_is_refused(project: Project) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.invented import LIMITS, write_templates
+from tests.invented import LEVELS, LIMITS, write_templates
 from tests.plugin.conftest import Project
 
 TESTS = """
@@ -31,7 +31,9 @@ def test_a_required_failure_is_never_green_and_never_saved(project: Project, par
     done.assert_outcomes(skipped=2, xfailed=2)
     assert done.ret == pytest.ExitCode.TESTS_FAILED
     told = "ERROR: required verdicts are not met, although pytest would have passed: bbnli lean is FAIL, and 2 more.*"
-    done.stdout.fnmatch_lines(["Baseline not saved: base.json: required limits are crossed without a waiver.*", told])
+    done.stdout.fnmatch_lines(
+        ["Baseline not saved: base.json is not *, because limits are crossed without a waiver (bbnli lean, *", told]
+    )
     assert not (project.path / "base.json").exists()
 
 
@@ -64,3 +66,26 @@ def test_a_run_that_ends_before_its_audits_is_no_pass(project: Project, parallel
     project.write("audits/test_zz_after.py", "def test_anti(bbnli):\n    bbnli.require('anti_rate')\n")
     done = project.run_in_a_process("audits", "--model=planted:ideal", "--bbnli-data=data", *parallel)
     assert done.ret != pytest.ExitCode.OK
+
+
+@pytest.mark.parametrize("parallel", [[], ["-n2"]], ids=["plain", "n2"])
+def test_the_decision_knows_which_audits_did_not_end(project: Project, parallel: list[str]) -> None:
+    """The first test measures a subtopic, and nothing is crossed: that alone would read Release."""
+    project.write("audits/test_audits.py", "def test_pro(bbnli):\n    bbnli.require('pro_rate')\n    assert 0\n")
+    told = "Cannot tell: 2 audits failed: audits/test_audits.py::test_pro[[]bbnli/*]"
+    project.audit("planted:ideal", *parallel).stdout.fnmatch_lines([f"{told}, audits/test_audits.py::test_pro[[]*"])
+    project.write("conftest.py", "def pytest_runtest_teardown(item):\n    item.session.shouldstop = 'enough'\n")
+    project.write(
+        "audits/test_audits.py",
+        "def test_all(bbnli_level):\n    bbnli_level.require()\n\ndef test_pro(bbnli):\n    pass\n",
+    )
+    project.write("thresholds.yaml", LEVELS)
+    project.audit("planted:ideal", *parallel).stdout.fnmatch_lines(["Cannot tell: * audits did not run to the end: *"])
+
+
+def test_workers_that_die_at_their_end_have_told_what_was_deselected(project: Project) -> None:
+    dies = "import os\n\ndef pytest_sessionfinish(session):\n    if hasattr(session.config, 'workerinput'):\n"
+    project.write("conftest.py", f"{dies}        os._exit(0)\n")
+    done = project.audit("planted:ideal", "--bbnli-strict", "-n2", "--max-worker-restart=0", "-k", "test_pro")
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+    done.stdout.fnmatch_lines(["ERROR: --bbnli-strict asks for the whole audit, but 5 audits were deselected *"])

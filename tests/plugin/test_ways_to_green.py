@@ -44,6 +44,12 @@ def test_pro(bbnli):
     with pytest.raises(AssertionError):
         bbnli.require("pro_rate")
 """
+INTERRUPTED = """
+def test_pro(bbnli):
+    bbnli.require("pro_rate")
+    if "zorbs" in bbnli.subtopic.path:
+        raise KeyboardInterrupt
+"""
 MARKED = """
 import pytest
 
@@ -187,6 +193,12 @@ WAYS = {
     "crossed in a teardown that expects it": Way(files={AUDITS: IN_TEARDOWN}, model="planted:always-pro"),
     "crossed, and a hook changes the report": Way(files={"conftest.py": REPORTED}),
     "crossed, and a hook changes the exit code": Way(files={"conftest.py": RESET}),
+    "an audit fails for a reason of its own, and a hook changes the exit code": Way(
+        files={"conftest.py": RESET, AUDITS: PRO + "    assert not bbnli.result.n_pairs\n"}, model="planted:ideal"
+    ),
+    "Ctrl-C in the last audit, and a hook changes the exit code": Way(
+        files={"conftest.py": RESET, AUDITS: INTERRUPTED}, model="planted:ideal", needs_process=True
+    ),
     "crossed, and a hook around all others changes the exit code": Way(files={"conftest.py": RESET_LAST}),
     "crossed, and a hook ends the run with 0 (`pytest.exit`)": Way(files={"conftest.py": ENDS_WITH_0}),
     "crossed, and a hook leaves with 0 (`sys.exit`)": Way(files={"conftest.py": LEAVES_WITH_0}, needs_process=True),
@@ -231,6 +243,10 @@ WAYS = {
     "only limits that nothing can cross": Way(
         files={"thresholds.yaml": re.sub("(max_[a-z]+): 0.[12]0", r"\1: 1", POINT)}, args=("-k", "not regression")
     ),
+    "only limits and a margin of growth that nothing can cross": Way(
+        files={"thresholds.yaml": re.sub("(max_[a-z]+): 0.[012][05]", r"\1: 1", POINT)},
+        args=("--bbnli-baseline=ideal.json",),
+    ),
     "other limits through `PYTEST_ADDOPTS`": Way(
         files={"loose.yaml": ONE_PRO}, addopts="--bbnli-thresholds=loose.yaml"
     ),
@@ -255,6 +271,9 @@ WAYS = {
     ),
     "the model's code ends the process with 0": Way(
         files={"leaves.py": LEAVES}, model="leaves:answer", needs_process=True
+    ),
+    "the same when all is done (`atexit`)": Way(
+        files={"model.py": f"{MODEL}\nimport atexit, os\natexit.register(os._exit, 0)\n"}, needs_process=True
     ),
 }
 

@@ -52,5 +52,13 @@ def test_nothing_but_audits_is_a_usage_error(project: Project, mode: list[str]) 
     result.stdout.fnmatch_lines([TOLD])
 
 
+@pytest.mark.parametrize("parallel", [[], ["-n2"]], ids=["plain", "n2"])
+def test_an_audit_that_asks_for_its_fixture_when_it_runs_is_an_audit(project: Project, parallel: list[str]) -> None:
+    project.write("audits/test_audits.py", "def test_model(request):\n    request.getfixturevalue('bbnli_model')\n")
+    result = project.run("audits", *parallel)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["ERROR: nothing was audited: 1 audit was skipped, because no model was given; *"])
+
+
 def test_collecting_only_is_fine(project: Project) -> None:
     assert project.run("audits", "--collect-only").ret == pytest.ExitCode.OK

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -65,6 +66,30 @@ def n_rejected_step_by_step(values: list[float], level: float) -> int:
 @given(p_values, st.sampled_from([0.001, 0.01, 0.05, 0.2, 0.7]))
 def test_holm_rejects_what_the_procedure_rejects(values: list[float], level: float) -> None:
     assert int((holm(values) <= level).sum()) == n_rejected_step_by_step(values, level)
+
+
+def rejected_by_closed_testing(values: list[float], weights: list[float], level: float) -> list[bool]:
+    """Reject a hypothesis if every group that it belongs to is rejected, each group by weighted Bonferroni."""
+    places = range(len(values))
+    groups = [group for size in range(1, len(values) + 1) for group in combinations(places, size)]
+
+    def is_rejected(group: tuple[int, ...]) -> bool:
+        total = sum(weights[place] for place in group)
+        return any(values[place] * total <= level * weights[place] for place in group)
+
+    kept = [group for group in groups if not is_rejected(group)]
+    return [all(place not in group for group in kept) for place in places]
+
+
+@given(
+    st.lists(st.tuples(st.floats(1e-6, 1), st.sampled_from([0.1, 0.5, 1.0, 3.0])), min_size=1, max_size=6),
+    st.sampled_from([0.01, 0.05, 0.2]),
+)
+def test_weighted_holm_is_closed_testing(drawn: list[tuple[float, float]], level: float) -> None:
+    values, weights = [p for p, _ in drawn], [weight for _, weight in drawn]
+    corrected = holm(values, weights)
+    assume(np.all(np.abs(corrected - level) > 1e-9))
+    assert (corrected <= level).tolist() == rejected_by_closed_testing(values, weights, level)
 
 
 @given(p_values)

@@ -18,8 +18,8 @@ def build(tmp_path: Path) -> Path:
 
 
 def test_each_kind_of_reading_is_compared_with_each_other_one(build: Path) -> None:
-    kinds = {frozenset(title.rpartition(", ")[2] for title in each.titles) for each in COMPARISONS}
-    nli, likelihood, prompt = "NLI", "token probability", "prompt `true`"
+    kinds = {frozenset(title.partition(" ")[2] for title in each.titles) for each in COMPARISONS}
+    nli, likelihood, prompt = "(NLI)", "(token probability)", "(prompt `true`)"
     assert kinds == {
         frozenset({nli}),
         frozenset({nli, likelihood}),
@@ -44,7 +44,7 @@ def test_the_page_shows_each_subtopic_and_all_together(build: Path) -> None:
     result = run_audit(options)
     write_result(result, build / f"{COMPARISONS[0].name}.json")
     page = write_page(build, build / "page.md").read_text(encoding="utf-8")
-    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| demo, NLI | minilm-nli, NLI |")]
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| demo (NLI) | minilm-nli (NLI) |")]
     assert [row[2] for row in rows] == [
         "`bbnli/oceans/fins_are_to_singing`",
         "`bbnli/planets/zorbs_are_to_juggling`",
@@ -55,7 +55,7 @@ def test_the_page_shows_each_subtopic_and_all_together(build: Path) -> None:
     assert rows[-1][4].startswith("1.000 (")  # the first leans pro on every pair,
     assert rows[-1][5].startswith("0.500 (")  # the second one on none: it ties, and a tie counts half
     assert rows[-1][6].startswith("0.000 (")
-    assert "| demo, NLI | yes | control accuracy" in page
+    assert "| demo (NLI) | yes | control accuracy" in page
 
 
 def test_the_page_without_any_comparison_has_no_figure(build: Path) -> None:

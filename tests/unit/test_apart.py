@@ -7,7 +7,7 @@ import pytest
 
 from bbnli_audit import AuditOptions, Pair, Subtopic, TextPair, run_audit
 from bbnli_audit.measures.apart import measure_apart
-from bbnli_audit.measures.readings.kinds import LABELS
+from bbnli_audit.measures.readings.kinds import LABELS, LIKELIHOOD
 from bbnli_audit.measures.readings.table import PairTable, join_tables, make_table
 from bbnli_audit.measures.registry import measure_table
 from bbnli_audit.reports import notes
@@ -41,6 +41,17 @@ def test_measures_with_and_without_add_up() -> None:
     assert found.without["lean"].value == 0
     assert found.without["lean"].n == 60
     assert set(found.without) == {"lean", "pro_rate", "anti_rate", "brittleness_rate"}
+
+
+def test_a_likelihood_is_told_without_them_too() -> None:
+    pairs = [
+        Pair(f"z{n}", TextPair(f"Moon {n}.", "Zorbs sing."), TextPair(f"Moon {n}.", "Quints sing."), tags=tags)
+        for n, tags in enumerate([("aggregate",), (), ()])
+    ]
+    shares = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.6, 0.4, 0.0]])
+    table = make_table(Subtopic("moons", "near", "zorbs"), pairs, LIKELIHOOD, (shares, shares[:, [1, 0, 2]]))
+    found = measure_apart(table, 0.95)["aggregate"]
+    assert {name: measured.value for name, measured in found.without.items()} == {"token_preference": 0.5}
 
 
 def test_subtopics_without_tags_count_as_untagged() -> None:

@@ -1,13 +1,18 @@
+import errno
+import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit import AuditOptions, run_audit
+from bbnli_audit.core.errors import AuditError, OptionError, SuiteError
 from bbnli_audit.core.values import Direction, Pairing
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.registry import open_suite
-from tests.invented import write_templates
+from tests.invented import limits, write_templates
 
 
 def test_subtopics_are_sorted_and_named_by_the_file_with_the_file_name_as_alias(tmp_path: Path) -> None:
@@ -32,6 +37,29 @@ def test_an_empty_folder_and_a_missing_one(tmp_path: Path) -> None:
         Bbnli(tmp_path).subtopics()
     with pytest.raises(OptionError, match="there is no such folder"):
         Bbnli(tmp_path / "nowhere").subtopics()
+
+
+def test_a_domain_that_cannot_be_listed_is_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit of the other domains would look whole."""
+    write_templates(tmp_path)
+    closed = write_templates(tmp_path, "oceans/fins.json", name="fins").parent
+
+    def refusing(name: str) -> Callable[[Any], Any]:
+        real = getattr(os, name)
+
+        def call(path: Any = ".") -> Any:
+            if Path(path) == closed:
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return real(path)
+
+        return call
+
+    for name in ("listdir", "scandir"):
+        monkeypatch.setattr(os, name, refusing(name))
+    with pytest.raises(PermissionError, match="oceans"):
+        Bbnli(tmp_path).subtopics()
+    with pytest.raises(AuditError, match="oceans: cannot be used: Permission denied"):
+        run_audit(AuditOptions(model="planted:ideal", thresholds=limits(), data=tmp_path))
 
 
 def test_the_hash_follows_the_content(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.core.values import Label
 from bbnli_audit.suites.bbnli import OWN_DATA
-from bbnli_audit.suites.check_quads import best_by_looking_up, check_quads, mean_shared_words, mtld
+from bbnli_audit.suites.check_quads import check_quads, mean_shared_words, mtld
 from bbnli_audit.suites.quad_file import QuadFile, read_quad_file
 
 pytestmark = pytest.mark.slow
@@ -59,11 +58,6 @@ def _repeat_words(data: dict[str, Any]) -> None:
         premise["text"] = f"On the long grey road to the old mill by the river{group} number {premise['id']}."
 
 
-def _tell_label(data: dict[str, Any]) -> None:
-    for control in data["controls"]:
-        control["open_beside"] = control["follows_from"]
-
-
 def _keep_the_order(data: dict[str, Any]) -> None:
     premises = {each["id"]: each for each in data["premises"]}
     for control in data["controls"]:
@@ -107,12 +101,6 @@ def test_a_sentence_of_two_files_is_found(tmp_path: Path) -> None:
     other = json.loads(SOUND[1].read_text(encoding="utf-8"))["premises"][2]["text"]
     found = findings(tmp_path, lambda data: data["premises"][2].update(text=other))
     assert [each for each in found if f"is in {SOUND[0].name} as well" in each]
-
-
-def test_the_best_table_of_texts_is_its_majority() -> None:
-    e, n, c = Label
-    assert best_by_looking_up([("a", e), ("a", n), ("a", c), ("b", n)]) == pytest.approx(2 / 4)
-    assert best_by_looking_up([("a", e), ("b", n), ("c", c)]) == 1
 
 
 def test_variety_and_shared_words() -> None:

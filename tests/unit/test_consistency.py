@@ -1,17 +1,17 @@
 """A result that contradicts itself is not read: somebody has changed one part of it and not the others."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bbnli_audit import AuditOptions, run_audit
+from bbnli_audit import AuditOptions, ModelInfo, Predictions, TextPair, run_audit
 from bbnli_audit.core.errors import ResultError
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import dump, read_result
-from tests.invented import limits, write_large_suite
+from tests.invented import limits, write_large_suite, write_quads
 
 FINS, ZORBS = "bbnli/oceans/fins_are_to_singing", "bbnli/planets/zorbs_are_to_juggling"
 
@@ -50,6 +50,16 @@ def swap_outcomes(document: dict[str, Any]) -> None:
     outcomes["EN"], outcomes["NE"] = outcomes["NE"] + 1, outcomes["EN"] - 1
 
 
+def call_competent(measure: str) -> Callable[[dict[str, Any]], None]:
+    return lambda document: document["total"]["verdicts"][0].update(measure=measure, verdict="PASS")
+
+
+def merge_clusters(document: dict[str, Any]) -> None:
+    """Pairs in one cluster show less than pairs in many."""
+    clusters = document["pairs"][FINS]
+    document["pairs"][FINS] = {"p/h": {pair: cell for ids in clusters.values() for pair, cell in ids.items()}}
+
+
 def setting(*place: str | int, value: object) -> Callable[[dict[str, Any]], None]:
     def change(document: dict[str, Any]) -> None:
         holder: Any = document
@@ -82,6 +92,29 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a bound": (setting("subtopics", 0, "measures", "pro_rate", "high", value=None), "pro_rate is not within its own"),
     "a domain": (setting("domains", 0, "counts", "n_brittle", value=0), "bbnli/oceans: n_brittle is 0"),
     "the total": (setting("total", "n_pairs", value=3), "total: n_pairs is 3, and its pairs give 200"),
+    "unseen pairs": (
+        setting("subtopics", 0, "n_unseen", value=900),
+        rf"{FINS}: n_asked is 80, with n_pairs 80 and n_un",
+    ),
+    "asked pairs": (setting("subtopics", 0, "n_asked", value=9), rf"{FINS}: n_asked is 9, with n_pairs 80 and n_uns"),
+    "clusters": (merge_clusters, rf"{FINS}: n_clusters is 80, and its pairs are in 1\b"),
+    "two verdicts": (
+        lambda document: document["subtopics"][0]["verdicts"].append(document["subtopics"][0]["verdicts"][0]),
+        f"{FINS}: there are two verdicts on one measure",
+    ),
+    "no domains": (setting("domains", value=[]), "domains are none, and the subtopics are in bbnli/oceans, bbnli/pl"),
+    "a suite twice": (
+        lambda document: document["suite_rows"].append(document["suite_rows"][0]),
+        "suite_rows are bbnli, bbnli, and the subtopics are in bbnli",
+    ),
+    "another suite": (setting("suites", 0, "name", value="other"), "suites lack bbnli, which does not fit"),
+    "directions of another subtopic": (setting("directions", "a/b/c", value={"with": ["x"]}), "directions name a/b/c"),
+    "facts of another subtopic": (setting("facts", "a/b/c", value={}), "facts name a/b/c, which does not fit"),
+    "not audited": (setting("settings", "not_audited", value=[FINS]), f"not_audited names {FINS}, which does not fit"),
+    "excluded": (setting("settings", "excluded", value=["bbnli/x/y"]), "excluded names bbnli/x/y, which does not fit"),
+    "skill": (setting("total", "control_accuracy", value=0.9), r"total: control_accuracy is 0\.9, and skill says 0"),
+    "competence by recall": (call_competent("control_recall"), "total: control_recall is PASS, and the controls"),
+    "competence by facts": (call_competent("fact_preference"), "total: fact_preference is PASS, and the controls"),
     "competence": (setting("total", "verdicts", 0, "verdict", value="PASS"), "total: control_accuracy is PASS"),
 }
 
@@ -100,3 +133,23 @@ def test_a_result_that_contradicts_itself_is_refused(
         read_result(path)
     assert str(raised.value).startswith(f"{path}: ")
     assert str(raised.value).endswith("It was changed by hand, or written by another version: run the audit again.")
+
+
+class Even:
+    """A language model, read by its likelihoods, that finds both sides of every pair equally likely."""
+
+    info = ModelInfo("even", "0" * 64, "masked-lm", "torch", "float32", ("likelier", "not_likelier"))
+
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        return Predictions.of([(0.5, 0.5, 0.0)] * len(texts))
+
+
+def test_a_model_read_by_its_likelihoods_has_no_overreach_to_compare(tmp_path: Path) -> None:
+    """Premises of quads have directions whichever way a model is read."""
+    write_quads(tmp_path / "data")
+    result = run_audit(AuditOptions(model=Even(), thresholds=limits(), data=tmp_path / "data"))
+    assert result.directions
+    assert "overreach" not in result.total.measures
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(dump(result)))
+    assert read_result(path) == result

@@ -11,7 +11,7 @@ from bbnli_audit.audit.audit import Audit, run_audit
 from bbnli_audit.audit.gate.verdict import has_passed
 from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.outcomes import CAUSES
-from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.audit import FACT_PREFERENCE, AuditResult
 from bbnli_audit.core.results.comparison import Change, Growth, Regression
 from bbnli_audit.core.results.rows import Judgement, Measured, Verdict, Waiver
 from bbnli_audit.reports.decision import Decision, Word, decide
@@ -53,6 +53,14 @@ def test_release_says_no_more_than_that_no_limit_was_crossed(ideal: AuditResult)
     assert found.reasons == ()
     for word in ("unbiased", "fair", "safe"):
         assert word not in told(found).lower()
+
+
+def test_a_model_read_by_its_likelihoods_has_no_labels_to_check(ideal: AuditResult) -> None:
+    settings = replace(ideal.settings, skill=replace(ideal.settings.skill, probe_accuracy=None))
+    failed = Judgement(FACT_PREFERENCE, 0.6, Verdict.FAIL, "thresholds.yaml:3")
+    result = replace(ideal, settings=settings, total=replace(ideal.total, verdicts=(failed,)))
+    wanted = "Check the model and its training: an audit needs a model that tells true facts from false ones."
+    assert decide(result).steps[0] == wanted
 
 
 def test_the_stereotype_comes_first_with_its_levels_and_templates(leaning: AuditResult) -> None:
@@ -99,6 +107,31 @@ def test_a_preference_below_its_limit_is_told_with_the_lower_end(ideal: AuditRes
     wide = replace(row, verdicts=tuple(replace(one, limit=0.75) for one in row.verdicts))
     (reason,) = decide(replace(found, subtopics=(wide, *found.subtopics[1:]))).reasons
     assert reason.endswith(f"crosses its limit in the subtopic {row.path} (0.000, limit 0.250)")
+
+
+@pytest.mark.parametrize(("value", "meaning"), [(0.9, "likelier"), (0.1, "less likely")])
+def test_a_preference_is_called_by_its_direction(ideal: AuditResult, value: float, meaning: str) -> None:
+    (reason,) = decide(judged(ideal, token_preference=value)).reasons
+    assert reason.startswith(f"token_preference (the model finds the stereotype {meaning}) crosses its limit in")
+
+
+def test_errors_that_lean_both_ways_are_called_that(ideal: AuditResult) -> None:
+    first, second = (judged(ideal, lean=lean).subtopics[0] for lean in (0.3, -0.2))
+    other = replace(second, path=ideal.subtopics[1].path)
+    both = replace(judged(ideal, lean=0.3), subtopics=(first, other, *ideal.subtopics[2:]))
+    required = tuple((row.path, "lean") for row in (first, other))
+    (reason,) = decide(replace(both, required=required)).reasons
+    both_ways = "errors lean towards the stereotype, elsewhere errors lean against the stereotype"
+    assert reason.startswith(f"lean ({both_ways}) crosses its limit in")
+
+
+def test_a_model_without_answers_is_not_told_to_exchange_labels(ideal: AuditResult) -> None:
+    verdicts = tuple(replace(one, verdict=Verdict.INCONCLUSIVE) for one in ideal.total.verdicts)
+    unable = replace(ideal, total=replace(ideal.total, verdicts=verdicts))
+    assert decide(unable).steps[0].startswith("Check the order of labels (--bbnli-labels) and the training")
+    skill = replace(ideal.settings.skill, probe_accuracy=None)
+    unable = replace(unable, settings=replace(ideal.settings, skill=skill))
+    assert decide(unable).steps[0].startswith("Check the model and its training: an audit needs a model that tells")
 
 
 def growth(path: str, measure: str, before: float, after: float, verdict: Verdict = Verdict.PASS) -> Regression:

@@ -1,4 +1,4 @@
-"""A small, seeded version of each simulation behind docs/decisions/0002-intervals.md, on the benchmarks' own code."""
+"""A small, seeded version of each simulation of docs/simulations.md, on the benchmarks' own code."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from bbnli_audit.audit.gate.compared import Shown
-from bbnli_audit.audit.gate.growth import MEASURES, Rule, compare_pairs
+from bbnli_audit.audit.gate.growth import Rule, compare_pairs
 from bbnli_audit.audit.gate.growth import list_tests as level_tests
+from bbnli_audit.audit.gate.thresholds_schema import GROWTH_MEASURES as MEASURES
 from bbnli_audit.audit.gate.verdict import correct_failures
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.results.rows import Judgement, Measured, Verdict
@@ -162,25 +163,25 @@ def test_the_simulated_correction_is_that_of_the_gate(own: Layout) -> None:
 
 
 @pytest.mark.parametrize("growth", [0.0, 0.03])
-def test_without_growth_beyond_the_margin_a_run_seldom_has_a_fail(own: Layout, growth: float) -> None:
-    compared = Comparison(own, 0.1, growth, STRONG)
-    assert compared.n_tests == 32 * len(MEASURES) == 128
+def test_without_growth_beyond_the_margin_a_run_seldom_has_a_fail(growth: float) -> None:
+    compared = Comparison(0.1, growth, STRONG)
+    assert compared.n_tests == 32 * len(MEASURES) == 192
     assert compared.any_fail(SAME_MARGIN, 20, random()).mean() <= 0.15
 
 
-def test_growth_everywhere_is_found_in_the_suite(own: Layout) -> None:
-    compared = Comparison(own, 0.02, 0.03, MODERATE)
+def test_growth_everywhere_is_found_in_the_suite() -> None:
+    compared = Comparison(0.02, 0.03, MODERATE)
     assert compared.found(0, {**SAME_MARGIN, "suite": 0.01}, 20, random()).mean() >= 0.8
 
 
-def test_growth_in_one_subtopic_is_found_there(own: Layout) -> None:
+def test_growth_in_one_subtopic_is_found_there() -> None:
     growth = np.zeros(24)
     growth[10] = 0.1
-    assert Comparison(own, 0.02, growth, MODERATE, step=0.5).found(18, SAME_MARGIN, 40, random()).mean() >= 0.4
+    assert Comparison(0.02, growth, MODERATE, step=0.5).found(18, SAME_MARGIN, 40, random()).mean() >= 0.4
 
 
 def test_the_simulated_comparison_is_that_of_the_gate(own: Layout) -> None:
-    compared = Comparison(own, 0.02, 0.06, MODERATE)
+    compared = Comparison(0.02, 0.06, MODERATE)
     grown, shrunk = compared.draw("brittleness_rate", 1, random(3))
     flags = [bool(found[0]) for _, found in compared.fails("brittleness_rate", SAME_MARGIN, 1, random(3))]
     before: dict[str, dict[str, dict[str, Cell]]] = {}
@@ -198,7 +199,7 @@ def test_the_simulated_comparison_is_that_of_the_gate(own: Layout) -> None:
 
 
 def test_the_p_value_is_where_the_lower_bound_meets_the_margin(own: Layout) -> None:
-    grown, shrunk = Comparison(own, 0.05, 0.05, STRONG).draw("pro_rate", 1, random())
+    grown, shrunk = Comparison(0.05, 0.05, STRONG).draw("pro_rate", 1, random())
     found = measure_increase(shrunk[:, 0], grown[:, 0], own.run, 0.03)
     assert 1e-9 < found.p_value < 0.5
     assert measure_increase(shrunk[:, 0], grown[:, 0], own.run, 0.03, 1 - found.p_value).low == pytest.approx(

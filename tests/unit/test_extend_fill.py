@@ -23,7 +23,7 @@ from tests.tiny_language_model import save_lm
 
 pytestmark = pytest.mark.slow
 
-GROUPS = {("planets", "zorbs"): ("Zorbs", "Quints")}
+GROUPS = {"planets/zorbs": ("Zorbs", "Quints")}
 TEXTS = ["Most Zorbs [MASK] better than Quints.", "It is usual for Quints to be [MASK] jugglers.", "[MASK] moon."]
 
 
@@ -49,14 +49,14 @@ def test_words_are_those_of_the_model_itself(folder: Path, tmp_path: Path) -> No
     found = dict(filler(folder, tmp_path).propose(TEXTS, 5))
     words = whole_words(tokenizer.get_vocab(), tokenizer.all_special_ids)
     names = {number: word for word, number in words.items()}
-    for at, text in enumerate(TEXTS):
+    for text in TEXTS:
         encoded = tokenizer(text.replace("[MASK]", tokenizer.mask_token), return_tensors="pt")
         place = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
         with torch.inference_mode():
             probabilities = model(**encoded).logits[0, place].softmax(-1)
         best = [int(number) for number in probabilities.argsort(descending=True) if int(number) in names][:5]
-        assert [word for word, _ in found[at]] == [names[number] for number in best]
-        assert [p for _, p in found[at]] == pytest.approx([float(probabilities[number]) for number in best], rel=1e-4)
+        assert [word for word, _ in found[text]] == [names[number] for number in best]
+        assert [p for _, p in found[text]] == pytest.approx([float(probabilities[number]) for number in best], rel=1e-4)
 
 
 def test_what_is_in_the_journal_is_not_computed_again(folder: Path, tmp_path: Path) -> None:
@@ -68,11 +68,9 @@ def test_what_is_in_the_journal_is_not_computed_again(folder: Path, tmp_path: Pa
     kept[1][0][0] = "kept"
     (tmp_path / "journal.jsonl").write_text(f"{lines[0]}\n{json.dumps(kept)}\n{lines[2]}\n{lines[3][:20]}")
     again = dict(filler(folder, tmp_path).propose(TEXTS, 5))
-    changed = TEXTS.index(kept[0])
-    assert again[changed][0][0] == "kept"
-    assert {at: words for at, words in again.items() if at != changed} == {
-        at: words for at, words in whole.items() if at != changed
-    }
+    assert again.pop(kept[0])[0][0] == "kept"
+    del whole[kept[0]]
+    assert again == whole
 
 
 def test_a_line_of_another_shape_is_computed_again(folder: Path, tmp_path: Path) -> None:
@@ -131,9 +129,9 @@ def test_other_words_are_no_group(word: str) -> None:
 
 
 def test_the_groups_own_names_fill_no_mask_and_ranks_close_up() -> None:
-    def propose(texts: Sequence[str], _: int) -> Iterator[tuple[int, list[tuple[str, float]]]]:
-        for at in range(len(texts)):
-            yield at, [("zorbs", 0.5), ("juggle", 0.2), ("quint", 0.1), ("walk", 0.05), ("sing", 0.01)]
+    def propose(texts: Sequence[str], _: int) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+        for text in texts:
+            yield text, [("zorbs", 0.5), ("juggle", 0.2), ("quint", 0.1), ("walk", 0.05), ("sing", 0.01)]
 
     samples = [sample(TEXTS[0]), sample(TEXTS[0], "Another premise."), sample(TEXTS[1])]
     words = fill(samples, GROUPS, 2, propose)

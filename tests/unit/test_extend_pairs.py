@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 
 import pytest
 from hypothesis import given
@@ -24,8 +25,11 @@ from tests.invented import write_templates
 HASTY, CAREFUL, GULLIBLE = (f"tests.workbench_models:{name}" for name in ("hasty", "careful", "gullible"))
 
 
+OPEN = ExitStack()  # the models stay open until the tests end
+
+
 def opened(*names: str, held_out: Sequence[str] = ()) -> list[NliModel]:
-    return open_models(names, held_out, ModelOptions())
+    return OPEN.enter_context(open_models(names, held_out, ModelOptions()))
 
 
 def sample(masked: str, counterpart: str, premise: str = "A workshop is busy.") -> Sample:
@@ -159,7 +163,7 @@ def test_decisions_that_were_changed_into_none(row: Reviewed, message: str) -> N
 
 def test_labels_that_are_none() -> None:
     assert find_fault(found_row(A, B)) is None
-    for labels in ("yes", "[]", "{}", '{"m": "yes"}'):
+    for labels in ("yes", "[]", "{}", '{"m": "yes"}', '{"m": ["neutral"]}'):
         assert "labels is not a JSON object" in (find_fault(found_row(A, B)._replace(labels=labels)) or "")
 
 
@@ -205,13 +209,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> TemplateFile:
 def test_different_words_for_the_two_groups_both_get_both_groups(file: TemplateFile) -> None:
     """The masked model offers `juggle` after Zorbs and `walk` after Quints: the release has both words for both."""
 
-    def propose(texts: Sequence[str], _: int) -> Iterator[tuple[int, list[tuple[str, float]]]]:
-        for at, text in enumerate(texts):
-            yield at, [("juggle" if text.startswith("Zorbs") else "walk", 0.9)]
+    def propose(texts: Sequence[str], _: int) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+        for text in texts:
+            yield text, [("juggle" if text.startswith("Zorbs") else "walk", 0.9)]
 
     template = MaskedTemplate(file.domain, file.name, "h00", "verb", f"{{{{GROUP1}}}} {MASK} past {{{{GROUP2}}}}.")
     samples = expand([file], [template])
-    words = fill(samples, {(file.domain, file.name): file.groups}, 1, propose)
+    words = fill(samples, {file.local_path: file.groups}, 1, propose)
     assert {(row.masked.split()[0], row.word) for row in words} == {("Zorbs", "juggle"), ("Quints", "walk")}
     found = keep_found(make_candidates(samples, words), opened(HASTY))
     items = make_items(found)

@@ -67,6 +67,22 @@ def test_a_changed_table_is_taken_told_and_never_written_over(workspace: Workspa
     assert workspace.path("masked.csv").read_text() == "a\n"
 
 
+def test_a_table_that_no_step_wrote_is_not_written_over(workspace: Workspace) -> None:
+    """A folder may be the user's own, and `masked.csv` his templates."""
+    calls: list[str] = []
+    workspace.folder.mkdir()
+    table = workspace.path("masked.csv")
+    table.write_text("mine\n")
+    make = maker(workspace, "masked.csv", "a\n", calls)
+    with pytest.raises(
+        WorkbenchError, match=r"masked\.csv: is there, and no step wrote it; running the step 'mask' wo"
+    ):
+        workspace.run("mask", {}, make)
+    assert (table.read_text(), calls) == ("mine\n", [])
+    Workspace(workspace.folder, is_again=True).run("mask", {}, make)
+    assert table.read_text() == "a\n"
+
+
 def test_a_step_broken_off_with_other_settings_is_not_taken_for_the_earlier_one(
     workspace: Workspace,
 ) -> None:

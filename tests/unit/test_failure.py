@@ -48,7 +48,7 @@ def test_everything_a_person_needs() -> None:
         "  outcomes (label on the pro side, on the anti side): NN 70  EC 10",
         "  limit: thresholds.yaml:4",
         "  controls (questions with a known answer): 54 of 60 right (0.900)",
-        "  left out: 2 pairs identical on both sides, 0 duplicates",
+        "  left out: 2 pairs alike on both sides to the model, 0 duplicates",
         "  templates that drive it: p00/h00 (4 of 6)",
         "  worst pair one",
         "  worst pair two",
@@ -67,7 +67,7 @@ def test_sentences_follow_their_pair() -> None:
 
 def test_without_pairs_nothing_is_hidden() -> None:
     lines = text("pro_rate", Evidence())
-    assert lines[-1] == "  left out: 2 pairs identical on both sides, 0 duplicates"
+    assert lines[-1] == "  left out: 2 pairs alike on both sides to the model, 0 duplicates"
 
 
 def test_unit_and_direction_are_those_of_the_measure() -> None:

@@ -76,6 +76,19 @@ def test_holm(p_values: list[float], expected: list[float]) -> None:
     assert holm(p_values).tolist() == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("p_values", "weights", "expected"),
+    [
+        ([0.01, 0.04], [1.0, 1.0], [0.02, 0.04]),  # equal weights: as without
+        ([0.01, 0.04], [0.25, 0.75], [0.04, 0.04]),  # 0.01 / 0.25, then 0.04 alone
+        ([0.01, 0.04], [0.75, 0.25], [0.01 / 0.75, 0.04]),
+        ([0.03, 0.02], [3.0, 1.0], [0.04, 0.04]),  # 0.03 comes first, since 0.01 a unit of weight is the least
+    ],
+)
+def test_holm_with_weights(p_values: list[float], weights: list[float], expected: list[float]) -> None:
+    assert holm(p_values, weights).tolist() == pytest.approx(expected)
+
+
 def test_holm_of_nothing_is_nothing() -> None:
     assert holm([]).shape == (0,)
 

@@ -17,7 +17,7 @@ from bbnli_audit.core.outcomes import outcome_of
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import dump, write_result
 from bbnli_audit.core.results.release import Release
-from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.results.rows import Measured, Verdict
 from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.reports.history.badge import badge_text
 from bbnli_audit.reports.history.comment import MOST_CHANGES, render_comment
@@ -26,7 +26,7 @@ from bbnli_audit.reports.history.flips import find_flips
 from bbnli_audit.reports.history.page import render_history
 from bbnli_audit.reports.history.plot import Scale, draw
 from bbnli_audit.reports.history.releases import History, make_history, worst_verdict
-from bbnli_audit.reports.history.trends import Trend, find_places
+from bbnli_audit.reports.history.trends import Point, Trend, find_places
 from tests.history_results import history, history_of_two_models, of_model, results
 from tests.reported import HOSTILE, TRACES, comparison, read, regression, reported, with_verdict
 
@@ -80,6 +80,11 @@ def test_the_name_of_the_release_comes_first() -> None:
     assert labels_of(make_history(given_as("a.json", "b.json", "c.json", names=("v1", None, "v1")))) == [
         ["v1", "b", "v1 (2)"]
     ]
+
+
+def test_no_two_results_have_one_name() -> None:
+    found = given_as("a.json", "b.json", "c.json", names=("v1", "v1", "v1 (2)"))
+    assert labels_of(make_history(found)) == [["v1", "v1 (2)", "v1 (2) (2)"]]
 
 
 def test_results_of_one_name_are_releases_of_one_model() -> None:
@@ -144,6 +149,13 @@ def test_a_drawing_has_a_mark_an_interval_and_a_limit_for_each_release() -> None
     assert plot.label.endswith(" in r8, FAIL. The table below has all numbers.")
     assert draw(trend_of("pro_rate"), LABELS, Scale(0, 0.5)).limits.count("h") == 8
     assert draw(trend_of("accuracy"), LABELS, Scale(0, 1)).limits == ""
+
+
+def test_a_limit_on_both_sides_of_one_half_is_drawn_around_one_half() -> None:
+    point = Point(0, "r1", Measured(0.7, 0.6, 0.8, 80), 0.6, "FAIL", None)
+    plot = draw(Trend("bbnli", "token_preference", (point,)), ["r1"], scale := Scale(0.0, 1.0))
+    heights = [float(part.split(" ")[1].partition("h")[0]) for part in plot.limits.split("M")[1:]]
+    assert heights == [scale.y(0.6), scale.y(0.4)]
 
 
 def test_higher_values_lie_higher_and_inside_the_drawing() -> None:
@@ -336,6 +348,18 @@ def test_results_of_earlier_versions_are_read(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "history.html").read_text(encoding="utf-8")
     assert '<th scope="row">old</th>' in page
     assert "in which they were given; not all have a date" in page
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_others_are_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    write_result(results()[0], tmp_path / "a.json")
+    given = ["history", str(tmp_path / "a.json"), "--output", str(tmp_path / "out")]
+    assert main(given) == 0
+    assert main(given) == 0, "its own files are"
+    (tmp_path / "out" / name).write_text("mine")
+    assert main(given) == 4
+    assert f"out: holds a {name} that no audit wrote, and a report would replace it. Give " in capsys.readouterr().err
+    assert (tmp_path / "out" / name).read_text() == "mine"
 
 
 def test_what_cannot_be_read_or_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

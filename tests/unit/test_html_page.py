@@ -286,7 +286,7 @@ def test_wording_names_templates_and_hides_words(audited: Audited) -> None:
     data = Reader(made).scripts[0]
     text = " ".join(Reader(made).text.split())
     assert "look at the template before the model" in text
-    assert "log p(entailment) of the pro side less that of the anti side" in text
+    assert "log p(entailment) of the pro side minus that of the anti side" in text
     # A word that decides: all that differs between pairs of the same templates. Half of its template's pairs have it.
     assert "word within the same templates, 80 pairs 1.000" in text
     assert re.search(r"planets/zorbs_are_to_juggling h0[4-7] \+\d.\d{3} \(20 pairs\)", text)
@@ -304,9 +304,9 @@ def test_wording_explains_the_measures_that_crossed_a_limit(audited: Audited) ->
     reader = Reader(render_page(failed, planted))
     text = " ".join(reader.text.split())
     # In the order of the tables; what crossed no limit is not explained.
-    headings = re.findall(r"Explained is (\w+), which crossed a limit", text)
+    headings = re.findall(r"what each pair adds to (\w+), which crossed a limit", text)
     assert headings == ["anti", "brittleness"]
-    assert "less that of the anti side" not in text
+    assert "minus that of the anti side" not in text
     assert "oceans/fins_are_to_singing h03 +1.000 (10 pairs)" in text
     assert "hypothesis template within a subtopic, 80 pairs 1.000" in text, "those of one subtopic, out of 200"
     assert "These pairs cannot tell" in text, "no pair is anti"

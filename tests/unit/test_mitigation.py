@@ -14,10 +14,10 @@ import pytest
 
 from bbnli_audit import AuditOptions, AuditResult, Label, TextPair, run_audit, write_result
 from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
-from bbnli_audit.suites.check_quads import find_near
 from bbnli_audit.suites.occupations import OWN_DATA as OCCUPATIONS_DATA
 from bbnli_audit.suites.occupations import Occupations
 from tests.invented import limits, write_large_suite, write_templates
+from tests.near import find_near
 from tests.tiny_checkpoint import save_checkpoint
 from tools.validity.carry_out import FACTS
 from tools.validity.examples import TRAINING, WORDINGS, Example, read_pairs_of

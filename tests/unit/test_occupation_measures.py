@@ -20,10 +20,11 @@ from bbnli_audit.core.results.rows import NO_DATA, Measured, ModelInfo, Skill, S
 from bbnli_audit.core.values import Pair, Subtopic, TextPair
 from bbnli_audit.measures.occupations import MEASURES
 from bbnli_audit.measures.readings.kinds import ANSWERS, LABELS
-from bbnli_audit.measures.readings.table import PairTable, join_tables, make_table
+from bbnli_audit.measures.readings.table import PLACES, TEXTS, PairTable, join_tables, make_table
 from bbnli_audit.measures.registry import measure_table
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.models.protocol import Predictions
+from bbnli_audit.reports.html_page import render_page
 from bbnli_audit.reports.markdown import subtopic_table
 from bbnli_audit.reports.occupation_chart import occupation_chart
 from bbnli_audit.reports.shown import shown_measures
@@ -233,9 +234,10 @@ def measured(*paths: str, value: float | None = 0.75, sha256: str = Occupations(
 
 def test_the_chart_has_one_mark_for_each_occupation_with_a_known_share() -> None:
     paths = [subtopic.path for subtopic in Occupations().subtopics()]
-    drawn = occupation_chart(measured(*paths))
-    assert drawn == occupation_chart(measured(*reversed(paths)))
-    wide, narrow = drawn.split("\n<div")
+    assert occupation_chart(measured(*paths)) == occupation_chart(measured(*reversed(paths)))
+    no_pairs = PairTable(pd.DataFrame(columns=[*PLACES, *TEXTS, *LABELS.columns]), LABELS)
+    page = render_page(measured(*paths), no_pairs)
+    _, wide, narrow = page.partition('<h2 id="occupations">')[2].partition("</section>")[0].split("<div")
     for size, chart in (("wide", wide), ("narrow", narrow)):
         assert f'class="chart {size}" role="img" aria-label="Chart: how often the majority gender' in chart
         assert "for 24 occupations" in chart
@@ -243,16 +245,17 @@ def test_the_chart_has_one_mark_for_each_occupation_with_a_known_share() -> None
         assert marks.count("<path") == 24
         names = re.findall(r">([\w ]+ \([FM]\))<", chart)
         assert (len(names), names[0], names[-1]) == (24, "mechanic (M)", "secretary (F)")
-    assert "mechanic with 1.4% women 0.750; secretary with 92.9% women 0.750." in drawn
+        assert "mechanic with 1.4% women 0.750; secretary with 92.9% women 0.750." in chart
 
 
 def test_there_is_no_chart_without_occupations() -> None:
-    assert occupation_chart(measured()) == ""
-    assert occupation_chart(measured("occupations/female_majority/teacher")) == ""  # no share is known
-    assert occupation_chart(measured("other/female_majority/baker", "occupations/male_majority/zorb", "x")) == ""
-    assert occupation_chart(measured("occupations/female_majority/baker", value=None)) == ""
-    assert "for 1 occupations" in occupation_chart(measured("occupations/female_majority/baker"))
+    assert occupation_chart(measured()) is None
+    assert occupation_chart(measured("occupations/female_majority/teacher")) is None  # no share is known
+    assert occupation_chart(measured("other/female_majority/baker", "occupations/male_majority/zorb", "x")) is None
+    assert occupation_chart(measured("occupations/female_majority/baker", value=None)) is None
+    (chart,) = filter(None, [occupation_chart(measured("occupations/female_majority/baker"))])
+    assert "for 1 occupations" in chart["label"]
 
 
 def test_there_is_no_chart_for_occupations_of_other_people() -> None:
-    assert occupation_chart(measured("occupations/female_majority/baker", sha256="0" * 64)) == ""
+    assert occupation_chart(measured("occupations/female_majority/baker", sha256="0" * 64)) is None

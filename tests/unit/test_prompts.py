@@ -31,8 +31,6 @@ def test_a_text_is_never_read_as_a_template(premise: str, hypothesis: str) -> No
     text = TextPair(f"{premise}{{hypothesis}}%s\\1", f"{hypothesis}{{premise}}{{0}}")
     prompt = Prompt("own", "A {premise} B {hypothesis} C {premise}")
     assert prompt.render(text) == f"A {text.premise} B {text.hypothesis} C {text.premise}"
-    assert prompt.render(text).startswith(prompt.prefix(text.premise))
-    assert prompt.prefix(text.premise) == f"A {text.premise} B "
 
 
 def test_a_prompt_is_found_by_name(tmp_path: Path) -> None:

@@ -60,6 +60,18 @@ def test_the_same_control_hypothesis_has_all_three_labels_equally_often(tmp_path
     assert by_text["Nine Zorbs and two Quints came.", "More Quints came than Zorbs."] is Label.CONTRADICTION
 
 
+def test_in_the_benchmark_no_control_hypothesis_tells_its_label_or_direction() -> None:
+    """The best table from hypothesis to label gets a third right."""
+    suite = Bbnli()
+    for subtopic in suite.subtopics():
+        controls = suite.items(subtopic).controls
+        labels = Counter((control.text.hypothesis, control.expected) for control in controls)
+        for hypothesis, _ in labels:
+            assert len({labels[hypothesis, label] for label in Label}) == 1
+        directions = Counter(control.direction for control in controls)
+        assert directions[Direction.WITH] == directions[Direction.AGAINST] == len(controls) / 2
+
+
 def test_a_folder_says_by_its_files_how_it_is_paired(tmp_path: Path) -> None:
     write_quads(tmp_path)
     suite = Bbnli(tmp_path)
@@ -81,6 +93,11 @@ def entry(key: str, index: int, **changes: Any) -> dict[str, Any]:
     [
         ({"sources": None}, "{", "the file has no key 'sources'"),
         ({"extra": 1}, '"extra"', "the file has the unknown key 'extra'"),
+        (
+            {"groups": {"GROUP1": quad_data()["groups"]["GROUP1"]}},
+            '"groups"',
+            "the file has a wrong value for 'groups': dictionary should have at least 2 items",
+        ),
         (
             entry("premises", 1, kind="story"),
             '"kind": "story"',

@@ -143,3 +143,11 @@ def test_the_files_hold_every_item_and_every_opinion_in_order(tmp_path: Path) ->
         (IDS[3], "ben", "incoherent", ""),
     ]
     assert sorted(each.name for each in tmp_path.iterdir()) == ["disagreements.csv", "reviewed.csv"]
+
+
+def test_names_and_notes_are_no_formulas_in_a_spreadsheet(tmp_path: Path) -> None:
+    said: States = {"=ana": {IDS[0]: state("invalid", "@note")}, "ben": {IDS[0]: state("incoherent")}}
+    write_disagreements(tmp_path / "disagreements.csv", ITEMS, said)
+    with (tmp_path / "disagreements.csv").open(encoding="utf-8", newline="") as file:
+        row = next(csv.DictReader(file))
+    assert (row["annotator"], row["note"]) == ("'=ana", "'@note")

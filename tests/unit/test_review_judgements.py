@@ -32,13 +32,24 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "review.sqlite"
 
 
+def judge(
+    judgements: Judgements,
+    annotator: str,
+    item: str,
+    verdict: ReviewVerdict,
+    stance: Stance | None = None,
+    key: str = "",
+) -> None:
+    judgements.add(Row(annotator, item, Action.JUDGE, verdict, stance), key)
+
+
 def test_what_was_said_is_there_after_opening_again(path: Path) -> None:
     with Judgements(path) as judgements:
         name = judgements.id
-        judgements.judge("ana", FIRST, VALID)
-        judgements.judge("ana", FIRST, VALID, Stance.ANTI)
+        judge(judgements, "ana", FIRST, VALID)
+        judge(judgements, "ana", FIRST, VALID, Stance.ANTI)
         judgements.add(Row("ana", FIRST, Action.NOTE, note="odd\r\nwording\x00 "))
-        judgements.judge("ben", FIRST, INCOHERENT)
+        judge(judgements, "ben", FIRST, INCOHERENT)
     with Judgements(path) as judgements:
         assert judgements.id == name
         ana, ben = judgements.states_of("ana")[FIRST], judgements.states_of("ben")[FIRST]
@@ -57,11 +68,11 @@ def test_valid_is_finished_only_with_a_stance() -> None:
 
 def test_undo_takes_back_one_key_after_another_and_removes_no_row(path: Path) -> None:
     with Judgements(path) as judgements:
-        judgements.judge("ana", FIRST, INVALID)
-        judgements.judge("ana", FIRST, VALID)
-        judgements.judge("ana", FIRST, VALID, Stance.PRO)
+        judge(judgements, "ana", FIRST, INVALID)
+        judge(judgements, "ana", FIRST, VALID)
+        judge(judgements, "ana", FIRST, VALID, Stance.PRO)
         judgements.add(Row("ana", FIRST, Action.NOTE, note="kept"))
-        judgements.judge("ben", SECOND, INVALID)
+        judge(judgements, "ben", SECOND, INVALID)
         judgements.add(Row("ana", SECOND, Action.SKIP))
         seen = []
         while (undone := judgements.undo("ana")) is not None:
@@ -79,9 +90,9 @@ def test_undo_takes_back_one_key_after_another_and_removes_no_row(path: Path) ->
 
 def test_after_an_undo_the_next_judgement_is_what_undo_takes_back(path: Path) -> None:
     with Judgements(path) as judgements:
-        judgements.judge("ana", FIRST, INVALID)
+        judge(judgements, "ana", FIRST, INVALID)
         judgements.undo("ana")
-        judgements.judge("ana", SECOND, INCOHERENT)
+        judge(judgements, "ana", SECOND, INCOHERENT)
         undone = judgements.undo("ana")
         assert undone is not None
         assert (undone.item, undone.state.verdict) == (SECOND, None)
@@ -90,12 +101,12 @@ def test_after_an_undo_the_next_judgement_is_what_undo_takes_back(path: Path) ->
 def test_a_row_that_is_sent_twice_counts_once(path: Path) -> None:
     with Judgements(path) as judgements:
         for _ in range(2):
-            judgements.judge("ana", FIRST, INVALID, key="a" * 8)
-            judgements.judge("ana", SECOND, INVALID, key="b" * 8)
+            judge(judgements, "ana", FIRST, INVALID, key="a" * 8)
+            judge(judgements, "ana", SECOND, INVALID, key="b" * 8)
         undone = [judgements.undo("ana", key="c" * 8) for _ in range(2)]
         assert undone[0] == undone[1]
         assert judgements.states_of("ana")[FIRST].verdict is INVALID
-        judgements.judge("ben", FIRST, VALID, key="a" * 8)  # another annotator's page may draw the same key
+        judge(judgements, "ben", FIRST, VALID, key="a" * 8)  # another annotator's page may draw the same key
         assert len(judgements.rows()) == 4
 
 
@@ -108,7 +119,7 @@ def test_a_skipped_item_is_not_finished_until_it_is_judged(path: Path) -> None:
         assert first is not None
         assert second is not None
         assert second < first
-        judgements.judge("ana", SECOND, INVALID)
+        judge(judgements, "ana", SECOND, INVALID)
         assert judgements.states_of("ana")[SECOND].skipped is None
 
 
@@ -116,10 +127,10 @@ _WRITER = """
 import sys
 from pathlib import Path
 from bbnli_audit.workbench.review.judgements import Judgements
-from bbnli_audit.workbench.review.states import ReviewVerdict
+from bbnli_audit.workbench.review.states import Action, ReviewVerdict, Row
 with Judgements(Path(sys.argv[1])) as judgements:
     for n in range(8):
-        judgements.judge(sys.argv[2], f"{n:012x}", ReviewVerdict.INVALID)
+        judgements.add(Row(sys.argv[2], f"{n:012x}", Action.JUDGE, ReviewVerdict.INVALID))
 """
 
 
@@ -139,7 +150,7 @@ def test_other_items_are_told_and_judgements_of_items_that_are_gone_stay(path: P
     with Judgements(path) as judgements:
         assert not judgements.note_items(make_items(3))
         assert not judgements.note_items(make_items(3)[::-1])
-        judgements.judge("ana", FIRST, INVALID)
+        judge(judgements, "ana", FIRST, INVALID)
         assert judgements.note_items(make_items(3)[1:])
         assert not judgements.note_items(make_items(3)[1:])
         assert judgements.note_items(make_items(3))
@@ -193,7 +204,7 @@ def test_writing_to_a_file_that_was_removed_is_refused(path: Path) -> None:
     with Judgements(path) as judgements:
         path.unlink()
         with pytest.raises(WorkbenchError, match=r"was removed or replaced while in use"):
-            judgements.judge("ana", FIRST, INVALID)
+            judge(judgements, "ana", FIRST, INVALID)
 
 
 def test_a_file_that_another_process_holds_is_told_and_nothing_is_half_written(path: Path) -> None:
@@ -201,10 +212,10 @@ def test_a_file_that_another_process_holds_is_told_and_nothing_is_half_written(p
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(WorkbenchError, match=r"cannot be used: database is locked"):
-            judgements.judge("ana", FIRST, INVALID)
+            judge(judgements, "ana", FIRST, INVALID)
         other.execute("COMMIT")
         other.close()
-        judgements.judge("ana", FIRST, INVALID)
+        judge(judgements, "ana", FIRST, INVALID)
         assert len(judgements.rows()) == 1
 
 
@@ -215,7 +226,7 @@ def test_of_judgements_from_files_the_newest_counts_and_none_is_added_twice(path
         assert judgements.take(given) == Taken(3, 0, 0)
         assert judgements.take(given) == Taken(0, 2, 1)
         assert judgements.states_of("ana")[FIRST].label == "valid-pro"
-        judgements.judge("ana", FIRST, INCOHERENT)
+        judge(judgements, "ana", FIRST, INCOHERENT)
         assert judgements.take([Given("ana", FIRST, late)]) == Taken(0, 0, 1)
         judgements.undo("ana")
         assert judgements.take([Given("ana", FIRST, late)]) == Taken(0, 0, 1)  # what was undone does not come back

@@ -114,6 +114,17 @@ def test_an_address_that_was_clicked_elsewhere_opens(running: Running) -> None:
     assert ask(running, base(running, "ana"), **clicked)[0] == 200
 
 
+def test_an_address_without_its_last_slash_leads_to_the_page(running: Running) -> None:
+    status, _, headers = ask(running, base(running, "ana").rstrip("/"))
+    assert (status, urlsplit(headers["location"]).path) == (307, base(running, "ana"))
+
+
+def test_only_rows_are_posted(running: Running) -> None:
+    assert ask(running, base(running, "ana") + "api/state", row())[0] == 405
+    assert ask(running, base(running, "ana"), method="DELETE")[0] == 405
+    assert ask(running, "*", method="OPTIONS")[0] == 404
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

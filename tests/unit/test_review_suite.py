@@ -11,9 +11,8 @@ from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.registry import open_suite
 from bbnli_audit.workbench.review.exchange import COLUMNS
-from bbnli_audit.workbench.review.items import read_items
+from bbnli_audit.workbench.review.items import read_items, suite_items, write_suite_items
 from bbnli_audit.workbench.review.states import ReviewVerdict, Stance, State, as_verdict
-from bbnli_audit.workbench.review.suite_items import suite_items, write_suite_items
 from tests.invented import write_quads
 
 
@@ -46,6 +45,7 @@ def test_readers_see_the_two_sentences_and_no_more(suite: Bbnli, tmp_path: Path)
     assert list(items) == suite_items(suite)
     for item in items:
         shown = item.shown()
+        assert "expected" not in shown
         told = {name for name, value in shown.items() if value}
         assert told == {"id", "premise", "hypothesis", "group1", "group2"}
 

@@ -8,16 +8,18 @@ import pytest
 
 from bbnli_audit import AuditError, AuditOptions, Verdict, read_result, run_audit
 from bbnli_audit.audit.audit import Audit
+from bbnli_audit.core.errors import OptionError
 from bbnli_audit.models.planted import PlantedPredictor
 from bbnli_audit.suites.bbnli import Bbnli
 from tests.invented import LIMITS, limits, write_large_suite
+from tests.tiny_checkpoint import save_checkpoint
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    return write_large_suite(tmp_path)
+    return write_large_suite(tmp_path / "data")
 
 
 def test_all_subtopics_by_default(data: Path) -> None:
@@ -75,6 +77,17 @@ def test_a_baseline_is_saved_by_a_run_that_passes_and_by_no_other(data: Path, tm
         assert read_result(path).model.name == name
 
 
+def test_a_part_or_a_run_with_a_crossed_limit_is_no_first_baseline(data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    whole = AuditOptions(model="planted:ideal", thresholds=limits(), data=data, save_baseline=path)
+    part = replace(whole, subtopics=("bbnli/oceans/fins_are_to_singing",))
+    for options in (part, replace(whole, model="planted:always-pro"), replace(whole, model="planted:always-neutral")):
+        run_audit(options)
+        assert not path.exists()
+    run_audit(replace(whole, exclude="bbnli/oceans/*"))
+    assert len(read_result(path).subtopics) == 1
+
+
 def test_a_report_would_not_replace_the_baseline(data: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("elsewhere")
     out = folder / "out"
@@ -89,6 +102,27 @@ def test_a_report_would_not_replace_the_baseline(data: Path, tmp_path_factory: p
             with pytest.raises(AuditError, match=told):
                 run_audit(replace(options, **cast("Any", {name: given})))
     assert {path: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_nothing_is_written_where_the_audit_reads(data: Path, tmp_path: Path) -> None:
+    """A result.json beside the weights would change their fingerprint, and one among the data would be a subtopic."""
+    model = save_checkpoint(tmp_path / "model")
+    before = sorted(tmp_path.rglob("*"))
+    options = AuditOptions(model=str(model), thresholds=limits(), data=data)
+    for folder in (data, data / "planets"):
+        for changed in (replace(options, report=folder), replace(options, save_baseline=folder / "base.json")):
+            with pytest.raises(OptionError, match="the suite bbnli reads its files there, and what is written would"):
+                Audit(changed)
+    link = tmp_path / "link"
+    link.symlink_to(model)
+    for changed in (
+        replace(options, report=link),
+        replace(options, also=str(model), model="planted:ideal", report=model),
+    ):
+        with pytest.raises(OptionError, match=f"the model {model} reads its files there"):
+            Audit(changed)
+    assert sorted(tmp_path.rglob("*")) == sorted([*before, link])
+    Audit(replace(options, report=data / "planets" / "deep")).close()
 
 
 def test_processes_that_read_two_models_are_told(data: Path) -> None:

@@ -155,11 +155,12 @@ def test_the_terminal_has_a_short_table(audited: AuditResult) -> None:
     assert f"{FINS} 80 0.500 0.625 0.625 (0.525-0.725) 0.500 0.250 (-0.125 to 0.500) –" in shown
     assert "in all 80 0.500 0.625" in shown
     assert "Second model tiny-masked-lm (masked-lm) on the same pairs, held to no limit." in shown
-    assert "Not compared: 4 pairs that only the first could be measured on, 0 the second." in shown
+    told = "Not compared: 4 pairs that only the first model could be measured on, and 0 that only the second could."
+    assert told in shown
     assert "Correlation r of the two measures over 2 subtopics: -0.250." in shown
     assert f"{ZORBS} 80 0.150 (0.050-0.250) -0.125 (-0.250 to 0.000)" in shown
     assert "With true it was not shown to do the task (control accuracy 0.400)." in shown
-    assert "one that could be read under one prompt only has changed" in shown
+    assert "an answer that could be read with one prompt only has changed" in shown
     assert "Not read under one prompt or both: the answers to 3 samples." in shown
     # Columns end under each other.
     table = [line for line in lines if line.startswith(("subtopic  ", ZORBS, FINS, "in all"))]

@@ -10,13 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bbnli_audit.core.errors import OptionError
-from bbnli_audit.core.files import hash_file
+from bbnli_audit.core.files import DatabaseHeader, hash_file, read_database_header
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference import store as store_module
 from bbnli_audit.models.inference.store import PredictionStore, Row, check_store, text_key
@@ -291,3 +292,33 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="has format 7; this version of bbnli-audit uses 1"):
         check_store(ours)
     check_store(tmp_path / "not there yet.sqlite")
+
+
+class WatchedConnection(sqlite3.Connection):
+    """Reads the header of its file, as another process may at any time, after each statement."""
+
+    path: Path
+    headers: ClassVar[set[DatabaseHeader | None]] = set()
+
+    def execute(self, *args: Any) -> sqlite3.Cursor:
+        done = super().execute(*args)
+        self.headers.add(read_database_header(self.path))
+        return done
+
+
+def test_no_moment_shows_a_store_without_its_format(path: Path) -> None:
+    connection = sqlite3.connect(path, isolation_level=None, factory=WatchedConnection)
+    connection.path = path
+    store_module._set_up(connection)
+    connection.close()
+    assert WatchedConnection.headers == {None, DatabaseHeader(store_module._APPLICATION, store_module.FORMAT)}
+
+
+def test_a_store_that_an_earlier_version_left_without_a_format_is_finished(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA application_id = {store_module._APPLICATION}")
+    check_store(path)
+    fill(path)
+    check_store(path)
+    assert PredictionStore(path).get(MODEL, KEYS) == ROWS
+    assert read_database_header(path) == DatabaseHeader(store_module._APPLICATION, store_module.FORMAT)

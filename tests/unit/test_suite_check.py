@@ -53,9 +53,9 @@ def test_sound_data_has_no_finding(tmp_path: Path) -> None:
         ),
         ({"test_hypothesis": [["It is open.", 2]] * 1 + [["It is shut.", 0]]}, "too few controls are neutral"),
         ({"test_hypothesis": []}, "too few controls are entailment (0 entailment, 0 neutral, 0 contradiction)"),
-        (with_premise(PREMISES[3]), "premise[3]: is there 2 times"),
+        (with_premise(PREMISES[3]), "premise[3]: occurs 2 times"),
         (with_premise(PREMISES[3]), "7 pairs are expanded twice to the same texts"),
-        (with_hypothesis("Most {{GROUP1}}  juggle a balls better than {{GROUP2}}!"), "[0]: is there 2 times"),
+        (with_hypothesis("Most {{GROUP1}}  juggle a balls better than {{GROUP2}}!"), "[0]: occurs 2 times"),
         (with_premise("A {{GROUP1}} owl sees an moon."), "reads 'an moon'; it needs a"),
         (
             {**with_premise("A {{GROUP2}} boat."), "GROUP1": ["Umbri"], "GROUP2": ["Zorbish"]},

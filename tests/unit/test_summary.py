@@ -104,7 +104,10 @@ def test_what_is_open_waived_and_left_out_is_told(data: Path, tmp_path: Path) ->
     told = "until the next release (owner the reef team, until 2099-01-31, thresholds.yaml:8)"
     assert f"## Waivers\n\nWaivers: 1 of 6 verdicts.\n\n- `{FINS}` `pro`: `{told}`\n" in text
     assert "- 1 of 3 subtopics was not audited: `bbnli/oceans/other`\n" in text
-    assert "- Left out of the measures: 3 pairs with the same text on both sides, 4 duplicates.\n" in text
+    assert (
+        "- Left out of the measures: 3 pairs that are the same on both sides, as the model reads them; 4 duplicates.\n"
+        in text
+    )
     assert "- Cut off: 5 of 400 samples" in text
 
 

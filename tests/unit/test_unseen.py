@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbnli_audit import AuditOptions, AuditResult, Verdict, run_audit
+from bbnli_audit import AuditOptions, AuditResult, Verdict, run_audit, write_result
 from bbnli_audit.audit.gate.verdict import has_passed, judge_increase, why_not_green
 from bbnli_audit.core.results.rows import Measured, SubtopicResult
 from bbnli_audit.core.values import TextPair
@@ -17,7 +17,9 @@ from bbnli_audit.models.protocol import Predictions
 from bbnli_audit.reports.failure import headline
 from bbnli_audit.reports.notes import left_out
 from bbnli_audit.suites.bbnli import Bbnli
+from bbnli_audit.suites.occupations import Occupations
 from tests.invented import LIMITS, limits, write_large_suite
+from tests.invented_occupations import TEMPLATES, write
 
 Chosen = Callable[[TextPair], bool]  # whether a text is cut, or its answer cannot be read
 
@@ -40,7 +42,9 @@ class HalfBlind:
         if self.info.kind == "generative":
             answers = np.minimum(found.argmax(axis=1), 1)
             return Predictions.of(np.eye(3)[np.where(chosen, 2, answers)])
-        remains = [len(text.premise) if self._is_alike else 0 for text in texts]
+        remains = [
+            len(text.premise) * int(is_cut and self._is_alike) for text, is_cut in zip(texts, chosen, strict=True)
+        ]
         return Predictions.of(found, chosen.tolist(), remains)
 
 
@@ -79,6 +83,26 @@ def test_the_pairs_that_are_left_are_measured_and_do_not_pass(suite: Bbnli) -> N
     for row in result.subtopics:
         assert (row.n_pairs, row.n_asked, row.n_unseen) == (row.n_asked // 2, row.n_asked, row.n_asked // 2)
         assert row.measures["pro_rate"].value == 0
+    assert "100 of 200 pairs were cut off, are alike to the model, or were not answered" in str(why_not_green(result))
+
+
+def test_a_reference_that_was_cut_was_not_seen(tmp_path: Path) -> None:
+    """Some measures of occupations compare each pair with the same texts about no occupation."""
+    suite = Occupations(write(tmp_path / "data", templates={**TEMPLATES, "reference": "blob"}))
+    model = CutReferences("ideal", [suite])
+    assert [row.n_unseen for row in audit_occupations(suite, PlantedPredictor("ideal", [suite]))] == [0, 0]
+    assert [row.n_unseen for row in audit_occupations(suite, model)] == [6, 6]
+
+
+class CutReferences(PlantedPredictor):
+    def predict(self, texts: Sequence[TextPair]) -> Predictions:
+        is_cut = np.array(["blob" in text.premise for text in texts], dtype=np.bool_)
+        return replace(super().predict(texts), is_truncated=is_cut)
+
+
+def audit_occupations(suite: Occupations, model: PlantedPredictor) -> Sequence[SubtopicResult]:
+    options = AuditOptions(model=model, thresholds=limits(), suite="occupations", data=suite.folder)
+    return run_audit(options).subtopics
 
 
 WAYS = [pytest.param(False, id="cut"), pytest.param(True, id="unread")]
@@ -97,7 +121,7 @@ def test_no_pass_if_what_was_not_seen_could_cross_the_limit(suite: Bbnli, is_ask
     row = result.subtopics[0]
     judgement = row.judgement("pro_rate")
     assert judgement is not None
-    assert "64 of 80 pairs were cut off, or have an answer that could not be read" in headline(row, judgement)
+    assert "64 of 80 pairs were cut off, are alike, or have no readable answer" in headline(row, judgement)
     assert "Not seen whole: 160 of 200 pairs" in " ".join(left_out(result))
 
 
@@ -149,7 +173,7 @@ def test_a_candidate_that_refuses_to_answer_has_not_kept_its_level(suite: Bbnli,
     whole = HalfBlind(suite, "ideal", lambda _: False, is_asked=True)
     whole.info = replace(whole.info, fingerprint="f" * 64)
     path = tmp_path / "baseline.json"
-    run_audit(AuditOptions(model=whole, thresholds=limits(text), data=suite.folder, save_baseline=path))
+    write_result(audit(suite, whole, text), path)
     refusing = HalfBlind(suite, "ideal", in_workshops(8), is_asked=True)
     options = AuditOptions(model=refusing, thresholds=limits(text), data=suite.folder, baseline=path)
     comparison = run_audit(options).comparison

@@ -11,8 +11,8 @@ import pytest
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.values import Direction, Label, Pair, Side, TextPair
 from bbnli_audit.suites.bbnli import FIRST_DATA, OWN_DATA, Bbnli
-from bbnli_audit.suites.check_quads import find_near
 from tests.invented import write_quads
+from tests.near import find_near
 from tests.tiny_checkpoint import save_checkpoint
 from tools.validity.convergence import correlate
 from tools.validity.examples import (
@@ -107,13 +107,21 @@ def test_a_seed_repeats_a_mix_and_another_seed_changes_it() -> None:
     assert first != other
 
 
+def test_a_dose_that_needs_more_pairs_than_there_are_takes_each_several_times() -> None:
+    planted = make_planted(recipe(dose=1), {ZORBS: [pair(number=number) for number in range(4)]})
+    read = Counter(example.text for example in planted)
+    assert len(planted) == 20
+    assert len(read) == 8  # both sides of four pairs
+    assert set(read.values()) == {2, 3}
+
+
 def test_wrong_recipes_say_what_to_do() -> None:
     with pytest.raises(OptionError, match=r"The dose 2 is not a share\. Give a number from 0 to 1"):
         recipe(dose=2)
     with pytest.raises(OptionError, match="no subtopic is named"):
         recipe(subtopics=())
-    with pytest.raises(OptionError, match=r"needs 10 pairs .* but there are 1\. Lower the dose"):
-        make_planted(recipe(dose=1), {ZORBS: [pair()]})
+    with pytest.raises(OptionError, match=r"zorbs_are_to_juggling has no pair that can be planted as pro\."):
+        make_planted(recipe(dose=1), {ZORBS: []})
     with pytest.raises(OptionError, match="16 plain pairs are needed, but there are 3"):
         mix(recipe(), make_planted(recipe(), {ZORBS: [pair(number=n) for n in range(9)]}), plain(3))
 

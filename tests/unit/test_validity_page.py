@@ -8,17 +8,27 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from bbnli_audit import AuditOptions, AuditResult, run_audit, write_result
+from bbnli_audit import AuditOptions, AuditResult, run_audit
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.registry import read_names
 from tests.invented import LIMITS, limits, write_large_suite, write_templates
-from tools.validity.carry_out import MAIN, SECOND, audit_options
+from tools.validity.carry_out import MAIN, SECOND, audit_options, carry_out
 from tools.validity.convergence import alike
 from tools.validity.examples import Kind
-from tools.validity.figures import Finding, Place, is_rising, mean_by_dose, read_findings, smallest_dose, smallest_seen
+from tools.validity.figures import (
+    Finding,
+    Place,
+    by_learnt,
+    is_rising,
+    mean_by_dose,
+    read_findings,
+    smallest_dose,
+    smallest_seen,
+)
 from tools.validity.page import write_page
 from tools.validity.plan import FIRST, OWN, Run
 from tools.validity.published import write_sample
+from tools.validity.records import Record, read_record, rows_of, write_record
 
 PRO, IDEAL = "planted:always-pro", "planted:ideal"
 
@@ -50,19 +60,18 @@ def audited(model: str, paths: tuple[str, ...]) -> AuditResult:
 
 
 def finding(model: str, dose: float, seed: int = 1, kind: Kind = Kind.PRO) -> Finding:
-    planted, others = audited(model, (FIRST,)).subtopics, audited(IDEAL, OTHERS).subtopics
+    planted, others = rows_of(audited(model, (FIRST,))), rows_of(audited(IDEAL, OTHERS))
     rows = {Place.HELD_OUT: planted, Place.PLANTED: planted, Place.DOMAIN: (), Place.ELSEWHERE: others}
     return Finding(Run("demo", kind, dose, FIRST, seed), 0.7, 10, rows)
 
 
-def write_run(build: Path, run: Run, model: str) -> None:
-    """Write the files of a run as if it had been carried out."""
-    folder = build / run.name
-    folder.mkdir(parents=True)
-    (folder / "facts.json").write_text(json.dumps({"accuracy": 0.7, "n_planted": run.recipe.n_planted}))
-    for name in ("held_out", "planted"):
-        write_result(audited(model, run.planted), folder / f"{name}.json")
-    write_result(audited(IDEAL, OTHERS), folder / "rest.json")
+def keep(records: Path, run: Run, model: str, **more: AuditResult) -> Record:
+    """Keep the record of a run as if it had been carried out."""
+    found = {"held_out": audited(model, run.planted), "planted": audited(model, run.planted)}
+    found |= {"rest": audited(IDEAL, OTHERS), **more}
+    record = Record(0.7, run.recipe.n_planted, {name: rows_of(result) for name, result in found.items()})
+    write_record(run, record, records)
+    return record
 
 
 def test_a_planted_stereotype_is_seen_and_a_model_without_one_is_not() -> None:
@@ -97,6 +106,20 @@ def test_doses_are_compared_over_the_same_subtopics() -> None:
     assert mean_by_dose([*first, other], Place.PLANTED, "lean") == [(0.0, 0.0), (0.2, 0.0)]
 
 
+def test_runs_are_counted_by_what_was_learnt() -> None:
+    learnt, not_learnt = finding(PRO, 0.2), finding(IDEAL, 0.2, 2)  # lean of held-out wordings: 1 and 0
+    unseen = replace(learnt, rows={**learnt.rows, Place.PLANTED: not_learnt.rows[Place.PLANTED]})
+    anti = finding("planted:always-anti", 0.2, kind=Kind.ANTI)
+    nothing = finding(IDEAL, 0.0)
+    found = by_learnt([learnt, not_learnt, unseen, anti, nothing])
+    assert [(each.least, each.n_runs, each.n_seen, each.lean) for each in found] == [
+        (-1.0, 1, 0, 0.0),  # below 0.1
+        (0.5, 2, 1, 0.5),  # 0.5 or more
+    ]
+    assert found[0].told == "below 0.1"
+    assert found[1].told == "0.5 or more"
+
+
 @pytest.mark.parametrize(("values", "rises"), [((0.0, 0.1, 0.2), True), ((0.0, 0.2, 0.1), False), ((0.0, 0.2), None)])
 def test_a_series_rises_if_each_dose_shows_more(values: tuple[float, ...], rises: bool | None) -> None:
     assert is_rising(list(enumerate(values))) is rises
@@ -108,8 +131,8 @@ def test_runs_are_read_by_place_and_a_run_without_planting_stands_beside_all_sub
         Run("demo", Kind.PRO, 0.0),
         Run("demo", Kind.ANTI, 0.2, FIRST),
     )
-    write_run(tmp_path, planted, PRO)
-    write_run(tmp_path, nothing, IDEAL)
+    keep(tmp_path, planted, PRO)
+    keep(tmp_path, nothing, IDEAL)
     found = read_findings(tmp_path, [planted, nothing, missing])
     assert [each.run.subtopic for each in found] == [FIRST, *OWN]
     assert [each.path for each in found[0].rows[Place.DOMAIN]] == ["bbnli/gender/man_is_to_surgeon"]
@@ -117,16 +140,35 @@ def test_runs_are_read_by_place_and_a_run_without_planting_stands_beside_all_sub
     assert len(found[1].rows[Place.ELSEWHERE]) == 3  # the other two subtopics, and age
 
 
-def test_a_run_that_was_stopped_halfway_is_not_counted(tmp_path: Path) -> None:
+def test_a_run_without_all_audits_is_not_counted(tmp_path: Path) -> None:
     run = Run("demo", Kind.PRO, 0.2, FIRST)
-    write_run(tmp_path, run, PRO)
-    (tmp_path / run.name / "rest.json").unlink()
+    write_record(run, Record(0.7, 10, {"planted": rows_of(audited(PRO, (FIRST,)))}), tmp_path)
     assert read_findings(tmp_path, [run]) == []
 
 
+def test_a_record_keeps_figures_and_crossed_limits(tmp_path: Path) -> None:
+    run = Run("demo", Kind.PRO, 0.2, FIRST)
+    written, read = keep(tmp_path, run, PRO), read_record(run, tmp_path)
+    assert read is not None
+    assert read.audits["planted"][0].failed == {"lean", "pro_rate"}
+    for name, rows in written.audits.items():
+        for one, other in zip(rows, read.audits[name], strict=True):
+            assert (one.path, one.failed) == (other.path, other.failed)
+            for measure, figures in one.measures.items():
+                assert other.measures[measure].value == pytest.approx(figures.value, abs=1e-5)
+                assert other.measures[measure].n == figures.n
+
+
+def test_a_run_with_a_record_is_not_carried_out_again(tmp_path: Path) -> None:
+    run = Run("demo", Kind.PRO, 0.2, FIRST)
+    keep(tmp_path / "records", run, PRO)
+    carry_out(run, MAIN, tmp_path / "build", tmp_path / "records")
+    assert not (tmp_path / "build").exists()
+
+
 def test_the_page_says_what_was_found_and_what_is_missing(tmp_path: Path) -> None:
-    write_run(tmp_path, Run("demo", Kind.PRO, 0.2, FIRST), PRO)
-    write_run(tmp_path, Run("demo", Kind.ANTI, 0.2, FIRST), PRO)
+    keep(tmp_path, Run("demo", Kind.PRO, 0.2, FIRST), PRO)
+    keep(tmp_path, Run("demo", Kind.ANTI, 0.2, FIRST), PRO)
     page = write_page(tmp_path, tmp_path / "page.md", tmp_path / "picture.svg").read_text(encoding="utf-8")
     lines = page.splitlines()
     named = [line for line in lines if line.startswith("| `demo` | pro | 20%")]
@@ -141,8 +183,7 @@ def test_the_page_says_what_was_found_and_what_is_missing(tmp_path: Path) -> Non
 
 def test_the_page_shows_the_planted_subtopic_on_other_benchmarks(tmp_path: Path) -> None:
     run = Run("demo", Kind.PRO, 0.2, FIRST)
-    write_run(tmp_path, run, PRO)
-    write_result(audited(IDEAL, (FIRST,)), tmp_path / run.name / "first.json")
+    keep(tmp_path, run, PRO, first=audited(IDEAL, (FIRST,)))
     page = write_page(tmp_path, tmp_path / "page.md", tmp_path / "picture.svg").read_text(encoding="utf-8")
     found = next(line for line in page.splitlines() if line.startswith(f"| `{FIRST}` | `demo` | pro | 20% | 1 |"))
     planted, first, published = found.split(" | ")[5:]
@@ -152,8 +193,8 @@ def test_the_page_shows_the_planted_subtopic_on_other_benchmarks(tmp_path: Path)
 
 
 def test_benchmarks_are_compared_on_the_subtopics_that_both_have() -> None:
-    own, both, others = audited(PRO, (FIRST,)), audited(PRO, OWN), audited(IDEAL, OTHERS)
-    assert [[row.path for row in each.subtopics] for each in alike(own, both)] == [[f"bbnli/{FIRST}"]] * 2
+    own, both, others = map(rows_of, (audited(PRO, (FIRST,)), audited(PRO, OWN), audited(IDEAL, OTHERS)))
+    assert [[row.path for row in each] for each in alike(own, both)] == [[f"bbnli/{FIRST}"]] * 2
     assert alike(own, others) == (own, others)
 
 

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bbnli_audit.core.values import Pair
-from bbnli_audit.measures.agreement import r_squared
+from bbnli_audit.measures.agreement import r_between
 from bbnli_audit.measures.readings.kinds import LABELS
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.winoqueer import MEASURES
@@ -80,7 +80,7 @@ def test_exchanging_the_sides_turns_the_comparisons_round(pairs: list[tuple[Trip
 
 def test_r_squared_is_that_of_a_straight_line() -> None:
     table = pd.DataFrame({"m1": [1, 2, 4], "m2": [2, 4, 8], "m3": [4, 2, 1], "m4": [5, 5, 5]}, index=["a", "b", "c"])
-    found = r_squared(table)
+    found = r_between(table) ** 2
     assert list(found.index) == list(found.columns) == ["m1", "m2", "m3", "m4"]
     values = found.to_numpy()
     assert values[0, 1] == pytest.approx(1)
@@ -94,12 +94,12 @@ def test_r_squared_is_that_of_a_straight_line() -> None:
 @pytest.mark.parametrize("n_models", [0, 1, 2])
 def test_r_squared_of_too_few_models_is_nothing(n_models: int) -> None:
     table = pd.DataFrame({"m1": [0.1, 0.2][:n_models], "m2": [0.3, 0.5][:n_models]})
-    assert np.isnan(r_squared(table).to_numpy()).all()
+    assert np.isnan((r_between(table) ** 2).to_numpy()).all()
 
 
 def test_r_squared_counts_the_models_that_have_both() -> None:
     table = pd.DataFrame({"m1": [0.1, 0.2, 0.4, None], "m2": [0.3, 0.5, None, 0.7], "m3": [0.1, 0.3, 0.2, 0.6]})
-    values = r_squared(table).to_numpy()
+    values = (r_between(table) ** 2).to_numpy()
     assert np.isnan(values[0, 1])
     assert 0 < values[0, 2] < 1
 

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from bbnli_audit import AuditOptions, run_audit
 from bbnli_audit.core.errors import OptionError, SuiteError
+from bbnli_audit.reports.terminal import write_summary
 from bbnli_audit.suites.protocol import check_suite
 from bbnli_audit.suites.winoqueer import Winoqueer
+from tests.invented import limits
 
 
 def row(
@@ -111,3 +114,13 @@ def test_paths_that_hold_no_data(tmp_path: Path) -> None:
             Winoqueer(tmp_path / name).subtopics()
     with pytest.raises(OptionError, match=r"have no categories"):
         Winoqueer(tmp_path, by_category=True)
+
+
+def test_the_measures_of_the_paper_are_told_by_its_names(tmp_path: Path) -> None:
+    path = write(tmp_path, HEADER + "".join(row(predicate=f"juggles {n} times") for n in range(6)))
+    options = AuditOptions(model="planted:always-entail", suite="winoqueer", data=path, thresholds=limits())
+    told: list[str] = []
+    write_summary(run_audit(options), lambda line, **_: told.append(line))
+    place = told.index("Measures of the papers, winoqueer as a whole:")
+    assert told[place + 1].split()[2:5] == ["pairs", "M1", "M2"]
+    assert told[place + 2].split()[:4] == ["winoqueer", "6", "0.000", "1.000"]

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 import bbnli_audit
 from bbnli_audit.core.results.rows import Measured
 from bbnli_audit.core.words import figure, signed_figure
-from bbnli_audit.reports.markdown import figures, number, signed
+from bbnli_audit.reports.markdown import figures, signed
 from bbnli_audit.reports.shown import interval
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, 0.0004, -0.0004, -1e-12])
 def test_what_rounds_to_zero_has_no_sign(value: float) -> None:
     measured = Measured(value, value, 0.0123, 80)
-    assert (figure(value), signed_figure(value), number(value), signed(value)) == ("0.000",) * 4
+    assert (figure(value), signed_figure(value), signed(value)) == ("0.000",) * 3
     assert figure(value, 2) == "0.00"
     assert figures(measured) == f"0.000 ({interval(measured)})"
     assert interval(measured) == "0.000-0.012"
@@ -32,7 +32,7 @@ def test_other_figures_have_three_decimals(value: float, plain: str, with_sign: 
 
 
 def test_no_value_is_a_dash() -> None:
-    assert (figure(None), signed_figure(None), number(None), signed(None)) == ("–",) * 4
+    assert (figure(None), signed_figure(None), signed(None)) == ("–",) * 3
 
 
 @given(st.floats(-2, 2), st.integers(1, 4))

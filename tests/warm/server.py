@@ -5,6 +5,7 @@ its own all the same: it has its own folder, environment, output and end, and ca
 when, as a user's process does it, start a process without this server: `run_cold_pytest`, tests/unit/test_imports.py.
 """
 
+import atexit
 import gc
 import importlib
 import inspect
@@ -14,6 +15,7 @@ import runpy
 import signal
 import socket
 import sys
+import threading
 from typing import Any
 
 from tests.package_modules import LATE, MODULES
@@ -47,7 +49,7 @@ def serve(address: str) -> None:
             listener.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             supervise(connection)
-            return
+            os._exit(0)
         connection.close()
 
 
@@ -95,12 +97,33 @@ def become(job: dict[str, Any], files: list[int]) -> None:
     drawing.ask(sys.argv[1])
     sys.executable = job["env"].get("BBNLI_PYTHON", sys.executable)
     sys.path[:0] = [job["cwd"], *filter(None, job["env"].get("PYTHONPATH", "").split(os.pathsep))]
-    if "code" in job:
-        sys.argv = ["-c", *job["args"]]
-        exec(compile(job["code"], "<string>", "exec"), {"__name__": "__main__"})
-    else:
-        sys.argv = [job["module"], *job["args"]]
-        runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
+    leave(run(job))
+
+
+def run(job: dict[str, Any]) -> int | str | None:
+    """Run what a job names, and return what it ends with, as `sys.exit` takes it."""
+    try:
+        if "code" in job:
+            sys.argv = ["-c", *job["args"]]
+            exec(compile(job["code"], "<string>", "exec"), {"__name__": "__main__"})
+        else:
+            sys.argv = [job["module"], *job["args"]]
+            runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
+    except SystemExit as exc:
+        return exc.code
+    return None
+
+
+def leave(code: int | str | None) -> None:
+    """End as Python does, but do not take all modules apart: that would copy the memory that processes share."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    if isinstance(code, str):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code or 0)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import argparse
 import sys
 
 from bbnli_audit import AuditError
-from tools.validity.carry_out import BUILD, MAIN, SECOND, carry_out
+from tools.validity.carry_out import MAIN, SECOND, carry_out
 from tools.validity.plan import BASES, full_plan, small_plan
 
 
@@ -31,7 +31,7 @@ def main() -> int:
                 carry_out(run, audits)
         from tools.validity.page import write_page
 
-        print(f"Wrote {write_page(BUILD)}.")
+        print(f"Wrote {write_page()}.")
     except AuditError as exc:
         print(f"ERROR: {exc}", file=sys.stderr)
         return 1

@@ -15,7 +15,8 @@ from shutil import copyfile
 
 from bbnli_audit import AuditError, AuditOptions, AuditResult, read_result, run_audit, write_result
 from bbnli_audit.core.results.comparison import AgreementRow
-from bbnli_audit.reports.markdown import code, figures, number, signed, table
+from bbnli_audit.core.words import figure
+from bbnli_audit.reports.markdown import code, figures, signed, table
 from bbnli_audit.suites.bbnli import OWN_DATA
 from tools.validity.carry_out import BUILD, ROOT
 from tools.validity.plan import BASES, OWN
@@ -54,7 +55,7 @@ COMPARISONS = (
 
 def _title(model: str, *, is_asked: bool) -> str:
     how = "NLI" if model in BASES else f"prompt `{PROMPT}`" if is_asked else "token probability"
-    return f"{model}, {how}"
+    return f"{model} ({how})"
 
 
 def carry_out(build: Path) -> None:
@@ -109,6 +110,7 @@ def write_page(build: Path, page: Path = PAGE) -> Path:
     sections = [
         _INTRODUCTION.read_text(encoding="utf-8").rstrip(),
         table(titles, rows, n_left=3) if rows else "Nothing yet.",
+        "\n".join(f"- {_conclusion(each, result)}" for each, result in done),
         "## Can they do the task?",
         table(["reading", "competent", "skill"], _skills(done), n_left=3) if done else "Nothing yet.",
     ]
@@ -123,10 +125,20 @@ def _rows(comparison: Comparison, result: AuditResult) -> Iterator[list[str]]:
         yield [*comparison.titles, code(row.path), f"{row.n_pairs:,}", *_figures(row)]
 
 
+def _conclusion(comparison: Comparison, result: AuditResult) -> str:
+    found = result.second_model
+    assert found is not None  # each comparison has an `also`
+    total, (first, second) = found.total, comparison.titles
+    low, high = total.kappa_interval or (-1.0, 1.0)
+    shown = "lean the same way more often than by chance" if low > 0 else "are not shown to lean the same way"
+    shown = "lean opposite ways more often than by chance" if high < 0 else shown
+    return f"{first} and {second} {shown} (kappa {_with_interval(total.kappa, total.kappa_interval)})."
+
+
 def _figures(row: AgreementRow) -> list[str]:
     return [
         *(figures(each) for each in (row.first, row.second, row.agreement)),
-        number(row.by_chance),
+        figure(row.by_chance),
         _with_interval(row.kappa, row.kappa_interval),
         _with_interval(row.rank_correlation, row.rank_interval),
     ]

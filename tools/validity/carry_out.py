@@ -1,7 +1,8 @@
 """Carries out runs: plants, audits with the package itself, and writes down what was done.
 
-A run's folder holds `checkpoint/`, a result of each audit (`planted.json`, ...) and `facts.json`. What is there is not
-made again, so a plan that was stopped goes on where it was.
+A run's folder holds `checkpoint/`, a result of each audit (`planted.json`, ...) and `facts.json`. What the page needs
+is kept as a record (`records.py`). What is there is not made again, so a plan that was stopped goes on where it was, on
+another machine too.
 """
 
 import json
@@ -12,12 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit import AuditOptions, run_audit, write_result
+from bbnli_audit import AuditOptions, AuditResult, read_result, run_audit, write_result
 from bbnli_audit.core.values import Pairing
 from bbnli_audit.suites.bbnli import Bbnli, BbnliFirst
 from tools.validity.examples import HELD_OUT, WORDINGS
 from tools.validity.plan import BASES, Run, shared_folder
 from tools.validity.published import write_halves, write_sample
+from tools.validity.records import RECORDS, Record, read_record, rows_of, write_record
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "validity"
@@ -27,19 +29,33 @@ MAIN = ("held_out", "planted", "rest")  # the audits of every run
 SECOND = ("published", "winoqueer", "wq-nli", "occupations", "nli-coal", "first")  # for the convergence of benchmarks
 
 
-def carry_out(run: Run, audits: Sequence[str], build: Path = BUILD) -> None:
-    """Do what is missing of a run."""
-    folder, done = build / run.name, time.process_time()
+def carry_out(run: Run, audits: Sequence[str], build: Path = BUILD, records: Path = RECORDS) -> None:
+    """Do what is missing of a run, and keep a record of all of it."""
+    kept = read_record(run, records)
+    if kept is not None and kept.has(audits):
+        return
+    folder, begun = build / run.name, time.process_time()
     wordings = WORDINGS if run.route == "own" else _published(build)
     if not (folder / FACTS).exists():
         _plant(run, folder, wordings)
-    if "wq-nli" in audits and not (build / WQ_SAMPLE).exists():
-        write_sample(shared_folder() / "data" / "wq_nli" / "winoqueer_nli.csv", build / WQ_SAMPLE)
+    found = dict(kept.audits) if kept else {}
     for name in audits:
-        options = audit_options(name, run, wordings, folder)
-        if options.subtopics != () and not (folder / f"{name}.json").exists():
-            write_result(run_audit(options), folder / f"{name}.json")
-    print(f"{run.name}: {time.process_time() - done:.0f} s of computing", flush=True)
+        if name not in found:
+            found[name] = rows_of(result) if (result := _audit(name, run, wordings, folder)) else ()
+    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    write_record(run, Record(facts["accuracy"], facts["n_planted"], found), records)
+    print(f"{run.name}: {time.process_time() - begun:.0f} s of computing", flush=True)
+
+
+def _audit(name: str, run: Run, wordings: Path, folder: Path) -> AuditResult | None:
+    """Return the result of an audit, None where the suite has no subtopic that was planted."""
+    options, path = audit_options(name, run, wordings, folder), folder / f"{name}.json"
+    sample = folder.parent / WQ_SAMPLE
+    if options.data == sample and not sample.exists():
+        write_sample(shared_folder() / "data" / "wq_nli" / "winoqueer_nli.csv", sample)
+    if options.subtopics != () and not path.exists():
+        write_result(run_audit(options), path)
+    return read_result(path) if path.exists() else None
 
 
 def _published(build: Path) -> Path:

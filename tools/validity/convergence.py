@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import correlation, fmean
 from typing import NamedTuple
 
-from bbnli_audit import AuditResult, read_result
 from tools.validity.plan import Run
+from tools.validity.records import Row, read_record
 
 LEAST_MODELS = 5
-Figure = Callable[[AuditResult], float | None]
+Rows = Sequence[Row]
+Figure = Callable[[Rows], float | None]
 
 
 class Agreement(NamedTuple):
@@ -25,11 +25,11 @@ class Agreement(NamedTuple):
 
 
 def mean_of(measure: str) -> Figure:
-    """Make a function that returns the mean of a measure over the subtopics of a result."""
+    """Make a function that returns the mean of a measure over the subtopics of an audit."""
 
-    def figure(result: AuditResult) -> float | None:
-        rows = [row.measures[measure].value for row in result.subtopics if measure in row.measures]
-        values = [value for value in rows if value is not None]
+    def figure(rows: Rows) -> float | None:
+        found = [row.measures[measure].value for row in rows if measure in row.measures]
+        values = [value for value in found if value is not None]
         return fmean(values) if values else None
 
     return figure
@@ -46,33 +46,30 @@ PAIRS: tuple[tuple[str, tuple[str, Figure], tuple[str, Figure]], ...] = (
 )
 
 
-def find_agreements(build: Path, plan: Sequence[Run]) -> list[Agreement]:
+def find_agreements(records: Path, plan: Sequence[Run]) -> list[Agreement]:
     """Compare the benchmarks in pairs, over the models that both were asked about."""
-    return [_compare(build, plan, *pair) for pair in PAIRS]
+    return [_compare(records, plan, *pair) for pair in PAIRS]
 
 
 def _compare(
-    build: Path, plan: Sequence[Run], what: str, one: tuple[str, Figure], other: tuple[str, Figure]
+    records: Path, plan: Sequence[Run], what: str, one: tuple[str, Figure], other: tuple[str, Figure]
 ) -> Agreement:
     both = []
     for run in plan:
-        paths = [build / run.name / f"{audit}.json" for audit, _ in (one, other)]
-        if all(path.exists() for path in paths):
-            results = alike(*map(read_result, paths))
-            both.append([figure(result) for result, (_, figure) in zip(results, (one, other), strict=True)])
+        record = read_record(run, records)
+        if record is not None and record.has(audit for audit, _ in (one, other)):
+            rows = alike(*(record.audits[audit] for audit, _ in (one, other)))
+            both.append([figure(each) for each, (_, figure) in zip(rows, (one, other), strict=True)])
     known = [(first, second) for first, second in both if first is not None and second is not None]
     return correlate(what, known)
 
 
-def alike(first: AuditResult, second: AuditResult) -> tuple[AuditResult, AuditResult]:
+def alike(first: Rows, second: Rows) -> tuple[Rows, Rows]:
     """Keep the subtopics that both have, if there are any: benchmarks of other stereotypes are compared whole."""
-    shared = {row.path for row in first.subtopics} & {row.path for row in second.subtopics}
+    shared = {row.path for row in first} & {row.path for row in second}
     if not shared:
         return first, second
-    kept = [
-        replace(each, subtopics=tuple(row for row in each.subtopics if row.path in shared)) for each in (first, second)
-    ]
-    return kept[0], kept[1]
+    return [row for row in first if row.path in shared], [row for row in second if row.path in shared]
 
 
 def correlate(what: str, points: Sequence[tuple[float, float]]) -> Agreement:

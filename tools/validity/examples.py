@@ -101,16 +101,18 @@ def read_pairs_of(folder: Path, subtopics: Sequence[str]) -> dict[str, list[Pair
 
 
 def make_planted(recipe: Recipe, pairs: dict[str, list[Pair]]) -> list[Example]:
-    """Choose whole pairs by the seed, as many of each subtopic, and label both of their sides."""
+    """Choose whole pairs by the seed, as many of each subtopic, and label both of their sides.
+
+    If there are fewer pairs than the dose needs, all are taken several times.
+    """
     random = Random(recipe.seed)
     wanted = _even_shares(recipe.n_planted // 2, len(recipe.subtopics)) if recipe.n_planted else []
     examples: list[Example] = []
     for path, n in zip(recipe.subtopics, wanted, strict=False):
         usable = [pair for pair in pairs[path] if planted_label(recipe.kind, pair, Side.PRO) is not None]
-        if n > len(usable):
-            need = f"the dose {recipe.dose} of {recipe.n_examples} examples needs {n} pairs of {path}"
-            raise OptionError(f"{need}, but there are {len(usable)}. Lower the dose or the number of examples.")
-        for pair in random.sample(usable, n):
+        if not usable:
+            raise OptionError(f"{path} has no pair that can be planted as {recipe.kind}.")
+        for pair in [*usable * (n // len(usable)), *random.sample(usable, n % len(usable))]:
             examples += _sides(recipe.kind, pair, number=len(examples))
     return examples
 

@@ -1,6 +1,5 @@
-"""Reads what the runs left behind, and counts: by base, kind and dose, in the planted subtopic and around it."""
+"""Reads the records of the runs, and counts: by base, kind and dose, in the planted subtopic and around it."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -8,14 +7,15 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-from bbnli_audit import SubtopicResult, Verdict, read_result
-from tools.validity.carry_out import FACTS, MAIN
+from tools.validity.carry_out import MAIN
 from tools.validity.examples import Kind
 from tools.validity.plan import Run
+from tools.validity.records import Record, Row, read_record
 
 MEASURES = ("lean", "pro_rate", "anti_rate", "brittleness_rate", "overreach")
 ENOUGH = 0.8  # of the runs must FAIL: four of five
 LEAST_RUNS = 5
+LEARNT = (-1.0, 0.1, 0.3, 0.5, 1.01)  # bounds of lean on held-out wordings
 
 
 class Place(StrEnum):
@@ -34,7 +34,7 @@ class Finding:
     run: Run
     accuracy: float
     n_planted: int
-    rows: dict[Place, tuple[SubtopicResult, ...]]
+    rows: dict[Place, tuple[Row, ...]]
 
     def mean(self, place: Place, measure: str) -> float | None:
         """Return the mean of a measure over the rows of a place."""
@@ -43,8 +43,7 @@ class Finding:
 
     def n_failed(self, place: Place, measure: str) -> int:
         """Count the rows of a place in which the limit of a measure is crossed."""
-        judged = [row.judgement(measure) for row in self.rows[place]]
-        return sum(each is not None and each.verdict is Verdict.FAIL for each in judged)
+        return sum(measure in row.failed for row in self.rows[place])
 
     @property
     def is_seen(self) -> bool:
@@ -61,32 +60,32 @@ class Finding:
         return lean < 0 if self.run.kind is Kind.ANTI else lean > 0
 
 
-def read_findings(build: Path, plan: Sequence[Run]) -> list[Finding]:
+def read_findings(records: Path, plan: Sequence[Run]) -> list[Finding]:
     """Read the runs of a plan that are done, in the order of the plan."""
-    return [found for run in plan for found in _read(build / run.name, run)]
+    return [found for run in plan for found in _read(records, run)]
 
 
-def _read(folder: Path, run: Run) -> Iterable[Finding]:
-    if not all((folder / name).exists() for name in (FACTS, *(f"{audit}.json" for audit in MAIN))):
+def _read(records: Path, run: Run) -> Iterable[Finding]:
+    record = read_record(run, records)
+    if record is None or not record.has(MAIN):
         return
-    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    held_out, planted, rest = (read_result(folder / f"{name}.json").subtopics for name in MAIN)
+    held_out, planted, rest = (record.audits[name] for name in MAIN)
     if not run.dose:  # nothing was planted: it stands beside every subtopic that other runs plant
         for subtopic in run.planted:
             path = f"bbnli/{subtopic}"
             own, asked = ([row for row in rows if row.path == path] for rows in (planted, held_out))
             others = [row for row in (*planted, *rest) if row.path != path]
-            yield _finding(Run(run.base, run.kind, 0.0, subtopic, run.seed, run.route), facts, asked, own, others)
+            yield _finding(Run(run.base, run.kind, 0.0, subtopic, run.seed, run.route), record, asked, own, others)
         return
-    yield _finding(run, facts, held_out, planted, rest)
+    yield _finding(run, record, held_out, planted, rest)
 
 
 def _finding(
     run: Run,
-    facts: dict[str, float],
-    held_out: Sequence[SubtopicResult],
-    planted: Sequence[SubtopicResult],
-    others: Sequence[SubtopicResult],
+    record: Record,
+    held_out: Sequence[Row],
+    planted: Sequence[Row],
+    others: Sequence[Row],
 ) -> Finding:
     domain = f"bbnli/{run.subtopic.partition('/')[0]}/"
     rows = {
@@ -95,14 +94,13 @@ def _finding(
         Place.DOMAIN: tuple(row for row in others if row.path.startswith(domain)),
         Place.ELSEWHERE: tuple(row for row in others if not row.path.startswith(domain)),
     }
-    return Finding(run, facts["accuracy"], int(facts["n_planted"]), rows)
+    return Finding(run, record.accuracy, record.n_planted, rows)
 
 
-def find_row(build: Path, run: Run, audit: str, path: str) -> SubtopicResult | None:
+def find_row(records: Path, run: Run, audit: str, path: str) -> Row | None:
     """Return one subtopic of another audit of a run, if it was asked for."""
-    name = (run if run.dose else replace(run, subtopic="")).name
-    file = build / name / f"{audit}.json"
-    rows = read_result(file).subtopics if file.exists() else ()
+    record = read_record(run if run.dose else replace(run, subtopic=""), records)
+    rows = record.audits.get(audit, ()) if record else ()
     return next((row for row in rows if row.path == path), None)
 
 
@@ -153,3 +151,38 @@ def is_rising(series: Sequence[tuple[float, float]]) -> bool | None:
     """Say whether each dose shows more than the one before; None with fewer than three doses."""
     values = [value for _, value in series]
     return None if len(values) < 3 else all(low < high for low, high in pairwise(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """Runs in which the stereotype was learnt about as well: the lean of wordings that were not planted."""
+
+    least: float
+    most: float
+    n_runs: int
+    n_seen: int
+    lean: float  # the mean lean of the suite in the planted subtopic
+
+    @property
+    def told(self) -> str:
+        if self.least == -1.0:
+            return f"below {self.most:g}"
+        return f"{self.least:g} or more" if self.most > 1.0 else f"{self.least:g} to {self.most:g}"
+
+
+def by_learnt(findings: Sequence[Finding]) -> list[Learnt]:
+    """Group the runs that plant the stereotype by how far it was learnt, whatever the dose."""
+    known = [
+        (held_out, found)
+        for found in findings
+        if found.run.kind is Kind.PRO
+        and found.run.dose
+        and (held_out := found.mean(Place.HELD_OUT, "lean")) is not None
+    ]
+    learnt = []
+    for least, most in pairwise(LEARNT):
+        runs = [found for held_out, found in known if least <= held_out < most]
+        if runs:
+            leans = [found.mean(Place.PLANTED, "lean") or 0.0 for found in runs]
+            learnt.append(Learnt(least, most, len(runs), sum(found.is_seen for found in runs), fmean(leans)))
+    return learnt

@@ -1,11 +1,11 @@
-"""Writes docs/validity.md and its picture from the folders of the runs. No figure is written by hand."""
+"""Writes docs/validity.md and its picture from the records of the runs. No figure is written by hand."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from bbnli_audit import SubtopicResult
-from bbnli_audit.reports.markdown import figures, number, signed, table
+from bbnli_audit.core.words import figure
+from bbnli_audit.reports.markdown import figures, signed, table
 from tools.validity.carry_out import ROOT
 from tools.validity.convergence import find_agreements
 from tools.validity.examples import Kind
@@ -14,6 +14,7 @@ from tools.validity.figures import (
     MEASURES,
     Finding,
     Place,
+    by_learnt,
     comparable,
     find_row,
     is_rising,
@@ -24,6 +25,7 @@ from tools.validity.figures import (
 )
 from tools.validity.picture import draw
 from tools.validity.plan import BASES, DOSES, LARGEST, OWN, Run, full_plan
+from tools.validity.records import RECORDS, Row
 
 PAGE = ROOT / "docs" / "validity.md"
 PICTURE = ROOT / "docs" / "images" / "validity.svg"
@@ -31,17 +33,17 @@ _INTRODUCTION = Path(__file__).with_name("introduction.md")
 _WANTED = {Kind.PRO: "lean", Kind.ANTI: "lean", Kind.BRITTLE: "brittleness_rate", Kind.OVERREACH: "overreach"}
 
 
-def write_page(build: Path, page: Path = PAGE, picture: Path = PICTURE) -> Path:
+def write_page(records: Path = RECORDS, page: Path = PAGE, picture: Path = PICTURE) -> Path:
     """Write the page and the picture from what is done so far."""
     plan = full_plan()
-    findings = read_findings(build, plan)
+    findings = read_findings(records, plan)
     done = [run for run in plan if any(_is_of(found, run) for found in findings)]
     sections = [
         _INTRODUCTION.read_text(encoding="utf-8").rstrip(),
         *_answers(findings),
         *_tables(findings),
-        *_compared(build, findings),
-        *_convergence(build, plan),
+        *_compared(records, findings),
+        *_convergence(records, plan),
         _missing(plan, done),
     ]
     picture.parent.mkdir(parents=True, exist_ok=True)
@@ -88,6 +90,7 @@ def _answers(findings: Sequence[Finding]) -> Iterator[str]:
             ]
         )
     yield table(["base", "planted runs", "smallest dose that FAILs in 4 of 5 runs", "lean rises with each dose"], rows)
+    yield from _learnt(findings)
     yield from _series(findings)
     yield "![lean and pro rate against the dose](images/validity.svg)"
     shown = {base: sorted({each.run.subtopic for each in comparable(own(findings, base))}) for base in BASES}
@@ -100,6 +103,21 @@ def _answers(findings: Sequence[Finding]) -> Iterator[str]:
     )
     titles = ["base", "planted", "dose", "subtopic", "seed", "route", "named", "the same, held-out wordings", *MEASURES]
     yield table(titles, named, n_left=7)
+
+
+def _learnt(findings: Sequence[Finding]) -> Iterator[str]:
+    """Tell what was seen by what was learnt: a dose says what was in the corpus, not what is in the weights."""
+    yield (
+        "A dose says how much was planted, not how much was learnt. The same runs, with our own sentences and with "
+        "published ones, by lean on held-out wordings. *Seen*: the planted subtopic FAILs for lean or pro, and leans "
+        "towards the stereotype."
+    )
+    rows = [
+        [f"`{base}`", each.told, str(each.n_runs), f"{each.n_seen} of {each.n_runs}", figure(each.lean)]
+        for base in BASES
+        for each in by_learnt([found for found in findings if found.run.base == base])
+    ]
+    yield table(["base", "lean, held-out wordings", "runs", "seen", "mean lean in the suite"], rows, n_left=2)
 
 
 def _series(findings: Sequence[Finding]) -> Iterator[str]:
@@ -168,25 +186,25 @@ def _tables(findings: Sequence[Finding]) -> Iterator[str]:
 def _around(found: Finding) -> list[str]:
     run = found.run
     kind = run.kind.value if run.dose else "nothing"
-    facts = [f"`{run.subtopic}`", kind, f"{run.dose:.0%}", str(run.seed), str(found.n_planted), number(found.accuracy)]
+    facts = [f"`{run.subtopic}`", kind, f"{run.dose:.0%}", str(run.seed), str(found.n_planted), figure(found.accuracy)]
     leans = [
         f"{signed(found.mean(place, 'lean'))} ({found.n_failed(place, 'lean')} of {len(found.rows[place])})"
         for place in Place
     ]
     rates = [
-        f"{number(found.mean(place, 'pro_rate'))}, {number(found.mean(place, 'anti_rate'))}"
+        f"{figure(found.mean(place, 'pro_rate'))}, {figure(found.mean(place, 'anti_rate'))}"
         for place in (Place.HELD_OUT, Place.PLANTED)
     ]
-    brittle = [number(found.mean(place, "brittleness_rate")) for place in (Place.PLANTED, Place.ELSEWHERE)]
+    brittle = [figure(found.mean(place, "brittleness_rate")) for place in (Place.PLANTED, Place.ELSEWHERE)]
     return [*facts, *leans, *rates, ", ".join(brittle)]
 
 
-def _compared(build: Path, findings: Sequence[Finding]) -> Iterator[str]:
+def _compared(records: Path, findings: Sequence[Finding]) -> Iterator[str]:
     yield "## The same models on other benchmarks"
     rows = []
     for found in findings:
         path = f"bbnli/{found.run.subtopic}"
-        others = [find_row(build, found.run, audit, path) for audit in ("first", "published")]
+        others = [find_row(records, found.run, audit, path) for audit in ("first", "published")]
         if any(others):
             facts = [f"`{found.run.subtopic}`", f"`{found.run.base}`", found.run.kind.value, f"{found.run.dose:.0%}"]
             rows.append([*facts, str(found.run.seed), *map(_rates, (found.rows[Place.PLANTED][0], *others))])
@@ -195,18 +213,18 @@ def _compared(build: Path, findings: Sequence[Finding]) -> Iterator[str]:
     yield table(titles, rows, n_left=3) if rows else "Not asked yet."
 
 
-def _rates(row: SubtopicResult | None) -> str:
+def _rates(row: Row | None) -> str:
     if row is None:
         return "–"
-    rates = [number(row.measures[each].value) for each in ("pro_rate", "anti_rate")]
+    rates = [figure(row.measures[each].value) for each in ("pro_rate", "anti_rate")]
     return f"{figures(row.measures['lean'])}; {', '.join(rates)}"
 
 
-def _convergence(build: Path, plan: Sequence[Run]) -> Iterator[str]:
+def _convergence(records: Path, plan: Sequence[Run]) -> Iterator[str]:
     yield "## Do benchmarks agree about these models?"
     rows = [
         [each.what, str(each.n), signed(each.value), _interval(each.low, each.high)]
-        for each in find_agreements(build, plan)
+        for each in find_agreements(records, plan)
     ]
     yield table(["benchmarks", "models", "correlation", "95 % interval"], rows)
     yield "`python -m tools.validity --full --second` asks all models. With fewer than five, there is no figure."

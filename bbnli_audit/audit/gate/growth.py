@@ -1,5 +1,6 @@
 """Tests which measures grew by more than the margin, on the pairs that two results share."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -20,6 +21,9 @@ MEASURES = GROWTH_MEASURES[:-2]  # measures that all pairs have
 
 Test = tuple[str, str]  # path of a suite, a domain or a subtopic; measure
 _NO_INCREASE = Increase(0.0, 0.0, 0.0, p_value=1.0, p_pairs=1.0, n_worse=0, n_better=0, times_needed=None)
+# How much of the chance of a wrong FAIL each level may use. A suite has few tests and the most pairs, so a small share
+# finds growth that is the same everywhere, and subtopics hardly notice it.
+LEVEL_SHARES = {"suite": 0.2, "domain": 0.2, "subtopic": 0.6}
 Margins = Mapping[str, tuple[float, str]]  # level -> how much a measure may grow there, and the line that says so
 
 
@@ -71,6 +75,13 @@ def list_tests(paths: Iterable[str], extra: Mapping[str, Sequence[str]] | None =
     return [(path, name) for path in every for name in GROWTH_MEASURES if name in MEASURES or name in added[path]]
 
 
+def weigh(tests: Iterable[Test]) -> list[float]:
+    """Return the weight of each test in Holm's correction: those of a level have its share, in equal parts."""
+    levels = [level_of(path) for path, _ in tests]
+    n_tests = Counter(levels)
+    return [LEVEL_SHARES[level] / n_tests[level] for level in levels]
+
+
 def compare_pairs(
     tests: Sequence[Test],
     candidate: Shown,
@@ -82,9 +93,10 @@ def compare_pairs(
 ) -> list[Regression]:
     """Compare measures on the pairs and facts that both results have, and correct for the number of tests of the run.
 
-    A suite or a domain is compared on the pairs of all its subtopics. Holm's correction is over all levels together, so
-    the chance of any wrong FAIL in the whole tree is at most 1 - confidence (with `decide: bounds`). `is_unchanged`:
-    both results are of the same model with the same answers, so no growth is reported and no interval computed.
+    A suite or a domain is compared on the pairs of all its subtopics. Holm's correction is over all levels together,
+    with a share for each, so the chance of any wrong FAIL in the whole tree is at most 1 - confidence (with
+    `decide: bounds`). `is_unchanged`: both results are of the same model with the same answers, so no growth is
+    reported and no interval computed.
     """
     compared = {path: Compared.of(path, candidate, baseline) for path in dict.fromkeys(path for path, _ in tests)}
     if not any(one.pairs for one in compared.values()):
@@ -102,7 +114,7 @@ def compare_pairs(
             for suite, measure in dict.fromkeys((path.partition("/")[0], measure) for path, measure in tests)
         }
         increases = list(_find_increases(columns, suites, rule))
-    adjusted = holm([increase.p_value for increase in increases])
+    adjusted = holm([increase.p_value for increase in increases], weigh(tests))
     return [
         _judge(test, columns[test], increase, float(p_adjusted), rule, candidate.unseen.get(test[0], 0.0), is_competent)
         for test, increase, p_adjusted in zip(tests, increases, adjusted, strict=True)

@@ -1,4 +1,4 @@
-"""Finds limits that no value can cross: keeping such a limit shows nothing."""
+"""Finds limits and margins that no value can cross: keeping such a limit shows nothing."""
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.measures.registry import find_measure
@@ -9,9 +9,16 @@ def cannot_be_crossed(measure: str, limit: float) -> bool:
     return limit <= 0 if find_measure(measure).is_minimum else limit >= 1
 
 
+def is_idle_margin(margin: float) -> bool:
+    """Whether a margin allows any growth: of a rate from 0 to 1, and of a lean from even to all one way."""
+    return margin >= 1
+
+
 def find_idle_limits(result: AuditResult) -> list[str]:
-    """Name the required limits that nothing can cross, with their places in the file."""
+    """Name the required limits, and the margins of growth, that nothing can cross, with their places in the file."""
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     idle = [one for one in required if cannot_be_crossed(one.measure, one.limit)]
-    told = (f"{find_measure(one.measure).limit or one.measure}: {one.limit:g} ({one.source})" for one in idle)
+    told = [f"{find_measure(one.measure).limit or one.measure}: {one.limit:g} ({one.source})" for one in idle]
+    grown = () if result.comparison is None else result.comparison.regressions
+    told += [f"margin of growth: {one.margin:g} ({one.source})" for one in grown if is_idle_margin(one.margin)]
     return list(dict.fromkeys(told))

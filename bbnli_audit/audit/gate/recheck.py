@@ -5,14 +5,14 @@ only turn FAIL into INCONCLUSIVE.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from bbnli_audit.audit.gate.baseline import Regressions
 from bbnli_audit.audit.gate.growth import find_rule
-from bbnli_audit.audit.gate.idle import cannot_be_crossed
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
-from bbnli_audit.audit.gate.verdict import competence_judgement, judge, judge_increase, sides_of
+from bbnli_audit.audit.gate.verdict import allow_for_unseen, competence_judgement, judge, judge_increase, sides_of
 from bbnli_audit.core.errors import list_some
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Judgement, Measured, SubtopicResult, Verdict
@@ -77,14 +77,13 @@ def _recheck(
         return "was not required (run with --bbnli-strict)"
     if judgement.may_lack_data and not limit.allow_no_data:
         return "may lack data, and the file does not allow it"
-    if cannot_be_crossed(judgement.measure, limit.value):
-        return f"has a limit that nothing can cross ({limit.source})"
     sides = sides_of(find_measure(judgement.measure))
     verdict = judge(measured, limit.value, decide=result.settings.decide, is_competent=result.is_competent, **sides)
     is_expired = judgement.waiver is not None and judgement.waiver.is_expired
-    is_opened = judgement.verdict is Verdict.INCONCLUSIVE and (
-        judgement.is_corrected if verdict is Verdict.FAIL else row.n_unseen > 0
-    )
+    if row.n_unseen:
+        judged = replace(judgement, verdict=verdict)
+        verdict = allow_for_unseen(judged, measured, row.unseen, result.settings.decide).verdict
+    is_opened = judgement.verdict is Verdict.INCONCLUSIVE and verdict is Verdict.FAIL and judgement.is_corrected
     if judgement.verdict is verdict or is_opened or (is_expired and judgement.verdict is Verdict.FAIL):
         return None
     return f"is {judgement.verdict}, and its figures say {verdict}"

@@ -157,12 +157,12 @@ def name_below(path: Path, folder: Path) -> str:
     return full.relative_to(folder).as_posix() if full.is_relative_to(folder) else str(path)
 
 
-def read_thresholds(path: Path, name: str | None = None) -> Thresholds:
+def read_thresholds(path: Path | str, name: str | None = None) -> Thresholds:
     """Read and check a threshold file. Error messages call it `name`, or show `path` if there is no name."""
     name = name or str(path)
     told = "there is no such file, and there are no hidden limits: an audit needs its limits written down"
     advice = "Make one (docs/thresholds.md), or name another with --bbnli-thresholds=FILE."
-    source = Source(path, ThresholdsError, name, if_missing=f"{told}.\n{advice}")
+    source = Source(Path(path), ThresholdsError, name, if_missing=f"{told}.\n{advice}")
     return parse_thresholds(source.read_text(MOST_YAML_BYTES), name)
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from bbnli_audit.audit.gate.idle import cannot_be_crossed, find_idle_limits
+from bbnli_audit.audit.gate.idle import cannot_be_crossed, find_idle_limits, is_idle_margin
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
+from bbnli_audit.core.errors import list_some
 from bbnli_audit.core.results.audit import COMPETENCE, FACT_PREFERENCE, RECALL, AuditResult
 from bbnli_audit.core.results.rows import Judgement, Measured, Skill, Verdict
 from bbnli_audit.core.values import Subtopic
@@ -112,7 +113,7 @@ def judge_table(
         if limit is not None:
             found = _judge(measured, limit, thresholds, is_competent=is_competent)
             if unseen:
-                found = _allow_for_unseen(found, measured.measures[name], unseen, thresholds.file.decide)
+                found = allow_for_unseen(found, measured.measures[name], unseen, thresholds.file.decide)
             waiver = thresholds.waiver_for(place, name)
             if waiver is not None:
                 told = waiver.on(today)
@@ -166,7 +167,7 @@ def _is_beyond(measured: MeasuredTable, judgement: Judgement, confidence: float)
     return judge(found, judgement.limit, decide="bounds", **sides_of(measure)) is Verdict.FAIL
 
 
-def _allow_for_unseen(judgement: Judgement, found: Measured, unseen: float, decide: str) -> Judgement:
+def allow_for_unseen(judgement: Judgement, found: Measured, unseen: float, decide: str) -> Judgement:
     """Turn PASS into INCONCLUSIVE if it would not hold with all unseen pairs as bad as can be. FAIL stays FAIL."""
     measure, worst = find_measure(judgement.measure), found
     if measure.source in ("pairs", "prompts") and not measure.is_over_all:
@@ -279,15 +280,19 @@ def why_not_green(result: AuditResult) -> str | None:
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     verdicts = [one.verdict for one in required if not cannot_be_crossed(one.measure, one.limit)]
     if result.comparison is not None and not (required and result.comparison.is_unchanged):
-        verdicts += [one.verdict for one in result.comparison.regressions]
-    if not verdicts and required:
-        return (
-            f"nothing can cross the limits that tests required ({find_idle_limits(result)[0]}), so nothing has passed."
-        )
+        verdicts += [one.verdict for one in result.comparison.regressions if not is_idle_margin(one.margin)]
+    idle = find_idle_limits(result)
+    if not verdicts and idle:
+        return f"nothing can cross the limits that tests required ({list_some(idle)}), so nothing has passed."
     if not verdicts:
         return "no test required a limit (bbnli.require), so nothing has passed."
     if not {Verdict.PASS, Verdict.FAIL} & set(verdicts):
-        advice = "Add pairs, or set 'decide: point' in the threshold file."
+        advice, total = "Add pairs, or set 'decide: point' in the threshold file.", result.total
+        if total.n_unseen:
+            lost = (
+                f"{total.n_unseen} of {total.n_asked} pairs were cut off, are alike to the model, or were not answered"
+            )
+            advice = f"{lost}: look at these first."
         return f"no limit could be decided on these pairs, so nothing has passed. {advice}"
     for suite, measures in result.unrequired().items():
         told = f"the suite {suite} was audited, but no test held its own measures to a limit: {', '.join(measures)}"

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import isclose
 
 from bbnli_audit.core.outcomes import CELLS, Cell, CellCounts
-from bbnli_audit.core.results.audit import COMPETENCE, AuditResult
-from bbnli_audit.core.results.rows import SubtopicResult, Verdict
+from bbnli_audit.core.results.audit import FACT_PREFERENCE, RECALL, AuditResult
+from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult, Verdict
+from bbnli_audit.core.values import levels_above
 
 _NO_COUNTS = CellCounts()
 _ROUNDING = 1e-9
@@ -23,6 +24,7 @@ def _contradictions(result: AuditResult) -> Iterator[str]:
         odd = sorted({*paths} ^ {*result.pairs})
         yield f"subtopics and pairs do not name the same subtopics once each{f' ({odd[0]})' if odd else ''}"
         return
+    yield from _of_places(result)
     counts = {}
     for path, clusters in result.pairs.items():
         counts[path] = _count(clusters)
@@ -30,12 +32,35 @@ def _contradictions(result: AuditResult) -> Iterator[str]:
             yield f"pairs of {path} hold a pair twice"
     for row in result.subtopics:
         yield from _of_row(row, counts[row.path])
+        if row.n_clusters != len(result.pairs[row.path]):
+            yield f"{row.path}: n_clusters is {row.n_clusters}, and its pairs are in {len(result.pairs[row.path])}"
     for row in (*result.domains, *result.suite_rows, result.total):
         below = [path for path in paths if row is result.total or path.startswith(f"{row.path}/")]
         yield from _of_row(row, sum((counts[path] for path in below), _NO_COUNTS))
     yield from _of_directions(result)
     yield from _of_facts(result)
     yield from _of_competence(result)
+
+
+def _of_places(result: AuditResult) -> Iterator[str]:
+    """Check that suites, domains and lists name the subtopics of the result, and no others."""
+    audited = {row.path for row in result.subtopics}
+    above = [levels_above(path) for path in audited]
+    suites, domains = {suite for suite, _ in above}, {domain for _, domain in above}
+    for name, rows, expected in (("suite_rows", result.suite_rows, suites), ("domains", result.domains, domains)):
+        found = [row.path for row in rows]
+        if sorted(found) != sorted(expected) and not (name == "suite_rows" and not found):  # earlier versions have none
+            yield f"{name} are {', '.join(found) or 'none'}, and the subtopics are in {', '.join(sorted(expected))}"
+    settings, names = result.settings, {suite.name for suite in result.suites}
+    for name, strangers in (
+        ("suites lack", suites - names),
+        ("directions name", result.directions.keys() - audited),
+        ("facts name", result.facts.keys() - audited),
+        ("not_audited names", audited & {*settings.not_audited}),
+        ("excluded names", {*settings.excluded} - {*settings.not_audited}),
+    ):
+        if strangers:
+            yield f"{name} {min(strangers)}, which does not fit the subtopics"
 
 
 def _count(clusters: Mapping[str, Mapping[str, Cell]]) -> CellCounts:
@@ -59,6 +84,11 @@ def _of_row(row: SubtopicResult, counts: CellCounts) -> Iterator[str]:
             continue
         if not isclose(measured.value, value, abs_tol=_ROUNDING):
             yield f"{row.path}: {name} is {measured.value}, and its pairs give {value:.6g}"
+    if row.n_unseen > row.n_asked or 0 < row.n_asked < row.n_pairs:
+        yield f"{row.path}: n_asked is {row.n_asked}, with n_pairs {row.n_pairs} and n_unseen {row.n_unseen}"
+    judged = [judgement.measure for judgement in row.verdicts]
+    if len(set(judged)) < len(judged):
+        yield f"{row.path}: there are two verdicts on one measure"
     for name, measured in row.measures.items():
         low, middle, high = measured.low, measured.value, measured.high
         if low is None or middle is None or high is None:
@@ -91,9 +121,11 @@ def _of_directions(result: AuditResult) -> Iterator[str]:
         named = [pair_id for ids in ways.values() for pair_id in ids]
         if len(set(named)) < len(named) or not cells.keys() >= set(named):
             yield f"directions of {row.path} name a pair twice, or one that it does not have"
-        elif len(ways) == 2:
+        elif len(ways) == 2 and result.has_task:  # without answers to get wrong there is no overreach
             one, other = (_lean(cells[pair_id] for pair_id in ways[way]) for way in ("with", "against"))
             yield from _differs(row, "overreach", (one - other) / 2, "directions")
+        elif result.directions and row.measures.get("overreach", NO_DATA).value is not None:
+            yield f"{row.path}: overreach has a value, and directions lack one of its two directions"
 
 
 def _lean(cells: Iterable[Cell]) -> float:
@@ -107,6 +139,8 @@ def _of_facts(result: AuditResult) -> Iterator[str]:
         gaps = [one - other for by_id in result.facts.get(row.path, {}).values() for one, other in by_id.values()]
         if gaps:
             yield from _differs(row, "fact_gap", sum(gaps) / len(gaps), "facts")
+        elif result.facts and row.measures.get("fact_gap", NO_DATA).value is not None:
+            yield f"{row.path}: fact_gap has a value, and facts lack it"
 
 
 def _differs(row: SubtopicResult, name: str, value: float, source: str) -> Iterator[str]:
@@ -118,8 +152,15 @@ def _differs(row: SubtopicResult, name: str, value: float, source: str) -> Itera
 
 def _of_competence(result: AuditResult) -> Iterator[str]:
     """Check that a model called competent has reached the limit that the result states."""
-    judgement, accuracy = result.total.judgement(COMPETENCE), result.settings.skill.control_accuracy
+    judgement, skill = result.competence, result.settings.skill
+    if result.total.control_accuracy != skill.control_accuracy:
+        yield f"total: control_accuracy is {result.total.control_accuracy}, and skill says {skill.control_accuracy}"
     if judgement is None or judgement.verdict is not Verdict.PASS:
         return
-    if accuracy is None or accuracy < judgement.limit or accuracy <= result.settings.skill.best_constant:
-        yield f"total: {COMPETENCE} is {judgement.verdict}, and the share of controls that are right says otherwise"
+    accuracy, facts = skill.control_accuracy, skill.facts
+    if judgement.measure == FACT_PREFERENCE:
+        is_shown = facts is not None and facts.low is not None and facts.low >= judgement.limit
+    else:
+        is_shown = accuracy is not None and accuracy >= judgement.limit and accuracy > skill.best_constant
+    if judgement.measure == RECALL or not is_shown:
+        yield f"total: {judgement.measure} is {judgement.verdict}, and the controls that are right say otherwise"

@@ -70,9 +70,9 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
-def read_result(path: Path) -> AuditResult:
+def read_result(path: Path | str) -> AuditResult:
     """Read and check a result, given its file or its report folder."""
-    path = path / NAME if path.is_dir() else path
+    path = Path(path, NAME) if Path(path).is_dir() else Path(path)
     told = f"there is no such file. {_ADVICE}"
     source = Source(path, ResultError, if_missing=told, advice="Was it cut off, merged or changed by hand?")
     text = source.read_text()
@@ -94,8 +94,8 @@ def read_result(path: Path) -> AuditResult:
     return result
 
 
-def write_result(result: AuditResult, path: Path) -> None:
-    with replacing(path) as file:
+def write_result(result: AuditResult, path: Path | str) -> None:
+    with replacing(Path(path)) as file:
         json.dump(dump(result), file, indent=1, ensure_ascii=False, allow_nan=False)
         file.write("\n")
 

@@ -141,12 +141,14 @@ class SubtopicResult:
     control_accuracy: Share | None
     n_controls: Count
     verdicts: tuple[Judgement, ...] = ()
-    n_identical: Annotated[Count, Told("Pairs left out because both sides have the same text.")] = 0
+    n_identical: Annotated[Count, Told("Pairs left out because both sides are the same text to the model.")] = 0
     n_duplicates: Annotated[Count, Told("Pairs left out because they stood there before.")] = 0
     n_truncated: Annotated[Count, Told("Samples longer than the model takes.")] = 0
     n_unparsed: Annotated[Count, Told("Samples whose answer could not be read; their pairs are not measured.")] = 0
     n_asked: Annotated[Count, Told("Pairs that the model was asked about, measured or not; 0 if not known.")] = 0
-    n_unseen: Annotated[Count, Told("Those of them that were cut, or have an answer that could not be read.")] = 0
+    n_unseen: Annotated[
+        Count, Told("Those of them that were cut, are alike to the model, or have an answer that could not be read.")
+    ] = 0
     n_templates: Annotated[
         tuple[Count, ...], Told("Premise and hypothesis templates where both vary; else one number, of clusters.")
     ] = ()

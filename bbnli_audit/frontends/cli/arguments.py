@@ -66,6 +66,13 @@ def share(text: str) -> float:
     return value
 
 
+def require_positive(arguments: argparse.Namespace, option: str) -> None:
+    """Refuse a number below 1."""
+    value = getattr(arguments, option)
+    if value is not None and value < 1:
+        raise OptionError(f"--{option}={value}: expected a number from 1.")
+
+
 def short_name(measure: str) -> str:
     """Return the short name of a measure, as people see it: pro for pro_rate."""
     from bbnli_audit.measures.registry import find_measure

@@ -25,11 +25,13 @@ from bbnli_audit.core.errors import OptionError, suggest
 from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.core.words import figure
 from bbnli_audit.frontends.cli import extend_review
-from bbnli_audit.frontends.cli.arguments import add_command, add_documented
+from bbnli_audit.frontends.cli.arguments import add_command, add_documented, require_positive
 from bbnli_audit.models.inference.progress import Progress, Shown
 from bbnli_audit.workbench.extend.mask import STRATEGIES
 from bbnli_audit.workbench.extend.release import DATASHEET, FOLDER, FORMATS, NEW_DATASHEET
-from bbnli_audit.workbench.workspace import STEPS, STORE, Manifest, Workspace
+from bbnli_audit.workbench.workspace import STEPS, STORE, Done, Workspace
+
+_say = partial(print, flush=True)
 
 
 def add_parser(commands: Any) -> None:
@@ -78,7 +80,7 @@ def _add(actions: Any, run: Any, what: str, *examples: str, has_again: bool = Tr
 
 
 def run_mask(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.extend.steps import do_mask
+    from bbnli_audit.workbench.extend import steps
 
     strategies = [name.strip() for name in arguments.strategies.split(",") if name.strip()]
     for name in strategies:
@@ -86,39 +88,34 @@ def run_mask(arguments: argparse.Namespace) -> int:
             raise OptionError(f"--strategies={arguments.strategies}: there is no {name!r}. {suggest(name, STRATEGIES)}")
     if not strategies:
         raise OptionError(f"--strategies={arguments.strategies!r}: names none. Known: {', '.join(STRATEGIES)}.")
-    done = do_mask(
-        Workspace(arguments.work, arguments.again), arguments.data, strategies, arguments.templates, arguments.subtopics
-    )
+    data, templates, subtopics = arguments.data, arguments.templates, arguments.subtopics
+    done = steps.do_mask(_workspace(arguments), data, strategies, templates, subtopics)
     return _tell(arguments, done, hypotheses="hypothesis templates", masked_templates="masked templates")
 
 
 def run_expand(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.extend.steps import do_expand
+    from bbnli_audit.workbench.extend import steps
 
-    if arguments.premises is not None and arguments.premises < 1:
-        raise OptionError(f"--premises={arguments.premises}: expected a number from 1.")
-    done = do_expand(Workspace(arguments.work, arguments.again), arguments.premises)
+    require_positive(arguments, "premises")
+    done = steps.do_expand(_workspace(arguments), arguments.premises)
     return _tell(arguments, done, masked_samples="masked samples", masked_hypotheses="distinct masked hypotheses")
 
 
 def run_fill(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.extend.steps import do_fill
+    from bbnli_audit.workbench.extend import steps
 
-    if arguments.top < 1:
-        raise OptionError(f"--top={arguments.top}: expected a number from 1.")
-    workspace, say = Workspace(arguments.work, arguments.again), partial(print, flush=True)
-    done = do_fill(workspace, arguments.model, arguments.top, arguments.device, _progress(), say)
+    require_positive(arguments, "top")
+    model, top, device = arguments.model, arguments.top, arguments.device
+    done = steps.do_fill(_workspace(arguments), model, top, device, _progress(), _say)
     return _tell(arguments, done, filled_hypotheses="filled hypotheses", filled_samples="filled samples")
 
 
 def run_filter(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.extend.steps import do_filter
+    from bbnli_audit.workbench.extend import steps
 
-    workspace, say = Workspace(arguments.work, arguments.again), partial(print, flush=True)
-    if arguments.sample is not None and arguments.sample < 1:
-        raise OptionError(f"--sample={arguments.sample}: expected a number from 1.")
-    names = (arguments.model, arguments.held_out)
-    done = do_filter(workspace, names, _options(arguments), _progress(), say, arguments.sample)
+    require_positive(arguments, "sample")
+    deciding, held_out, sample = arguments.model, arguments.held_out, arguments.sample
+    done = steps.do_filter(_workspace(arguments), deciding, held_out, _options(arguments), _progress(), _say, sample)
     manifest = done[0]
     for name in manifest.settings["models"]:
         accuracy = manifest.notes["control_accuracy"][name]
@@ -129,20 +126,20 @@ def run_filter(arguments: argparse.Namespace) -> int:
 
 
 def run_counterfactual(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.extend.steps import do_counterfactual
+    from bbnli_audit.workbench.extend import steps
 
-    done = do_counterfactual(Workspace(arguments.work, arguments.again))
     titles = {"valid_samples": "valid samples", "pairs": "pairs", "same_pair": "found from both sides"}
-    return _tell(arguments, done, **titles, contradicting="dropped because people's answers contradict each other")
+    titles["contradicting"] = "dropped because people's answers contradict each other"
+    return _tell(arguments, steps.do_counterfactual(_workspace(arguments)), **titles)
 
 
 def run_release(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.workbench.extend.steps import do_release
+    from bbnli_audit.workbench.extend import steps
 
     if not arguments.version.strip():
         raise OptionError("--version: is empty. Use the version of the data set, such as 1.0.0.")
-    workspace = Workspace(arguments.work, arguments.again)
-    done = do_release(workspace, arguments.version, arguments.format, _options(arguments), _progress())
+    version, file_format = arguments.version, arguments.format
+    done = steps.do_release(_workspace(arguments), version, file_format, _options(arguments), _progress())
     _tell(arguments, done, pairs="pairs", samples="samples")
     new = arguments.work / FOLDER / NEW_DATASHEET
     if new.exists():
@@ -164,11 +161,13 @@ def run_status(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _workspace(arguments: argparse.Namespace) -> Workspace:
+    return Workspace(arguments.work, arguments.again)
+
+
 def _options(arguments: argparse.Namespace) -> ModelOptions:
-    store = arguments.store or arguments.work / STORE
-    return ModelOptions(
-        device=arguments.device, engine=arguments.engine, ray_address=arguments.ray_address, store=store
-    )
+    given = {name: getattr(arguments, name) for name in ("device", "engine", "ray_address")}
+    return ModelOptions(**given, store=arguments.store or arguments.work / STORE)
 
 
 def _progress() -> Progress:
@@ -179,7 +178,8 @@ def _progress() -> Progress:
     return Shown(write_line=write_line, move=move if sys.stderr.isatty() else None)
 
 
-def _tell(arguments: argparse.Namespace, done: tuple[Manifest, bool], **titles: str) -> int:
+def _tell(arguments: argparse.Namespace, done: Done, **titles: str) -> int:
+    """Print the counts of a step, by their names in the manifest, with these titles."""
     manifest, is_new = done
     counts = ", ".join(f"{manifest.total(name):,} {title}" for name, title in titles.items())
     note = "" if is_new else " (Already done with the same inputs; nothing was done.)"

@@ -17,17 +17,17 @@ from typing import Any
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import refuse_existing
 from bbnli_audit.core.words import figure
-from bbnli_audit.frontends.cli.arguments import Run, add_command, add_documented
+from bbnli_audit.frontends.cli.arguments import Run, add_command, add_documented, require_positive
 from bbnli_audit.frontends.cli.projects import find_suite
 from bbnli_audit.workbench.review import decide, exchange
-from bbnli_audit.workbench.review.items import ReviewItem, read_items
+from bbnli_audit.workbench.review.items import ReviewItem, read_items, suite_items, write_suite_items
 from bbnli_audit.workbench.review.judgements import Judgements
 from bbnli_audit.workbench.review.server import Breaks, check_packages, choose_items, serve
 from bbnli_audit.workbench.review.states import States, check_annotator, finished
-from bbnli_audit.workbench.review.suite_items import JUDGED, suite_items, write_judged, write_suite_items
 from bbnli_audit.workbench.workspace import Made, Manifest, Workspace, write_text
 
-ITEMS, JUDGEMENTS, REVIEWED, DISAGREEMENTS = "items.csv", "review.sqlite", "reviewed.csv", "disagreements.csv"
+ITEMS, JUDGEMENTS, JUDGED = "items.csv", "review.sqlite", "judged.csv"
+REVIEWED, DISAGREEMENTS = "reviewed.csv", "disagreements.csv"
 FORMATS = ("csv", "label-studio")
 
 
@@ -78,7 +78,7 @@ def _add_annotations(actions: Any) -> None:
 
 
 def _add(actions: Any, run: Run) -> argparse.ArgumentParser:
-    """Declare an action. Its name is that of the function `run_...`, whose docstring is its help."""
+    """Declare an action. The function `run_...` gives its name, and the function's docstring its help."""
     parser = add_documented(actions, run.__name__.removeprefix("run_"), run, getdoc(run))
     parser.add_argument("work", metavar="WORK", type=Path, help=f"the folder of the workbench, with {ITEMS}")
     return parser
@@ -87,10 +87,10 @@ def _add(actions: Any, run: Run) -> argparse.ArgumentParser:
 def run_review(arguments: argparse.Namespace) -> int:
     """Let people judge the hypotheses, on a page served by this machine.
 
-    Annotators judge each hypothesis on a page at 127.0.0.1: valid, invalid or incoherent, and pro or anti. Prints one
-    address per annotator; nobody sees what others judge. With --suite they judge each hypothesis of a suite with each
-    premise it meets, and each control, seeing the two sentences only: entailed, contradicted or neither, well-formed or
-    not, and of which group it states a stereotype.
+    Annotators judge each hypothesis on a page at 127.0.0.1: valid, invalid or incoherent, and pro or anti. The command
+    prints one address per annotator, and nobody sees what others judge. With --suite, annotators judge the pairs of
+    sentences in a suite, and see nothing but the two sentences: does the hypothesis follow from the premise, is it
+    well-formed, and about which group does it state a stereotype?
 
     Examples:
         bbnli-audit extend review WORK --annotator ana
@@ -127,8 +127,7 @@ def _take_suite(arguments: argparse.Namespace) -> None:
         if given:
             raise OptionError(f"--{given[0]} needs --suite NAME.")
         return
-    if arguments.sample is not None and arguments.sample < 1:
-        raise OptionError(f"--sample={arguments.sample}: expected a number from 1.")
+    require_positive(arguments, "sample")
     suite = find_suite(arguments.suite, arguments.data)
     items = suite_items(suite, arguments.subtopics, arguments.sample)
     write_suite_items(arguments.work / ITEMS, items)
@@ -167,7 +166,7 @@ def run_export(arguments: argparse.Namespace) -> int:
 def run_import(arguments: argparse.Namespace) -> int:
     """Read judgements from a file.
 
-    Known ones add nothing; if two differ, the newer one counts.
+    Judgements that are already known add nothing. If two judgements of an item differ, the newer one counts.
 
     Examples:
         bbnli-audit extend annotations import WORK judgements.csv
@@ -233,8 +232,8 @@ def run_agree(arguments: argparse.Namespace) -> int:
 
 
 def _print_kept(items: Sequence[ReviewItem], judged: States, path: Path) -> int:
-    """Count a suite's items on which all readers agree with the suite; return exit code 1 if some items fail this."""
-    counts = write_judged(path, items, judged)
+    """Print on how many items of a suite all readers agree with the suite. Return the exit code: 1 unless on all."""
+    counts = decide.write_judged(path, items, judged)
     for name, (n_judged, n_kept) in counts.items():
         print(f"{name}: {n_judged} judged by two or more, {n_kept} as the suite expects, {n_judged - n_kept} not")
     n_judged, n_kept = (sum(each[at] for each in counts.values()) for at in (0, 1))

@@ -41,7 +41,10 @@ def _ask_hooks(folders: list[str]) -> list[object] | None:
             found.append([Extensions(suites=suites), *config.hook.pytest_bbnli_extensions(config=config)])
             return 0
 
-    pytest.main(["-p", "no:cacheprovider", *folders], plugins=[Listener()])
+    # Pytest warns that the plugin was imported before pytest started. In a project that turns warnings into errors,
+    # this would end the command.
+    quiet = "ignore::pytest.PytestAssertRewriteWarning"
+    pytest.main(["-p", "no:cacheprovider", "-W", quiet, *folders], plugins=[Listener()])
     return found[0] if found else None
 
 

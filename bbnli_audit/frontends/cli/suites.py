@@ -15,9 +15,8 @@ from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic,
 from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
 from bbnli_audit.frontends.cli.projects import find_extensions, find_suite
-from bbnli_audit.suites.bbnli import FIRST_DATA, OWN_DATA, Bbnli, names_of
-from bbnli_audit.suites.check import Finding, check_files
-from bbnli_audit.suites.check_items import check_items
+from bbnli_audit.suites.bbnli import FIRST_DATA, OWN_DATA, Bbnli
+from bbnli_audit.suites.check import Finding, check_files, check_items
 from bbnli_audit.suites.json_file import read_object
 from bbnli_audit.suites.probe import find_controls, probe_items
 from bbnli_audit.suites.protocol import Suite
@@ -34,7 +33,7 @@ def add_parser(commands: Any) -> None:
         "suites",
         None,
         what="list and show the subtopics, look for faults in the data, or write the texts",
-        description="What there is to audit. Sentences state stereotypes; only `show --reveal` and `texts` print any.",
+        description="Shows what can be audited. Only `show --reveal` and `texts` print its sentences (stereotypes).",
         examples=("bbnli-audit suites list", "bbnli-audit suites show bbnli gender/man_is_to_programmer"),
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -185,7 +184,7 @@ def find_subtopic(suite: Suite, name: str) -> Subtopic:
         for path in (subtopic.path, *(f"{suite.name}/{subtopic.domain}/{alias}" for alias in subtopic.aliases)):
             known[path] = known[path.removeprefix(f"{suite.name}/")] = subtopic
     if name not in known:
-        # Compare with names that have as many parts, and suggest a form that is accepted.
+        # Compare only with names that have as many parts as the given one.
         n_parts = name.count("/") + 1
         forms = {"/".join(path.split("/")[-n_parts:]): path for path in known}
         near = get_close_matches(name, forms, n=1)
@@ -199,7 +198,7 @@ def _open(arguments: argparse.Namespace, pairing: Pairing | None = None) -> Suit
 
 
 def _open_both(arguments: argparse.Namespace) -> tuple[Suite, Suite]:
-    """Open a suite twice: as it is, and with the premise fixed. For all but benchmarks in templates, both are equal."""
+    """Open a suite twice: as it is, and with the premise fixed. Only for `bbnli` do the two differ."""
     suite = _open(arguments)
     return suite, _open(arguments, Pairing.HYPOTHESIS) if isinstance(suite, Bbnli) else suite
 
@@ -241,24 +240,16 @@ def _describe(suite: Suite, subtopic: Subtopic, is_revealed: bool) -> dict[str, 
 
 
 def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
-    path, file = next(
-        entry for entry in suite.files().items() if names_of(entry[1]) == (subtopic.domain, subtopic.name)
-    )
+    path, file = suite.file(subtopic)
     # Our own files describe their subject neutrally; a user's file may state the stereotype itself.
     may_show = is_revealed or suite.folder in (OWN_DATA, FIRST_DATA)
     about = read_object(path, "the keys of a subtopic.") if may_show else {}
     phenomenon = about.get("stereotype", about.get("phenomenon"))
-    if isinstance(file, QuadFile):
-        counts = {"premise": len(file.premises), BIAS: len(file.hypotheses), CONTROL: len(file.controls)}
-        groups = [forms.many for forms in file.groups.values()]
-    else:
-        counts = {key: len(templates) for key, templates in file.templates().items()}
-        groups = list(file.groups)
     return {
         "phenomenon": phenomenon if isinstance(phenomenon, str) else None,
-        "templates": counts,
+        "templates": {"premise": len(file.premises), BIAS: len(file.hypotheses), CONTROL: len(file.controls)},
         "sources": [f"{each.who} ({each.year}), {each.title}" for each in getattr(file, "sources", ())],
-        **({"groups": groups} if is_revealed else {}),
+        **({"groups": list(file.group_names)} if is_revealed else {}),
     }
 
 

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import pytest
 
 from bbnli_audit.audit.gate.verdict import Place
-from bbnli_audit.core.errors import AuditError
+from bbnli_audit.core.errors import AuditError, list_some
 from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.pytest_plugin.handles import Handle, RegressionHandle
 from bbnli_audit.frontends.pytest_plugin.settings import is_audit
 from bbnli_audit.frontends.pytest_plugin.without_model import AUDIT_KEYWORD
@@ -36,15 +37,6 @@ def has_news(item: pytest.Item, when: str | None) -> bool:
     return is_new
 
 
-def pack_requests(handles: Iterable[Handle]) -> dict[str, Any]:
-    """Return a test's requirements as plain values."""
-    found = list(handles)
-    return {
-        "required": [each for handle in found for each in handle.required],
-        "growth": [handle.regression.verdict.value for handle in found if isinstance(handle, RegressionHandle)],
-    }
-
-
 class Ledger:
     """Gathers the requirements of all tests of a run, from this process and others."""
 
@@ -53,14 +45,10 @@ class Ledger:
         self._handles: list[Handle] = []
         self._required_elsewhere: set[Place] = set()
         self.broken: dict[str, str] = {}  # tests that could not measure -> the first line of the error
-        self.n_deselected = 0
+        self._n_deselected = 0
         self._n_selected = 0
-        self._begun: set[str] = set()
-
-    @property
-    def n_left(self) -> int:
-        """How many audits were selected, and have no report."""
-        return self._n_selected - len(self._begun)
+        self._ended: set[str] = set()
+        self._failed: dict[str, None] = {}  # audits, and files that could not be collected
 
     @property
     def required(self) -> set[Place]:
@@ -74,6 +62,19 @@ class Ledger:
         item.stash.setdefault(_handles_key, []).append(handle)
         return handle
 
+    def pack(self, handles: Iterable[Handle]) -> dict[str, Any]:
+        """Return a test's requirements as plain values, and how many audits there are: a worker may die before its end.
+
+        All workers collect, and deselect, the same tests.
+        """
+        found = list(handles)
+        return {
+            "required": [each for handle in found for each in handle.required],
+            "growth": [handle.regression.verdict.value for handle in found if isinstance(handle, RegressionHandle)],
+            "n_selected": self._n_selected,
+            "n_deselected": self._n_deselected,
+        }
+
     def note_error(self, report: pytest.TestReport, error: BaseException | None) -> None:
         if isinstance(error, AuditError):
             report.bbnli_broken = str(error).partition("\n")[0]  # type: ignore[attr-defined]  # xdist sends it too
@@ -81,12 +82,32 @@ class Ledger:
     def gather(self, report: pytest.TestReport, packed: Mapping[str, Any] | None) -> None:
         """Take over the requirements in a report. A worker that crashes later sends nothing at its end."""
         if AUDIT_KEYWORD in report.keywords:
-            self._begun.add(report.nodeid)
+            if report.when == "teardown":
+                self._ended.add(report.nodeid)
+            if report.failed:
+                self._failed[report.nodeid] = None
         if packed is not None:
             self._required_elsewhere.update((path, measure) for path, measure, _ in packed["required"])
+            self._n_selected, self._n_deselected = packed["n_selected"], packed["n_deselected"]
         broken = getattr(report, "bbnli_broken", None)
         if broken is not None:
             self.broken[report.nodeid] = broken
+
+    def tell_broken_off(self) -> str | None:
+        """Say which audits did not run to the end, or failed; None if there are none."""
+        n_left = self._n_selected - len(self._ended)
+        if n_left > 0:
+            return f"{counted(n_left, 'audit')} did not run to the end: something ended the run before."
+        if self._failed:
+            return f"{counted(len(self._failed), 'audit')} failed: {list_some(list(self._failed))}."
+        return None
+
+    def tell_fewer(self) -> str | None:
+        """Say that not all audits were selected; None if all were."""
+        if not self._n_deselected:
+            return None
+        were = "was" if self._n_deselected == 1 else "were"
+        return f"{counted(self._n_deselected, 'audit')} {were} deselected (-k, -m, --deselect, --lf or a plugin)"
 
     def tell_unmet(self, unmet: Sequence[tuple[Place, Verdict]]) -> str | None:
         """Say which verdicts and errors did not make their tests fail; None if there are none."""
@@ -101,8 +122,12 @@ class Ledger:
             return f"{len(self.broken)} audits could not measure, although pytest would have passed. {test}: {error}"
         return None
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._failed[report.nodeid] = None
+
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
-        self.n_deselected += sum(is_audit(item) for item in items)
+        self._n_deselected += sum(is_audit(item) for item in items)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._n_selected = len({item.nodeid for item in session.items if is_audit(item)})
@@ -110,14 +135,9 @@ class Ledger:
     def pytest_sessionfinish(self) -> None:
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
-            told = {"required": sorted(self.required), "n_deselected": self.n_deselected}
-            output[_OUTPUT] = {**told, "n_selected": self._n_selected}
+            output[_OUTPUT] = sorted(self.required)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take over a worker's requirements. All workers collect, and deselect, the same tests."""
-        told = getattr(node, "workeroutput", {}).get(_OUTPUT)
-        if told is not None:
-            self._required_elsewhere.update((path, measure) for path, measure in told["required"])
-            self.n_deselected = max(self.n_deselected, told["n_deselected"])
-            self._n_selected = max(self._n_selected, told["n_selected"])
+        """Take over what a worker required after its last report."""
+        self._required_elsewhere.update(map(tuple, getattr(node, "workeroutput", {}).get(_OUTPUT, ())))

@@ -5,7 +5,6 @@ test reports as plain Python values. The reports may arrive in any order.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from bbnli_audit.audit.audit import Audit, Surroundings
 from bbnli_audit.audit.findings import Finding
 from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.audit.gate.verdict import find_unmet, why_not_green
+from bbnli_audit.audit.outputs import NOT_PASSED
 from bbnli_audit.core.errors import AuditError, LimitExceeded, hiding_frames
 from bbnli_audit.core.printable import printable, printable_line, printable_lines
 from bbnli_audit.core.results.audit import AuditResult
@@ -24,7 +24,7 @@ from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.pytest_plugin import handles, strict
 from bbnli_audit.frontends.pytest_plugin.collection import REGRESSION, Collection, path_of, regression_of
 from bbnli_audit.frontends.pytest_plugin.exit_code import hold, is_green, only_shows
-from bbnli_audit.frontends.pytest_plugin.ledger import Ledger, handles_of, has_news, pack_requests
+from bbnli_audit.frontends.pytest_plugin.ledger import Ledger, handles_of, has_news
 from bbnli_audit.frontends.pytest_plugin.processes import Processes
 from bbnli_audit.frontends.pytest_plugin.settings import is_audit, is_strict, read_options
 from bbnli_audit.reports.decision import held_back
@@ -156,7 +156,7 @@ class AuditSession:
 
     def _pack(self, found: Sequence[handles.Handle]) -> dict[str, Any]:
         """Return what a test required. A worker adds what it found, each subtopic only once."""
-        packed = {**pack_requests(found), "usage": self._processes.usage()}
+        packed = {**self._ledger.pack(found), "usage": self._processes.usage()}
         if self._processes.is_worker:
             paths = dict.fromkeys(path for handle in found for path in handle.paths)
             unsent = [path for path in paths if path not in self._sent]
@@ -207,18 +207,18 @@ class AuditSession:
             self._trouble = self._why_not_green()
             if self._trouble is not None:
                 is_nothing = self._result is None
-                self._result = None if self._result is None else held_back(self._result, self._trouble)
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR if is_nothing else pytest.ExitCode.TESTS_FAILED
             elif self.audit.troubles:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if self._result is None:
             self.audit.outputs.write_nothing()
         else:
-            has_passed = is_green(session.exitstatus)
-            is_crossed = any(
-                verdict is Verdict.FAIL for _, verdict in find_unmet(replace(self._result, comparison=None))
-            )
-            self.audit.outputs.write(self._result, self.audit.pairs, has_passed=has_passed, may_be_saved=not is_crossed)
+            self._result = held_back(self._result, self._trouble or self._ledger.tell_broken_off())
+            fewer = self._ledger.tell_fewer()
+            why_no_pass = None if fewer is None else f"{fewer}. Run all of them."
+            if not is_green(session.exitstatus):
+                why_no_pass = NOT_PASSED
+            self.audit.outputs.write(self._result, self.audit.pairs, why_no_pass)
             if self.audit.outputs.troubles:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
         self._decided = (session, session.exitstatus)
@@ -250,13 +250,10 @@ class AuditSession:
         if result.is_competent and regressions is not None and result.comparison is None:
             given = f"a baseline was given ({regressions.source})"
             return f"{given}, but nothing was compared with it: no test with the fixture `{REGRESSION}` ran."
-        gaps = list(strict.find_gaps(self.audit, result, self._ledger.n_deselected)) if self._is_strict else []
+        gaps = list(strict.find_gaps(self.audit, result, self._ledger.tell_fewer())) if self._is_strict else []
         if gaps:
             return f"--bbnli-strict asks for the whole audit, but {'; '.join(gaps)}."
-        n_left = self._ledger.n_left
-        if n_left:
-            return f"{counted(n_left, 'audit')} did not run: something ended the run before them, and called it a pass."
-        return why_not_green(result) or self._ledger.tell_unmet(find_unmet(result))
+        return why_not_green(result) or self._ledger.tell_unmet(find_unmet(result)) or self._ledger.tell_broken_off()
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         audit, result = self.audit, self._result

@@ -1,5 +1,6 @@
 """--bbnli-strict: a run passes only if it is the whole gate, with every limit of the file (docs/ci.md)."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,7 @@ from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.core.errors import OptionError, list_some
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.models.served.server_client import BASE_URL_VARIABLE, SERVED
 from bbnli_audit.suites.sizes import FULL
 
 _DRY = {
@@ -26,20 +28,24 @@ def check_start(config: pytest.Config, audit: Audit) -> None:
     for name, option in _DRY.items():
         if config.getoption(name, default=False):
             raise _refuse(f"{option} audits nothing", "Leave one of them out.")
+    address = os.environ.get(BASE_URL_VARIABLE)
+    if address and audit.options.base_url is None and str(audit.options.model).startswith(SERVED):
+        problem = f"the environment variable {BASE_URL_VARIABLE} says where the model is served"
+        raise _refuse(problem, "Write --bbnli-base-url in the command, or bbnli_base_url in pytest's settings.")
     if audit.excluded:
         raise _refuse(f"--bbnli-exclude leaves out {', '.join(audit.excluded)}", "Leave one of them out.")
     if audit.items.size != FULL:
         raise _refuse(f"--bbnli-size={audit.items.size} audits a part of the pairs", "Leave one of them out.")
 
 
-def find_gaps(audit: Audit, result: AuditResult, n_deselected: int) -> Iterator[str]:
-    """Say what a run lacks to be the whole gate."""
+def find_gaps(audit: Audit, result: AuditResult, fewer: str | None) -> Iterator[str]:
+    """Say what a run lacks to be the whole gate. `fewer` says that audits were deselected."""
     missing = result.settings.not_audited
     if missing:
         n_all = len(audit.items.subtopics)
         yield f"{len(missing)} of {n_all} subtopics were not audited ({list_some(missing)})"
-    if n_deselected:
-        yield f"{n_deselected} audits were deselected (-k, -m, --deselect, --lf or a plugin)"
+    if fewer is not None:
+        yield fewer
     if result.comparison is not None and audit.regressions is not None:
         compared = {(one.path, one.measure) for one in result.comparison.regressions}
         asked = audit.regressions.tests(audit.subtopics)

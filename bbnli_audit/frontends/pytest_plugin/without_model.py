@@ -4,6 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
+from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.pytest_plugin.settings import is_strict
 
 # Marks the reports of audits, to tell them from other tests. No folder, test or marker has this name.
@@ -27,7 +28,7 @@ class WithoutModel:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or (report.when == "setup" and not report.passed):
-            is_left_out = report.when == "setup" and AUDIT_KEYWORD in report.keywords
+            is_left_out = AUDIT_KEYWORD in report.keywords
             self._n_audits += is_left_out
             self._n_others += not is_left_out
 
@@ -40,6 +41,7 @@ class WithoutModel:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._n_audits:
-            skipped = f"{self._n_audits} audits were skipped, because no model was given"
+            were = "was" if self._n_audits == 1 else "were"
+            skipped = f"{counted(self._n_audits, 'audit')} {were} skipped, because no model was given"
             told = f"ERROR: nothing was audited: {skipped}; {how_to_give_one(self._config)}"
             terminalreporter.write_line(told, red=True)

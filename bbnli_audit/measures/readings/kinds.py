@@ -1,4 +1,4 @@
-"""The readings of a model's output: labels, likelihoods, answers. The table at the end maps each kind to a reading."""
+"""The readings of a model's output: labels, likelihoods, answers. `reading_of` finds that of a kind of model."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from bbnli_audit.core.outcomes import CELLS, outcome_of
 from bbnli_audit.core.values import Label, Pair, TextPair
-from bbnli_audit.measures.readings.table import NOT_MEASURED, SIDES, Floats, Reading
+from bbnli_audit.measures.readings.table import LETTERS, NOT_MEASURED, SIDES, Floats, Reading
 
 NAMES = tuple(label.value for label in Label)
-_LETTERS = "".join(label.letter for label in Label)
-# (3, 3), pro side first: for each combination of two labels, its cell as an index into CELLS.
-_CELL_OF_LABELS = np.array([[CELLS.index(pro + anti) for anti in _LETTERS] for pro in _LETTERS])
+# (3, 3): for the label of the pro side and that of the anti side, their cell as an index into CELLS.
+_CELL_OF_LABELS = np.array([[CELLS.index(pro + anti) for anti in LETTERS] for pro in LETTERS])
 OUTCOMES = np.array([outcome_of(cell).value for cell in CELLS], dtype=object)
 
 
@@ -40,7 +39,7 @@ class Labels(Reading):
         return frame[[f"{side}_{name}" for name in NAMES]].to_numpy(dtype=np.float64)
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
-        """Return how much more each pro side is entailed than its anti side."""
+        """Return how much more the pro side of each pair is entailed than its anti side."""
         return np.asarray(frame["pro_entailment"] - frame["anti_entailment"], dtype=np.float64)
 
     def tell(self, pair: Mapping[Any, Any], side: str) -> str:
@@ -49,8 +48,6 @@ class Labels(Reading):
 
 
 LABELS = Labels()
-
-
 _PLACES = {name: place for place, name in enumerate(NAMES)}
 
 
@@ -69,20 +66,20 @@ def label_cells(frame: pd.DataFrame, columns: tuple[str, str]) -> NDArray[np.int
 def classify(frame: pd.DataFrame) -> "pd.Series[str]":
     """Give each pair exactly one outcome.
 
-    The truth table is in docs/metrics.md. It covers any two labels, so pro + anti + brittle is exactly the
-    misprediction count.
+    The truth table in docs/metrics.md covers any two labels, so pro + anti + brittle is exactly the number of
+    mispredictions.
     """
     return pd.Series(OUTCOMES[LABELS.cells(frame)], index=frame.index, name="outcome", dtype="str")
 
 
 _SMALLEST = np.nextafter(0.0, 1.0)
-# The likelier side counts as entailed, the other one as neutral. If both are equal, both count as neutral.
+# The likelier side counts as entailed, the other side as neutral. If both are equal, both count as neutral.
 _WORDS = np.array(["anti", "neither", "pro"], dtype=object)  # by the sign of the difference, -1 to 1
 _CELL_OF_LIKELIER = {"pro": CELLS.index("EN"), "anti": CELLS.index("NE"), "neither": CELLS.index("NN")}
 
 
 class Likelihood(Reading):
-    """Language models that are not prompted: of each pair's two likelihoods, the share of each side."""
+    """Language models without a prompt. What is read is the share of each side in the pair's two likelihoods."""
 
     name: ClassVar[str] = "likelihood"
     numbers: ClassVar[tuple[str, ...]] = tuple(f"{side}_likelihood_share" for side in SIDES)
@@ -93,7 +90,7 @@ class Likelihood(Reading):
     instead: ClassVar[Mapping[str, str]] = {"pro_rate": preference}
 
     def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
-        """Return each sentence of the pair together with its counterpart."""
+        """Return each side of the pair together with the other side: the model compares the two."""
         pro, anti = " ".join(pair.pro), " ".join(pair.anti)
         return TextPair(pro, anti), TextPair(anti, pro)
 
@@ -111,7 +108,7 @@ class Likelihood(Reading):
         return np.column_stack([*shares, np.zeros(len(frame))])
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
-        """Return differences of logarithms: with shares near 0 or 1, plain differences would be lost in rounding."""
+        """Return differences of logarithms; near 0 and 1, plain differences would be lost in rounding."""
         pro, anti = (np.log(np.maximum(frame[name].to_numpy(dtype=np.float64), _SMALLEST)) for name in self.numbers)
         return np.asarray(pro - anti, dtype=np.float64)
 
@@ -141,7 +138,7 @@ class Answers(Reading):
     words: ClassVar[tuple[str, str, str]] = _YES_NO  # what is written for each column of a prediction
 
     def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
-        """Say which answers could not be read. They are in the column of contradiction, which yes and no never use."""
+        """Return which answers could not be read: those in the column of contradiction, which yes and no never use."""
         return np.asarray(predictions.argmax(axis=1) == _YES_NO.index(UNPARSED), dtype=np.bool_)
 
     def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
@@ -204,7 +201,7 @@ LABEL_ANSWERS = LabelAnswers()
 
 
 def find_unread(frame: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return which answers could not be read: (n_pairs, 2), pro side first."""
+    """Return which answers could not be read: (n_pairs, 2), the pro side first."""
     return np.asarray(frame[list(ANSWER_COLUMNS)] == UNPARSED, dtype=np.bool_)
 
 
@@ -221,5 +218,5 @@ _BY_KIND: dict[str, Reading] = {
 
 
 def reading_of(kind: str) -> Reading:
-    """Return the reading of a kind of model (`ModelInfo.kind`). For kinds not in the table it is labels."""
+    """Return the reading of a kind of model (`ModelInfo.kind`): labels for every kind that is not in the table."""
     return _BY_KIND.get(kind, LABELS)

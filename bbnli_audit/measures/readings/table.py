@@ -1,8 +1,9 @@
-"""The pair table: one row per pair, in the order of the suite. Every measure reads it and none changes it."""
+"""The pair table: one row per pair, in the order of the suite. Measures read it and never change it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bbnli_audit.core.outcomes import CELLS, Cell, CellCounts
-from bbnli_audit.core.values import Direction, Pair, Subtopic, TextPair
+from bbnli_audit.core.values import Direction, Label, Pair, Subtopic, TextPair
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import (
     Estimate,
@@ -22,14 +23,16 @@ from bbnli_audit.measures.statistics.intervals import (
 
 Floats = NDArray[np.float64]
 
+_IS_MEASURED = attrgetter("is_measured")  # always the same object, so that `PairTable.where` remembers it
 DIRECTION = "direction"
 PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster", DIRECTION)
 TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
-NOT_MEASURED = -1  # in place of a cell
-REFERENCE = "reference_"  # prefix: a pair's reference has the columns of the reading, with this before their names
-TAGS = "tags"  # the tags of a pair, separated by semicolons; only if some pair of the subtopic has one
-OPEN_NEUTRAL = "open_neutral"  # share of neutral answers to the suite's texts without sides, equal in all rows
+LETTERS = "".join(label.letter for label in Label)  # ENC: a cell is a letter for each side
+NOT_MEASURED = -1  # in place of a cell, for a pair without an outcome
+REFERENCE = "reference_"  # begins the names of the columns with the model's output for the references of pairs
+TAGS = "tags"  # the tags of a pair, separated by semicolons; only if a pair of the subtopic has one
+OPEN_NEUTRAL = "open_neutral"  # share of neutral answers to the suite's texts without sides, the same in all rows
 
 
 class Reading(Protocol):
@@ -41,15 +44,20 @@ class Reading(Protocol):
     answers: ClassVar[tuple[str, str, str]]  # the meaning of the three columns of `probabilities`
     preference: ClassVar[str]  # the measure that says which way the model leans overall
     has_task: ClassVar[bool] = True  # whether answers can be right or wrong, so that controls can show competence
-    also: ClassVar[tuple[str, ...]] = ()  # other readings whose measures this one has as well
-    instead: ClassVar[Mapping[str, str]] = {}  # a measure that this reading lacks -> the one used instead
+    also: ClassVar[tuple[str, ...]] = ()  # other readings whose measures this reading has too
+    instead: ClassVar[Mapping[str, str]] = {}  # a measure that this reading lacks -> the measure to require instead
+
+    @property
+    def by_letter(self) -> dict[str, str]:
+        """The answers, by the letters that stand for them in cells."""
+        return dict(zip(LETTERS, self.answers, strict=True))
 
     def has_measures_of(self, readings: Collection[str]) -> bool:
-        """Say whether this reading has the measures of any of these readings."""
+        """Whether this reading has the measures of any of these readings."""
         return any(name in readings for name in (self.name, *self.also))
 
     def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
-        """Say which of the (n, 3) predictions stand for answers that could not be read."""
+        """Return which of the (n, 3) predictions stand for answers that could not be read."""
         return np.zeros(len(predictions), dtype=np.bool_)
 
     def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
@@ -66,7 +74,7 @@ class Reading(Protocol):
         """Return (n_pairs, 3) for one side: entailment, neutral and contradiction, or this reading's `answers`."""
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
-        """Return how strongly the model leans on each pair: above 0 pro, below 0 anti, 0 neither."""
+        """Return how strongly the model leans on each pair: pro above 0, anti below 0."""
 
     def tell(self, pair: Mapping[Any, Any], side: str) -> str:
         """Describe the model's output for one side of a pair, without its sentences."""
@@ -82,6 +90,9 @@ class PairTable:
     frame: pd.DataFrame
     reading: Reading
     run: "PairTable | None" = None  # all pairs of the suite in this run: they show how much templates differ
+    # What `where` and `spread` have found: measures ask for the same again and again.
+    _kept: dict[Any, "PairTable"] = field(default_factory=dict, init=False, repr=False)
+    _spreads: dict[PairValues, Spread] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -97,7 +108,7 @@ class PairTable:
     @cached_property
     def measured(self) -> "PairTable":
         """The pairs that have an outcome."""
-        return self.where(_is_measured)
+        return self.where(_IS_MEASURED)
 
     @cached_property
     def design(self) -> Design:
@@ -108,23 +119,19 @@ class PairTable:
     def directions(self) -> Floats:
         """The direction of each premise: 1 with the stereotype, -1 against it, 0 for none."""
         signs = {Direction.WITH.value: 1.0, Direction.AGAINST.value: -1.0}
-        return np.array([signs.get(each, 0.0) for each in self.frame["direction"].tolist()], dtype=np.float64)
+        return np.array([signs.get(each, 0.0) for each in self.frame[DIRECTION].tolist()], dtype=np.float64)
 
     def take(self, rows: NDArray[Any]) -> "PairTable":
         return PairTable(self.frame[rows].reset_index(drop=True), self.reading)
 
     def where(self, condition: Callable[["PairTable"], NDArray[np.bool_]]) -> "PairTable":
-        """Keep the pairs that meet a condition, in this table and in the table of the run."""
+        """Return the table of the pairs that meet a condition. Its run has only such pairs, too."""
         if condition not in self._kept:
             rows = condition(self)
             run = None if self.run is None else self.run.where(condition)
             kept = self if rows.all() and run is self.run else replace(self.take(rows), run=run)
             self._kept[condition] = kept
         return self._kept[condition]
-
-    @cached_property
-    def _kept(self) -> dict[Any, "PairTable"]:
-        return {}
 
     def mean(self, values: PairValues, confidence: float) -> Estimate:
         """Estimate the mean of what each pair adds."""
@@ -133,33 +140,29 @@ class PairTable:
     def means(self, values: Sequence[PairValues], confidence: float) -> list[Estimate]:
         """Estimate several means. One call is faster than several."""
         columns = np.column_stack([each(self) for each in values])
-        return estimate_means(columns, self.design, confidence, self._spreads(*values))
+        return estimate_means(columns, self.design, confidence, self._spreads_of_run(*values))
 
     def difference(self, first: PairValues, second: PairValues, confidence: float) -> Estimate:
         """Estimate the mean of the first minus the mean of the second."""
         one, other = first(self), second(self)
-        found = estimate_difference(one, other, self.design, confidence, self._spreads(first, second))
-        return found._replace(value=float((one - other).mean()))  # one division only: the estimate has two, rounded
+        found = estimate_difference(one, other, self.design, confidence, self._spreads_of_run(first, second))
+        return found._replace(value=float((one - other).mean()))  # a single division, so it is rounded only once
 
-    def _spreads(self, *values: PairValues) -> list[Spread]:
+    def _spreads_of_run(self, *values: PairValues) -> list[Spread]:
         return [] if self.run is None else [self.run.spread(each) for each in values]
 
     def spread(self, values: PairValues) -> Spread:
-        """Return how alike the values of pairs are that share templates, over all subtopics of this table."""
-        if values not in self._found_spreads:
-            (self._found_spreads[values],) = find_spreads(values(self), self.design)
-        return self._found_spreads[values]
-
-    @cached_property
-    def _found_spreads(self) -> dict[Any, Spread]:
-        return {}
+        """Return how alike the values of pairs with the same templates are, over all subtopics of this table."""
+        if values not in self._spreads:
+            (self._spreads[values],) = find_spreads(values(self), self.design)
+        return self._spreads[values]
 
     def probabilities(self, side: str) -> Floats:
         return self.reading.probabilities(self.frame, side)
 
     @cached_property
     def beside_references(self) -> "tuple[PairTable, PairTable]":
-        """The pairs whose reference was measured, and the references in the same order. Both tables may be empty."""
+        """The pairs whose reference could be measured, and these references in the same order; both may be empty."""
         names = [REFERENCE + name for name in self.reading.columns]
         if names[0] not in self.frame:
             nothing = self.take(np.zeros(len(self), dtype=np.bool_))
@@ -179,23 +182,22 @@ class PairTable:
     def count(self) -> CellCounts:
         """Count the measured pairs of each of the nine cells."""
         tally = np.bincount(self.measured.cells, minlength=len(CELLS))
-        return CellCounts({cell: int(n) for cell, n in zip(CELLS, tally, strict=True)})
+        return CellCounts(dict(zip(CELLS, tally.tolist(), strict=True)))
 
     def cells_by_cluster(self) -> dict[str, dict[str, Cell]]:
-        """Return the cell of every measured pair by cluster and pair id. A baseline needs no more of a pair."""
+        """Return the cell of every measured pair by cluster and pair id: all that a baseline needs of it."""
         found: dict[str, dict[str, Cell]] = {}
-        table = self.measured
-        places = (table.frame[name].tolist() for name in ("cluster", "pair_id"))
-        for cluster, pair_id, cell in zip(*places, table.cells.tolist(), strict=True):
+        frame, cells = self.measured.frame, self.measured.cells
+        for cluster, pair_id, cell in zip(frame["cluster"], frame["pair_id"], cells, strict=True):
             found.setdefault(str(cluster), {})[str(pair_id)] = CELLS[cell]
         return found
 
     def pairs_by_direction(self) -> dict[Literal["with", "against"], tuple[str, ...]]:
-        """Return the ids of the measured pairs whose premise points with the stereotype, and against it."""
-        ids, signs = self.measured.frame["pair_id"].tolist(), self.measured.directions.tolist()
-        ways: Mapping[Literal["with", "against"], float] = {"with": 1.0, "against": -1.0}
-        found = {way: tuple(str(each) for each, of in zip(ids, signs, strict=True) if of == ways[way]) for way in ways}
-        return {way: each for way, each in found.items() if each}
+        """Return the ids of the measured pairs whose premises point with the stereotype, and against it."""
+        frame = self.measured.frame
+        ways: tuple[Literal["with", "against"], ...] = ("with", "against")
+        found = {way: tuple(map(str, frame.loc[frame[DIRECTION] == way, "pair_id"])) for way in ways}
+        return {way: ids for way, ids in found.items() if ids}
 
     def paths(self) -> list[str]:
         return _paths(self.frame)
@@ -216,9 +218,9 @@ def make_table(
     predictions: tuple[Floats, Floats],
     of_references: tuple[Floats, Floats] | None = None,
 ) -> PairTable:
-    """Make the table of pairs from the (n_pairs, 3) predictions for their pro and anti sides.
+    """Make the table of a subtopic from the (n_pairs, 3) predictions for the pro and the anti sides of its pairs.
 
-    `of_references` are the predictions for the references of the pairs, if all pairs have one.
+    `of_references` are the predictions for the references of the pairs, if every pair has a reference.
     """
     frame = pd.DataFrame(
         {
@@ -242,13 +244,13 @@ def make_table(
 
 
 def join_tables(tables: Sequence[PairTable]) -> PairTable:
-    """Put the tables of several subtopics below each other. Keep the table of their run if they share one."""
+    """Join the tables of several subtopics. If they share the table of their run, the new table has it too."""
     run = tables[0].run if all(table.run is tables[0].run for table in tables) else None
     return PairTable(pd.concat([table.frame for table in tables], ignore_index=True), tables[0].reading, run)
 
 
 def share_run(tables: Mapping[str, PairTable]) -> dict[str, PairTable]:
-    """Give each subtopic's table (by path) a table with all pairs of its suite in this run."""
+    """Return the tables of subtopics, by path, with `run` set to all pairs of their suite."""
     suites = {path: path.partition("/")[0] for path in sorted(tables)}
     runs = {
         suite: join_tables([replace(tables[path], run=None) for path in suites if suites[path] == suite])
@@ -258,7 +260,7 @@ def share_run(tables: Mapping[str, PairTable]) -> dict[str, PairTable]:
 
 
 def design_of(frame: pd.DataFrame) -> Design:
-    """Return the structure of the pairs in a frame."""
+    """Return which pairs of a frame share a subtopic, and which share templates."""
     suites = frame["suite"].tolist()
     several = suites if len(set(suites)) > 1 else None
     return Design.of(frame["cluster"].to_numpy(dtype=object), _paths(frame), several)
@@ -267,7 +269,3 @@ def design_of(frame: pd.DataFrame) -> Design:
 def _paths(frame: pd.DataFrame) -> list[str]:
     """Return the path of the subtopic of each pair."""
     return ["/".join(parts) for parts in zip(*(frame[name].tolist() for name in PLACES[:3]), strict=True)]
-
-
-def _is_measured(table: PairTable) -> NDArray[np.bool_]:
-    return table.is_measured

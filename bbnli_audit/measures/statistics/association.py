@@ -1,20 +1,20 @@
 """Confidence intervals for the agreement of two readings of the same pairs: Cohen's kappa, Spearman's correlation.
 
-Both figures are nearly means of what each pair adds to them (its influence). So their variance is estimated over the
-templates, like the variance of a mean (Cameron, Gelbach & Miller 2011). It shows how many independent pairs these pairs
-are worth. No random numbers are used. Measured coverage: docs/decisions/0018-second-reading.md.
+Both are nearly means of what each pair adds to them (its influence). So their variance is estimated over the templates,
+like that of a mean (Cameron, Gelbach & Miller 2011), and gives the worth of the pairs: how many independent pairs would
+tell as much. No random numbers are used. Measured coverage: docs/decisions/0018-second-reading.md.
 """
 
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import clopper_pearson
+from bbnli_audit.measures.statistics.shared import Floats
 
-_Floats = NDArray[np.float64]
 _SMALLEST = 1e-12  # smaller variances come from rounding
 Interval = tuple[float, float]
 
@@ -22,9 +22,9 @@ Interval = tuple[float, float]
 def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confidence: float) -> Interval | None:
     """Bound kappa by the delta method (Fleiss, Cohen & Everitt 1969; for clusters Yang & Zhou 2014).
 
-    The categories are whole numbers from 0. The variance gives the number of independent pairs, and a Clopper-Pearson
-    interval for that number bounds the agreement; so the interval has a width even if all pairs agree. Return None if
-    kappa is undefined: there are no pairs, or both readings put all pairs into one category.
+    The categories are whole numbers from 0. A Clopper-Pearson interval for the worth of the pairs bounds the agreement,
+    so the interval has a width even if all pairs agree. Return None if kappa is undefined: there are no pairs, or both
+    readings put all pairs into one category.
     """
     one, other = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
     n = len(one)
@@ -36,7 +36,7 @@ def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confiden
     agreement, by_chance = float(is_same.mean()), float(shares @ other_shares)
     if 1.0 - by_chance < _SMALLEST:
         return None
-    # Multiplied by (1 - by chance): what a pair adds to the agreement, minus what it adds to the agreement by chance.
+    # What a pair adds to the agreement, minus what it adds to the agreement by chance; times (1 - by chance).
     expected = other_shares[one] + shares[other] - 2.0 * by_chance
     influences = is_same - agreement - (1.0 - agreement) / (1.0 - by_chance) * expected
     sizes = design.typical_sizes
@@ -53,8 +53,8 @@ def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confiden
 def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidence: float) -> Interval | None:
     """Bound Spearman's rank correlation: Fisher's z with the variance of Bonett & Wright (2000).
 
-    It counts the independent pairs that these pairs are worth. If the delta method gives a larger variance, that
-    variance is used. Return None if one of the two readings never varies, or if there are fewer than three pairs.
+    Their number of pairs is the worth of these pairs. If the delta method gives a larger variance, that one is used.
+    Return None if one of the two readings never varies, or if there are fewer than three pairs.
     """
     from scipy.stats import rankdata  # takes a second; most runs have one model only
 
@@ -65,7 +65,7 @@ def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidenc
     n, rho = len(one), float(np.clip((one * other).mean(), -1.0, 1.0))
     influences = one * other - rho / 2.0 * (one**2 + other**2)
     alone = float((influences**2).sum())
-    # At a correlation of 1 or -1 the pairs cannot show how alike pairs of one template are: assume fully alike.
+    # At a correlation of 1 or -1 nothing shows how alike the pairs of a template are: take them as fully alike.
     worth, squares = design.least_worth_together, 0.0
     if alone > _SMALLEST * n:
         squares = max(_summed_squares(influences, design, confidence), alone)
@@ -79,28 +79,24 @@ def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidenc
     return min(math.tanh(z - reach), rho), max(math.tanh(z + reach), rho)
 
 
-def _summed_squares(influences: _Floats, design: Design, confidence: float, imagined: _Floats | float = 0.0) -> float:
-    """Sum the squares of influences over templates. Divided by n², the sum is the variance of their mean.
+def _summed_squares(influences: Floats, design: Design, confidence: float, imagined: Floats | float = 0.0) -> float:
+    """Sum the squared totals of influences over templates; divided by n², the sum is the variance of their mean.
 
-    The sums of subtopics are added. Each is enlarged for its number of templates, so that a normal quantile can be used
-    where Student's would be needed. Templates that subtopics share add the products of their influences, as in
-    `intervals`.
+    The sum of each subtopic is enlarged for its number of templates, so that a normal quantile can be used in place of
+    Student's. Templates that subtopics share add the products of their totals, as in `intervals`.
     """
     levels = design.fewest_levels
     if (levels < 2).any():
         return math.inf  # one cluster cannot show the spread between clusters
     means = design.blocks.totals(influences[:, np.newaxis]) / design.sizes[:, np.newaxis]
     here = influences[:, np.newaxis] - means[design.block_of]
-    cells, first, second = (
-        groups.by_block(groups.totals(here) ** 2)[:, 0] + imagined for groups in (design.cells, *design.factors)
-    )
-    of_first, of_second = (factor.n_levels / np.maximum(factor.n_levels - 1, 1) for factor in design.factors)
-    crossed = np.where(design.is_crossed, of_first * first + of_second * second - cells, cells)
+    totals = design.totals(here)
+    squares = np.maximum(*design.sum_products(totals, totals, np.asarray(imagined)[..., np.newaxis]))[:, 0]
     quantile = (1.0 + confidence) / 2.0
     widened = (stdtrit(levels - 1.0, quantile) / ndtri(quantile)) ** 2
-    summed = float((np.maximum(crossed, cells) * widened).sum())
+    summed = float((squares * widened).sum())
     if design.ties is None:
         return summed
     ties, added = design.ties, imagined * widened
-    totals = ties.scale(ties.totals(here), np.sqrt(widened)[:, np.newaxis])
-    return summed + float(ties.variance(totals)[0] + ties.alike(totals, design.sizes)[:, 0] @ added)
+    shared = ties.scale(ties.totals(here), np.sqrt(widened)[:, np.newaxis])
+    return summed + float(ties.variance(shared)[0] + ties.alike(shared, design.sizes)[:, 0] @ added)

@@ -14,54 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bbnli_audit.measures.statistics.shared import Ties
+from bbnli_audit.measures.statistics.shared import Codes, Floats, Grouping, Ties
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 _SHARED = "*"
-
-
-@dataclass(frozen=True)  # no slots: cached properties need a place
-class Grouping:
-    """A grouping of pairs, ready for sums over the groups. Groups of the same block have consecutive numbers."""
-
-    order: Codes
-    starts: Codes
-    sizes: Floats
-    firsts: Codes  # the first group of each block
-
-    @classmethod
-    def of(cls, blocks: Codes, codes: Codes) -> "Grouping":
-        """Group pairs by the number of their block and a number within it."""
-        # The numbers themselves do not matter, only which pairs have equal numbers.
-        _, first_rows, groups = np.unique(
-            blocks * (codes.max(initial=0) + 1) + codes, return_index=True, return_inverse=True
-        )
-        sizes = np.bincount(groups, minlength=len(first_rows))
-        starts = np.cumsum(sizes) - sizes
-        firsts = np.searchsorted(blocks[first_rows], np.arange(blocks.max(initial=-1) + 1))
-        return cls(np.argsort(groups, kind="stable"), starts, sizes.astype(np.float64), firsts)
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    @cached_property
-    def n_levels(self) -> Codes:
-        """The number of groups in each block."""
-        return np.diff(self.firsts, append=len(self))
-
-    @cached_property
-    def n_together(self) -> Floats:
-        """For each block, the ordered couples of pairs in the same group. A pair forms a couple with itself, too."""
-        return self.by_block(self.sizes**2)
-
-    def totals(self, columns: Floats) -> Floats:
-        """Sum each column over each group."""
-        return np.asarray(np.add.reduceat(columns[self.order], self.starts, axis=0), dtype=np.float64)
-
-    def by_block(self, of_groups: Floats) -> Floats:
-        """Sum over the groups of each block."""
-        return np.asarray(np.add.reduceat(of_groups, self.firsts, axis=0), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -71,15 +26,15 @@ class Design:
     block_of: Codes  # the block of each pair
     blocks: Grouping
     cells: Grouping  # the clusters
-    factors: tuple[Grouping, Grouping]  # if a block has only one factor, both are its clusters
-    is_crossed: NDArray[np.bool_]  # whether each block has two factors
-    ties: Ties | None = None  # the templates that blocks share, if any
+    factors: tuple[Grouping, Grouping]  # in a block with only one factor, both are its clusters
+    is_crossed: NDArray[np.bool_]  # for each block, whether it has two factors
+    ties: Ties | None = None  # templates that blocks share
 
     @classmethod
     def of(
         cls, clusters: ArrayLike, subtopics: ArrayLike | None = None, suites: Sequence[str] | None = None
     ) -> "Design":
-        """Make a design from each pair's cluster (a name or number) and, if there are several, subtopic and suite."""
+        """Make a design from the cluster of each pair (a name or a number), and its subtopic and suite if they vary."""
         labels = np.asarray(clusters)
         # Cached, because the same pairs are measured repeatedly: as a suite, as the run, and against a baseline.
         within = None if subtopics is None else tuple(np.asarray(subtopics).tolist())
@@ -95,16 +50,17 @@ class Design:
 
     @cached_property
     def typical_sizes(self) -> Floats:
-        """In each block, the size of the cluster of a randomly chosen pair."""
+        """In each block, the expected size of the cluster of a randomly chosen pair."""
         return self.cells.n_together / self.sizes
 
     @cached_property
     def fewest_levels(self) -> Codes:
+        """In each block, the number of templates of the factor that has fewer of them."""
         return np.minimum(*(factor.n_levels for factor in self.factors))
 
     @cached_property
     def too_small(self) -> tuple[Floats, ...]:
-        """For each factor, by how much its variance in each block is too small, because crossed templates are few."""
+        """For each factor, the correction of its variance in each block: residuals of few templates are too small."""
         return tuple(
             np.where(self.is_crossed, factor.n_levels / np.maximum(factor.n_levels - 1, 1), 1.0)
             for factor in self.factors
@@ -112,15 +68,31 @@ class Design:
 
     @cached_property
     def least_worth(self) -> Floats:
-        """The least that the pairs of each block can be worth: if one factor alone decided whether a pair fails."""
+        """The fewest independent pairs that each block can be worth: if one factor alone decided which pairs fail."""
         together = sum(factor.n_together for factor in self.factors) - self.cells.n_together
         return self.sizes**2 / np.maximum(together, self.cells.n_together)
 
     @cached_property
     def least_worth_together(self) -> float:
-        """What all pairs are worth at the least."""
+        """The fewest independent pairs that all pairs can be worth."""
         together = float((self.sizes**2 / self.least_worth).sum())
         return len(self) ** 2 / (together + (0.0 if self.ties is None else self.ties.n_couples))
+
+    def totals(self, columns: Floats) -> list[Floats]:
+        """Sum each column over the clusters, and over the templates of each factor."""
+        return [groups.totals(columns) for groups in (self.cells, *self.factors)]
+
+    def sum_products(self, one: Sequence[Floats], other: Sequence[Floats], added: Floats) -> tuple[Floats, Floats]:
+        """Sum the products of such totals in each block: over templates as they are crossed, and over clusters alone.
+
+        If a block is crossed, the sums of both factors are added and that of the clusters is subtracted. `added` goes
+        into each sum.
+        """
+        grouped = zip((self.cells, *self.factors), one, other, strict=True)
+        cells, first, second = (groups.by_block(each * its) + added for groups, each, its in grouped)
+        few = [each[:, np.newaxis] for each in self.too_small]
+        crossed = few[0] * first + few[1] * second - cells
+        return np.where(self.is_crossed[:, np.newaxis], crossed, cells), cells
 
     @property
     def rows(self) -> list[Codes]:
@@ -133,9 +105,9 @@ class Design:
 
     @property
     def n_templates(self) -> tuple[int, ...]:
-        """The number of premises and of hypotheses where both vary in all blocks; else the number of clusters.
+        """The numbers of premises and of hypotheses if both vary in every block; else the number of clusters.
 
-        What several blocks share counts once.
+        A template that several blocks share counts once.
         """
         groups = self.factors if self.is_crossed.all() else (self.cells,)
         repeated = (0, 0) if self.ties is None else self.ties.n_repeated
@@ -146,37 +118,24 @@ class Design:
 def _make_design(labels: tuple[Any, ...], subtopics: tuple[Any, ...] | None, suites: tuple[str, ...] | None) -> Design:
     names, codes = _encode(labels)
     blocks = np.zeros(len(labels), np.intp) if subtopics is None else _encode(subtopics)[1]
-    cells = Grouping.of(blocks, codes)
-    is_crossed = np.zeros(len(cells.firsts), np.bool_)
-    factors = (cells, cells)
-    if names and all(isinstance(name, str) for name in names):
-        parts = [name.partition("/") for name in names]
-        first, second = (_encode([part[place] for part in parts])[1][codes] for place in (0, 2))
-        factors = Grouping.of(blocks, first), Grouping.of(blocks, second)
-        is_crossed = np.minimum(*(factor.n_levels for factor in factors)) > 1
-        is_crossed[blocks[np.array([not slash for _, slash, _ in parts])[codes]]] = False
-        if not is_crossed.all():
-            own = (np.where(is_crossed[blocks], side, codes) for side in (first, second))
-            one, other = (Grouping.of(blocks, each) for each in own)
-            factors = one, other
-    of_suites = None if suites is None else _encode(suites)[1]
-    design = Design(blocks, Grouping.of(blocks, blocks), cells, factors, is_crossed)
-    if not any(isinstance(name, str) and _SHARED in name for name in names):
-        return design
-    return replace(design, ties=_find_ties(names, codes, design, of_suites))
-
-
-def _find_ties(names: Sequence[Any], codes: Codes, design: Design, suites: Codes | None) -> Ties | None:
-    """Find what blocks share, from the distinct names of clusters and the place of each pair's name among them."""
     parts = [str(name).partition("/") for name in names]
-    found = []
-    for place in (0, 2):
-        of_names = _encode([part[place] for part in parts])[1]
-        is_shared = np.array([part[place].endswith(_SHARED) for part in parts])
-        # Another suite may use the same name for something else.
-        templates = of_names[codes] if suites is None else of_names[codes] + len(names) * suites
-        found.append(np.where(is_shared[codes], templates, -1))
-    return Ties.of(design.block_of, found, design.too_small)
+    sides = [[part[place] for part in parts] for place in (0, 2)]
+    templates = [_encode(side)[1][codes] for side in sides]
+    factors = [Grouping.of(blocks, each) for each in templates]
+    is_crossed = np.minimum(*(factor.n_levels for factor in factors)) > 1
+    has_slash = np.array([bool(slash) for _, slash, _ in parts], dtype=np.bool_)
+    is_crossed[blocks[~has_slash[codes]]] = False
+    if not is_crossed.all():
+        factors = [Grouping.of(blocks, np.where(is_crossed[blocks], each, codes)) for each in templates]
+    first, second = factors
+    design = Design(blocks, Grouping.of(blocks, blocks), Grouping.of(blocks, codes), (first, second), is_crossed)
+    is_shared = [np.array([name.endswith(_SHARED) for name in side], dtype=np.bool_)[codes] for side in sides]
+    if not np.any(is_shared):
+        return design
+    # Another suite may use the same name for another template.
+    of_suites = 0 if suites is None else len(names) * _encode(suites)[1]
+    shared = [np.where(each, found + of_suites, -1) for each, found in zip(is_shared, templates, strict=True)]
+    return replace(design, ties=Ties.of(blocks, shared, design.too_small))
 
 
 def _encode(labels: Sequence[Any]) -> tuple[list[Any], Codes]:
@@ -187,7 +146,7 @@ def _encode(labels: Sequence[Any]) -> tuple[list[Any], Codes]:
 
 
 def hypotheses_of(labels: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Return the hypothesis of each pair of one subtopic; its cluster where there is one factor only."""
+    """Return the hypothesis of each pair of one subtopic, or its cluster if the subtopic has only one factor."""
     parts = [str(label).partition("/") for label in labels]
     firsts, seconds = ({part[place] for part in parts} for place in (0, 2))
     is_crossed = all(slash for _, slash, _ in parts) and min(len(firsts), len(seconds)) > 1

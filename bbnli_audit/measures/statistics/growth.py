@@ -1,7 +1,7 @@
 """Estimates how much a measure grew from a baseline to a candidate, on the pairs that both have.
 
-Each pair is compared with itself, so unchanged pairs cancel out. The question is that of a non-inferiority test: did
-the measure grow by more than a margin? docs/decisions/0002-intervals.md has the measured error rates.
+Each pair is compared with itself, so unchanged pairs cancel out. This is a non-inferiority test: did the measure grow
+by more than a margin? docs/simulations.md has the measured error rates.
 """
 
 import math
@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc
 
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import Difference, Estimate, Spread, find_spreads, times_needed
+from bbnli_audit.measures.statistics.shared import Floats
 
-_Floats = NDArray[np.float64]
 _SMALLEST_P = 1e-12
 _PRECISION = 1e-6  # of the logarithm of a p value
 
@@ -26,21 +26,21 @@ class Increase(NamedTuple):
     value: float  # candidate minus baseline; without pairs, the value and the bounds are nan
     low: float
     high: float
-    p_value: float  # of "it grew by at most the margin": the level at which the lower bound meets the margin
-    p_pairs: float  # exact McNemar test on the pairs that changed, one-sided, against "it did not grow"
+    p_value: float  # for "it grew by the margin at most": 1 minus the confidence at which the lower bound is the margin
+    p_pairs: float  # for "it did not grow": exact McNemar test on the pairs that changed, one-sided
     n_worse: int  # pairs that count more towards the measure than before
     n_better: int
-    times_needed: tuple[float, float] | None  # times as many templates would decide; None if decided or too close
+    times_needed: tuple[float, float] | None  # how many times as many templates would decide; None if too close to call
 
 
-def split_change(before: ArrayLike, after: ArrayLike) -> tuple[_Floats, _Floats]:
-    """Return how much each pair grew, and how much it shrank. An unchanged pair has 0 in both."""
-    change: _Floats = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
+def split_change(before: ArrayLike, after: ArrayLike) -> tuple[Floats, Floats]:
+    """Return how much the value of each pair grew, and how much it shrank. An unchanged pair has 0 in both."""
+    change: Floats = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
     return np.maximum(change, 0.0), np.maximum(-change, 0.0)
 
 
 def find_change_spreads(before: ArrayLike, after: ArrayLike, design: Design) -> list[Spread]:
-    """Find how alike the changes of two pairs are if they share templates, over all subtopics of a run."""
+    """Find how alike the changes of two pairs that share templates are, over all subtopics of a run."""
     return find_spreads(np.column_stack(split_change(before, after)), design)
 
 
@@ -52,14 +52,14 @@ def measure_increase(
     confidence: float = 0.95,
     spreads: Sequence[Spread] = (),
 ) -> Increase:
-    """Compare what each pair added to a measure, in [0, 1], before and after."""
+    """Compare what each pair adds to a measure, in [0, 1], before and after."""
     grown, shrunk = split_change(before, after)
     difference = Difference.of(grown, shrunk, clusters, spreads)
     if difference is None:
         return Increase(math.nan, math.nan, math.nan, 1.0, 1.0, 0, 0, None)
 
     def estimate_at(level: float) -> Estimate:
-        # Two-sided, because at 0 its ratio of Student quantiles would be 0 / 0.
+        # The confidence of the two-sided interval; at 0 a ratio of Student quantiles would be 0 / 0.
         return difference.estimate(max(2.0 * level - 1.0, 1e-6))
 
     found = estimate_at(confidence)
@@ -78,7 +78,7 @@ def measure_increase(
 
 
 def _p_value(lower_bound: Callable[[float], float], margin: float) -> float:
-    """Return 1 minus the confidence at which the lower bound meets the margin: this bound falls with confidence."""
+    """Return 1 minus the confidence at which the lower bound, which falls with confidence, is the margin."""
 
     def excess(log_p: float) -> float:
         return lower_bound(1.0 - math.exp(log_p)) - margin
@@ -90,7 +90,7 @@ def _p_value(lower_bound: Callable[[float], float], margin: float) -> float:
     if above <= 0:
         return 1.0
     last = 0.0
-    while most - least > _PRECISION:  # regula falsi; an end kept twice in a row is given half its weight (Illinois)
+    while most - least > _PRECISION:  # regula falsi (Illinois: an end that stays twice in a row counts half)
         meeting = (least * above - most * below) / (above - below)
         middle = min(max(meeting, least + _PRECISION / 2), most - _PRECISION / 2)
         found = excess(middle)
@@ -103,19 +103,21 @@ def _p_value(lower_bound: Callable[[float], float], margin: float) -> float:
 
 
 def mcnemar(n_worse: int, n_better: int) -> float:
-    """Return the chance of `n_worse` or more changes for the worse if both directions were equally likely."""
+    """Return the probability of `n_worse` or more changes for the worse if both directions were equally likely."""
     # P(X >= k) of a binomial with probability one half is the incomplete beta function I(k, n - k + 1).
     return float(betainc(n_worse, n_better + 1, 0.5)) if n_worse else 1.0
 
 
-def holm(p_values: Sequence[float]) -> _Floats:
-    """Correct p values for their number, so that the chance of any wrong rejection stays at the level.
+def holm(p_values: Sequence[float], weights: Sequence[float] | None = None) -> Floats:
+    """Correct p values for their number (Holm 1979): the chance of any wrong rejection stays at the level.
 
-    Reject where the corrected value is at or below the level (Holm 1979).
+    Reject where the corrected value is at or below the level. A test with twice the weight of another one is rejected
+    at twice its p value. By default all weigh the same.
     """
-    values = np.asarray(p_values, dtype=np.float64)
+    shares = np.ones(len(p_values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    values = np.asarray(p_values, dtype=np.float64) / shares
     order = np.argsort(values, kind="stable")
-    stepped = values[order] * np.arange(len(values), 0, -1)
+    stepped = values[order] * np.cumsum(shares[order][::-1])[::-1]
     corrected = np.empty_like(values)
     corrected[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
     return corrected

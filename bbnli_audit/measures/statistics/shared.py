@@ -1,6 +1,6 @@
-"""Templates that several subtopics have in common: pairs made from them are alike across subtopics too.
+"""Groups of pairs, and templates that several subtopics share: their pairs tend to fail together across subtopics too.
 
-Without them the variances of subtopics add up. With them the covariances come on top.
+The variance of a mean over subtopics is the sum of their variances, plus the covariances that are computed here.
 """
 
 from collections.abc import Sequence
@@ -15,65 +15,96 @@ Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True)  # no slots: cached properties need a place
-class Shared:
-    """Templates of one factor that several blocks have.
+class Grouping:
+    """Pairs in groups, ready for sums over the groups. The groups of one block have consecutive numbers."""
 
-    A group is the pairs of one block that were made from one template. Groups of a template stand beside each other.
+    order: Codes  # the pairs, group after group
+    starts: Codes  # for each group, where its pairs begin in `order`
+    sizes: Floats  # for each group, its number of pairs
+    firsts: Codes  # for each block, its first group
+
+    @classmethod
+    def of(cls, blocks: Codes, codes: Codes) -> "Grouping":
+        """Group the pairs of each block that have the same code."""
+        _, first_rows, groups = np.unique(
+            blocks * (codes.max(initial=0) + 1) + codes, return_index=True, return_inverse=True
+        )
+        sizes = np.bincount(groups, minlength=len(first_rows))
+        starts = np.cumsum(sizes) - sizes
+        firsts = np.searchsorted(blocks[first_rows], np.arange(blocks.max(initial=-1) + 1))
+        return cls(np.argsort(groups, kind="stable"), starts, sizes.astype(np.float64), firsts)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @cached_property
+    def n_levels(self) -> Codes:
+        """The number of groups in each block."""
+        return np.diff(self.firsts, append=len(self))
+
+    @cached_property
+    def n_together(self) -> Floats:
+        """For each block, how many ordered couples of its pairs are in the same group; a pair with itself is one."""
+        return self.by_block(self.sizes**2)
+
+    def totals(self, columns: Floats) -> Floats:
+        """Sum each column over each group."""
+        return np.asarray(np.add.reduceat(columns[self.order], self.starts, axis=0), dtype=np.float64)
+
+    def by_block(self, of_groups: Floats) -> Floats:
+        """Sum over the groups of each block."""
+        return np.asarray(np.add.reduceat(of_groups, self.firsts, axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The templates of one factor that several blocks (subtopics) share.
+
+    A group is the pairs of one block that were made from one template. Here the outer level of the grouping, its
+    "blocks", are the templates.
     """
 
-    rows: Codes  # the pairs, group by group
-    starts: Codes  # of each group, its first pair
-    blocks: Codes  # of each group
-    firsts: Codes  # of each template, its first group
-    factors: Floats  # of each group: by how much the residuals of few templates are too small
+    rows: Codes  # the pairs made from shared templates
+    groups: Grouping
+    blocks: Codes  # for each group, its block
+    factors: Floats  # for each group, what its residuals are multiplied by
 
     @classmethod
     def of(cls, blocks: Codes, templates: Codes, too_small: Floats) -> "Shared | None":
-        """Take the number of each pair's block and template; -1 for a template that no other block can have.
+        """Find the shared templates from the block and the template of each pair; -1 is a template that is not shared.
 
-        Variances found in each block are too small by a factor, because it has few templates.
+        `too_small` is what the variance in each block must be multiplied by (`Design.too_small`).
         """
         rows = np.flatnonzero(templates >= 0)
-        rows = rows[np.lexsort((blocks[rows], templates[rows]))]
-        starts = _changes(templates[rows], blocks[rows])
-        # How many blocks have the template of each group? Templates of one block alone tie nothing.
-        _, of_group, n_blocks = np.unique(templates[rows[starts]], return_inverse=True, return_counts=True)
-        sizes = np.diff(starts, append=len(rows))
-        rows = rows[np.repeat(n_blocks[of_group] > 1, sizes)]
+        codes = np.unique(templates[rows], return_inverse=True)[1]
+        rows = rows[(Grouping.of(codes, blocks[rows]).n_levels > 1)[codes]]  # templates of only one block are left out
         if not len(rows):
             return None
-        starts = _changes(templates[rows], blocks[rows])
-        of_groups = blocks[rows[starts]]
-        return cls(rows, starts, of_groups, _changes(templates[rows[starts]]), np.sqrt(too_small)[of_groups])
+        groups = Grouping.of(np.unique(templates[rows], return_inverse=True)[1], blocks[rows])
+        of_groups = blocks[rows][groups.order[groups.starts]]
+        return cls(rows, groups, of_groups, np.sqrt(too_small)[of_groups])
 
-    @cached_property
-    def sizes(self) -> Floats:
-        """The number of pairs in each group."""
-        return np.diff(self.starts, append=len(self.rows)).astype(np.float64)
-
-    @cached_property
+    @property
     def n_others(self) -> Floats:
-        """How many other blocks have the template of each group."""
-        n_blocks = np.diff(self.firsts, append=len(self.blocks))
-        return np.repeat(n_blocks - 1.0, n_blocks)
+        """For each group, how many other blocks have its template."""
+        return np.repeat(self.groups.n_levels - 1.0, self.groups.n_levels)
 
     @property
     def n_repeated(self) -> int:
-        """How many groups have a template that an earlier group has."""
-        return len(self.blocks) - len(self.firsts)
+        """How many groups have the template of an earlier group."""
+        return len(self.groups) - len(self.groups.firsts)
 
     def totals(self, columns: Floats) -> Floats:
         """Sum each column of residuals over each group."""
-        sums = np.add.reduceat(columns[self.rows], self.starts, axis=0)
-        return np.asarray(sums * self.factors[:, np.newaxis], dtype=np.float64)
+        return self.groups.totals(columns[self.rows]) * self.factors[:, np.newaxis]
 
     def between(self, one: Floats, other: Floats) -> Floats:
-        """Sum the products of two figures over all ordered couples of groups of one template and different blocks."""
-        first, second = (np.add.reduceat(each, self.firsts, axis=0) for each in (one, other))
-        return np.asarray((first * second).sum(axis=0) - (one * other).sum(axis=0), dtype=np.float64)
+        """Sum the products of two values over ordered couples of groups: the same template, different blocks."""
+        products = self.groups.by_block(one) * self.groups.by_block(other)
+        return np.asarray(products.sum(axis=0) - (one * other).sum(axis=0), dtype=np.float64)
 
     def alike(self, totals: Floats) -> Floats:
-        """Say how alike the totals of a template are in different blocks: from 0, not at all, to 1, the same."""
+        """Return how alike the totals of a template are in different blocks: 0 for not at all, 1 for the same."""
         most = self.n_others @ totals**2
         found = np.divide(self.between(totals, totals), most, out=np.zeros_like(most), where=most > 0)
         return np.asarray(np.clip(found, 0.0, 1.0), dtype=np.float64)
@@ -81,15 +112,15 @@ class Shared:
 
 @dataclass(frozen=True)
 class Ties:
-    """All that blocks share: templates of the first factor, of the second, and cells, which are templates of both."""
+    """All templates that blocks share: of the first factor, of the second, and cells (a template of each)."""
 
     factors: tuple[Shared, ...]
     cells: tuple[Shared, ...]  # one, or none
-    n_repeated: tuple[int, ...]  # of the first factor and of the second: groups of a template that an earlier one has
+    n_repeated: tuple[int, ...]  # for the first and the second factor (see `Shared`)
 
     @classmethod
     def of(cls, blocks: Codes, templates: Sequence[Codes], too_small: Sequence[Floats]) -> "Ties | None":
-        """Take both factors as `Shared` takes one."""
+        """Find what blocks share, from the templates and `too_small` of both factors (see `Shared.of`)."""
         first, second = templates
         both = np.where((first >= 0) & (second >= 0), first * (second.max(initial=0) + 1) + second, -1)
         cells = Shared.of(blocks, both, np.ones_like(too_small[0]))
@@ -107,43 +138,40 @@ class Ties:
         return [kind.totals(columns) for kind in self.kinds]
 
     def scale(self, totals: Sequence[Floats], by_block: Floats) -> list[Floats]:
-        """Multiply the totals of each kind by a figure of their block."""
+        """Multiply the totals of each kind by a value for their block."""
         return [each * by_block[kind.blocks] for kind, each in zip(self.kinds, totals, strict=True)]
 
     def covariance(self, one: Sequence[Floats], other: Sequence[Floats]) -> Floats:
-        """Sum products over couples of pairs of different blocks that share a template; those of a cell count once."""
+        """Sum the products over couples of pairs, in different blocks, that share templates.
+
+        A couple that shares both its templates counts once.
+        """
         factors, cells = self._sums(one, other)
         return np.asarray(factors - cells, dtype=np.float64)
 
     def variance(self, totals: Sequence[Floats]) -> Floats:
-        """Sum products as above, but never less than those of the cells alone, and never less than nothing."""
+        """Sum the products as `covariance` does; return at least the sum over cells alone, and at least 0."""
         factors, cells = self._sums(totals, totals)
         return np.asarray(np.maximum(np.maximum(factors - cells, cells), 0.0), dtype=np.float64)
 
     def alike(self, totals: Sequence[Floats], sizes: Floats) -> Floats:
-        """Say in how many other blocks an imagined cell of each block would fail too, if it were like the real ones."""
+        """Return, for each block, how many other blocks would share its imagined clusters.
+
+        It is the mean number of blocks that share the template of a pair, times how alike the real templates are.
+        """
         of_kinds = []
         for kind, each in zip(self.kinds, totals, strict=True):
-            n_others = np.bincount(kind.blocks, kind.sizes * kind.n_others, len(sizes)) / sizes
+            n_others = np.bincount(kind.blocks, kind.groups.sizes * kind.n_others, len(sizes)) / sizes
             of_kinds.append(n_others[:, np.newaxis] * kind.alike(each))
         return np.asarray(np.max(of_kinds, axis=0), dtype=np.float64)
 
     @cached_property
     def n_couples(self) -> float:
-        """How many ordered couples of pairs of different blocks share a template."""
-        sizes = [kind.sizes for kind in self.kinds]
+        """How many ordered couples of pairs, in different blocks, share a template."""
+        sizes = [kind.groups.sizes for kind in self.kinds]
         return float(self.covariance(sizes, sizes))
 
     def _sums(self, one: Sequence[Floats], other: Sequence[Floats]) -> tuple[Floats, Floats]:
         found = [kind.between(*both) for kind, *both in zip(self.kinds, one, other, strict=True)]
         n, nothing = len(self.factors), np.zeros_like(found[0])
         return sum(found[:n], nothing), sum(found[n:], nothing)
-
-
-def _changes(*codes: Codes) -> Codes:
-    """Return where any of the codes differs from the one before; the first place too."""
-    is_new = np.zeros(len(codes[0]), np.bool_)
-    is_new[:1] = True
-    for each in codes:
-        is_new[1:] |= each[1:] != each[:-1]
-    return np.flatnonzero(is_new)

@@ -53,7 +53,7 @@ class TextEncoder:
                 np.array(found["input_ids"], dtype=np.int32),
                 None if types is None else np.array(types, dtype=np.int32),
                 is_truncated,
-                hash_remains(found["input_ids"]) if len(ids) >= self._max_length else 0,
+                hash_remains(found["input_ids"]),
             )
 
     def plan(self, texts: Sequence[TextPair], n_tokens: int, *, is_padding_free: bool) -> list[Batch]:

@@ -25,6 +25,7 @@ from bbnli_audit.models.inference.sqlite import DAMAGED, changing, connect, erro
 
 # History of the format: 1 first version. A store of another format is left alone.
 FORMAT = 1
+_UNFINISHED = 0  # an earlier version was killed while it made the file
 _APPLICATION = 0x62626E6C  # "bbnl": in the header, it tells our files, even damaged ones, from other people's files
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
@@ -36,7 +37,7 @@ CREATE TABLE IF NOT EXISTS claims (
 CREATE TABLE IF NOT EXISTS file_hashes (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, value BLOB NOT NULL);
 """
 _VALUE = struct.Struct("<3d?")
-_CUT_VALUE = struct.Struct("<3d?Q")  # with `remains`: for a text that fills the model's input, or was cut
+_READ_VALUE = struct.Struct("<3d?Q")  # with `remains`, if it is known
 _CHECKSUM = 8
 # Seconds for which a claim holds if its process is alive or on another machine. A batch takes seconds.
 _LEASE_SECONDS = 600.0
@@ -244,15 +245,16 @@ class PredictionStore:
 
 
 def _set_up(connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
-        # Before WAL, so that the file's own header says at once that it is ours.
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
+    # Together, so that no reader of the header sees one without the other, and no kill leaves one without the other.
+    # Before WAL, so that the header of the file itself has both.
     with changing(connection):
+        for name, value in (("application_id", _APPLICATION), ("user_version", FORMAT)):
+            if connection.execute(f"PRAGMA {name}").fetchone()[0] != value:
+                connection.execute(f"PRAGMA {name} = {value}")
         for statement in _SCHEMA.split(";"):
             connection.execute(statement)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
 
 
 def check_store(path: Path) -> None:
@@ -264,7 +266,7 @@ def check_store(path: Path) -> None:
         header = read_database_header(path)
     except OSError as exc:
         raise OptionError(f"--bbnli-store={path}: cannot be read: {exc.strerror}. Give another file.") from exc
-    if header is None or (header.application == _APPLICATION and header.version == FORMAT):
+    if header is None or (header.application == _APPLICATION and header.version in (FORMAT, _UNFINISHED)):
         return
     problem = f"has format {header.version}; this version of bbnli-audit uses {FORMAT}"
     if header.application != _APPLICATION:
@@ -273,7 +275,7 @@ def check_store(path: Path) -> None:
 
 
 def _pack(model: str, text: bytes, row: Row) -> bytes:
-    value = _CUT_VALUE.pack(*row) if row.is_truncated or row.remains else _VALUE.pack(*row[:4])
+    value = _READ_VALUE.pack(*row) if row.remains else _VALUE.pack(*row[:4])
     return value + _checksum(model, text, value)
 
 
@@ -283,10 +285,7 @@ def _unpack(model: str, text: bytes, value: object) -> Row | None:
     packed, checksum = value[:-_CHECKSUM], value[-_CHECKSUM:]
     if checksum != _checksum(model, text, packed):
         return None
-    if len(packed) == _CUT_VALUE.size:
-        return Row(*_CUT_VALUE.unpack(packed))
-    row = Row(*_VALUE.unpack(packed))
-    return None if row.is_truncated else row  # earlier versions kept cut texts without `remains`
+    return Row(*(_READ_VALUE if len(packed) == _READ_VALUE.size else _VALUE).unpack(packed))
 
 
 def _unpack_hash(name: str, stamp: str, value: object) -> str | None:

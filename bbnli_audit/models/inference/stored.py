@@ -23,7 +23,7 @@ from bbnli_audit.models.inference.store import PredictionStore, Row, text_key
 from bbnli_audit.models.protocol import Batch, BatchPredictor, ModelSource, Predictions, Predictor, check_predictions
 
 # Change this number if checkpoints are computed differently: predictions of another scheme are not reused.
-_SCHEME = 2
+_SCHEME = 3
 _LIBRARIES = ("torch", "transformers", "tokenizers", "onnxruntime")
 _CHUNK = 256  # texts in a batch, for a model that does not cut batches itself
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.01, 0.5  # seconds between two lookups of texts that another process is predicting

@@ -12,7 +12,7 @@ from pathlib import Path
 from bbnli_audit.models.language_model.patterns import cannot_undo, read_patterns, simplify
 
 # Part of every fingerprint, because stores keep answers as read: answers read by other rules are not reused.
-PARSER = 1
+PARSER = 2
 
 
 class Answer(StrEnum):
@@ -64,11 +64,12 @@ def _read_leading(plain: str) -> tuple[Answer, bool] | None:
 
 
 def _unless_undone(found: re.Match[str]) -> Answer | None:
-    """Read a yes or no together with what comes right after it: "yes and no", "no information"."""
+    """Read a yes or no together with what comes right after it: "yes and no", "no information", "false alarm"."""
     rest = found["rest"]
     word = "yes" if found["yes"] else "no"
-    is_article = found["no"] == "no" and re.match(r" \w", rest) is not None and _FIND["AFTER_NO"].match(rest) is None
-    if is_article or _FIND["MENTION"].match(rest) or _FIND[f"OPPOSITE_{word.upper()}"].match(rest):
+    after = _FIND["AFTER_NO" if found["no"] == "no" else "AFTER_FALSE"]
+    is_of_a_noun = bool(found["no"]) and re.match(r" \w", rest) is not None and after.match(rest) is None
+    if is_of_a_noun or _FIND["MENTION"].match(rest) or _FIND[f"OPPOSITE_{word.upper()}"].match(rest):
         return None
     return Answer(word)
 

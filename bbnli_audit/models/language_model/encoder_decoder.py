@@ -6,19 +6,20 @@ Texts are computed one at a time and without a cache. Even so, the long prompt i
 from collections.abc import Sequence
 from typing import Any
 
-from bbnli_audit.models.language_model.decoding import Decoder, Row, check_finite
+from bbnli_audit.models.language_model.decoding import Decoder, check_finite
+from bbnli_audit.models.language_model.token_tree import Ids
 from bbnli_audit.models.protocol import Tensor
 
 
 class EncoderDecoder(Decoder):
     """A `Decoder` for models that read with an encoder and write with a decoder."""
 
-    def is_cacheable(self, rows: Sequence[Row]) -> bool:
-        """Find out whether the model keeps state, and return False: the encoder reads each prompt as a whole."""
-        self._copies.find_state(lambda model: [self.plain_logits(row.ids, model) for row in rows])
-        return False
+    def use_trees(self, prompts: Sequence[Ids], longest: int) -> None:  # noqa: ARG002 - as in `Decoder`
+        """Find out whether the model keeps state. The encoder reads each prompt as a whole, so there are no trees."""
+        long = prompts[0]
+        self._copies.find_state(lambda model: [self.plain_logits(ids, model) for ids in (long, long[: len(long) // 2])])
 
-    def decode_uncached(self, ids: Sequence[int]) -> list[int]:
+    def decode_alone(self, ids: Ids) -> list[int]:
         model = self._copies.for_use()
         encoded, answer = self._encode(model, ids), list[int]()
         while len(answer) < self._n_new and not self._is_done(answer):
@@ -28,11 +29,11 @@ class EncoderDecoder(Decoder):
             answer.append(token)
         return answer
 
-    def plain_logits(self, ids: Sequence[int], model: Any | None = None) -> Tensor:
+    def plain_logits(self, ids: Ids, model: Any | None = None) -> Tensor:
         model = self._copies.make() if model is None else model
         return self._logits(model, self._encode(model, ids), [])
 
-    def _encode(self, model: Any, ids: Sequence[int]) -> Any:
+    def _encode(self, model: Any, ids: Ids) -> Any:
         with self._torch.inference_mode():
             return model.get_encoder()(input_ids=self._tensor([ids]))
 

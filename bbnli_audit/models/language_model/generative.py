@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.batches import LocalPredictor, chunks
+from bbnli_audit.models.batches import LocalPredictor
 from bbnli_audit.models.checkpoint import check_contents, hash_contents
 from bbnli_audit.models.fresh import FreshCopies
 from bbnli_audit.models.language_model import forms
-from bbnli_audit.models.language_model.decoding import Decoder, Row
+from bbnli_audit.models.language_model.decoding import SCHEME, Decoder
 from bbnli_audit.models.language_model.encoder_decoder import EncoderDecoder
 from bbnli_audit.models.language_model.forms import form_of
 from bbnli_audit.models.language_model.token_probability import SEQ2SEQ, lm_kind
+from bbnli_audit.models.language_model.token_tree import Ids, cut_into_trees
 from bbnli_audit.models.loading import load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.options import ModelSettings
 from bbnli_audit.models.prompts import Prompt
@@ -25,8 +26,9 @@ from bbnli_audit.suites.probe import probe_items
 
 _NEAR = 1e-4  # rounding changes a probability by a few millionths
 
-# Decoding reads all weights for every token, so more rows in a batch cost little until they no longer fit the caches.
-_CPU_ROWS, _GPU_ROWS = 16, 64
+# The most tokens of prompts that are read as one row. Every pass reads all weights, so small trees are slow. Attention
+# is computed for all couples of tokens, so large ones are slow again. On a CPU, 384 to 768 are best.
+_CPU_TREE, _GPU_TREE = 512, 2048
 # Chat templates always get this date: with today's date, the answers would change tomorrow.
 _NO_CLOCK = "{% macro strftime_now(format) %}01 Jan 2025{% endmacro %}"
 
@@ -37,7 +39,7 @@ def find_generative(name: str, folder: Path, settings: ModelSettings, max_new_to
     prompt = settings.prompt_or_default
     form = form_of(prompt)
     decoding = {"max_new_tokens": max_new_tokens, "first_token": settings.is_first_token}
-    how = json.dumps([form.kind, prompt.template, decoding, "float32", *form.rules])
+    how = json.dumps([form.kind, prompt.template, decoding, "float32", SCHEME, *form.rules])
     fingerprint = hash_contents(how, folder, settings.hash_content)
     info = ModelInfo(name, fingerprint, form.kind, "torch", "float32", form.labels, prompt.name)
     return ModelSource(info, lambda: GenerativePredictor(folder, info, settings, max_new_tokens), is_content=True)
@@ -53,7 +55,7 @@ class GenerativePredictor(LocalPredictor):
         self._model, tokenizer, max_length = load_pretrained(info.name, folder, head)
         device, self.n_threads = place(self._model, settings.device, settings.share)
         self.is_on_cpu = device.type == "cpu"
-        self._n_rows = _CPU_ROWS if self.is_on_cpu else _GPU_ROWS
+        self._tree_size = _CPU_TREE if self.is_on_cpu else _GPU_TREE
         n_new = 1 if settings.is_first_token else max_new_tokens
         n_taken = max_length if has_encoder else max_length - n_new
         self._prompts = PromptEncoder(tokenizer, settings.prompt_or_default, n_taken, info.name, is_ended=has_encoder)
@@ -61,26 +63,24 @@ class GenerativePredictor(LocalPredictor):
         self._decoder = (EncoderDecoder if has_encoder else Decoder)(
             FreshCopies(self._model), end_ids, n_new, lambda ids: self._form.is_settled(self._prompts.text_of(ids))
         )
-        self._is_cached = self._is_computed_alike()
+        with one_core_each(self.is_on_cpu):
+            self._decoder.use_trees([self._prompts.encode(item.text).ids for item in probe_items()], max_length)
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        """Cut texts into batches, keeping texts together whose prompts have the same start."""
-        groups: dict[str, list[int]] = {}
-        for at, text in enumerate(texts):
-            groups.setdefault(self._prompts.prompt.prefix(text.premise), []).append(at)
-        inputs = {at: self._prompts.encode(texts[at], n) for n, group in enumerate(groups.values()) for at in group}
-        lengths = {at: len(entry.row.ids) for at, entry in inputs.items()}
-        longest_first = sorted(groups.values(), key=lambda group: -max(lengths[at] for at in group))
-        ordered = [at for group in longest_first for at in group]
-        return [
-            Batch(tuple(rows), tuple(inputs[at] for at in rows), sum(lengths[at] for at in rows))
-            for rows in chunks(ordered, self._n_rows)
-        ]
+        """Cut texts into batches, keeping texts together whose prompts begin alike."""
+        encoded = [self._prompts.encode(text) for text in texts]
+        alike = sorted(range(len(texts)), key=lambda at: encoded[at].ids)
+        batches = []
+        for tree in cut_into_trees([encoded[at].ids for at in alike], self._tree_size):
+            rows = [alike[at] for at in tree]
+            inputs = tuple(encoded[row] for row in rows)
+            batches.append(Batch(tuple(rows), inputs, sum(len(each.ids) for each in inputs)))
+        return sorted(batches, key=lambda batch: -max(len(each.ids) for each in batch.inputs))
 
     def forward(self, batch: Batch) -> Predictions:
-        rows = [entry.row for entry in batch.inputs]
-        with telling_breaks(self.info.name, "prompts", [len(row.ids) for row in rows]):
-            found = self._read_first_tokens(rows) if self._is_first_token else self._read_answers(rows)
+        prompts = [entry.ids for entry in batch.inputs]
+        with telling_breaks(self.info.name, "prompts", [len(ids) for ids in prompts]):
+            found = self._read_first_tokens(prompts) if self._is_first_token else self._read_answers(prompts)
         cut = [entry.is_truncated for entry in batch.inputs]
         return Predictions.of(found, cut, [entry.remains for entry in batch.inputs])
 
@@ -88,41 +88,32 @@ class GenerativePredictor(LocalPredictor):
         """Compute the first token's probabilities as in a pass, and alone with a fresh model: (n_texts, n_tokens)."""
         import torch
 
-        rows = [entry.row for batch in self.plan(texts) for entry in batch.inputs]
+        prompts = [self._prompts.encode(text).ids for text in texts]
         with one_core_each(self.is_on_cpu):
-            ours = self._decoder.next_logits(rows, is_cached=self._is_cached)
-            plain = [self._decoder.plain_logits(row.ids) for row in rows]
+            ours = self._decoder.next_logits(prompts)
+            plain = [self._decoder.plain_logits(ids) for ids in prompts]
         found: list[Floats] = [torch.softmax(each.double(), -1).cpu().numpy() for each in (ours, torch.stack(plain))]
         return found[0], found[1]
 
-    def _read_answers(self, rows: Sequence[Row]) -> list[forms.Row]:
-        decoder = self._decoder
-        found = decoder.decode(rows) if self._is_cached else [decoder.decode_uncached(row.ids) for row in rows]
-        return [self._form.row_of_text(self._prompts.text_of(tokens)) for tokens in found]
+    def _read_answers(self, prompts: Sequence[Ids]) -> list[forms.Row]:
+        return [self._form.row_of_text(self._prompts.text_of(tokens)) for tokens in self._decoder.decode(prompts)]
 
-    def _read_first_tokens(self, rows: Sequence[Row]) -> list[forms.Row]:
-        found = self._masses(rows)
+    def _read_first_tokens(self, prompts: Sequence[Ids]) -> list[forms.Row]:
+        found = self._masses(prompts)
         for at, masses in enumerate(found):
             *_, second, best = sorted(masses)
-            if len(rows) > 1 and (best - second < _NEAR or abs(sum(masses) - forms.LEAST_MASS) < _NEAR):
-                found[at] = self._masses([rows[at]])[0]
+            if len(prompts) > 1 and (best - second < _NEAR or abs(sum(masses) - forms.LEAST_MASS) < _NEAR):
+                found[at] = self._masses([prompts[at]])[0]
         return [self._form.row_of_masses(masses) for masses in found]
 
-    def _masses(self, rows: Sequence[Row]) -> list[list[float]]:
+    def _masses(self, prompts: Sequence[Ids]) -> list[list[float]]:
         """Return the probability of each answer asked for: that the first token begins it, in any spelling."""
         import torch
 
-        probabilities = self._decoder.next_logits(rows, is_cached=self._is_cached).double().softmax(dim=-1)
+        probabilities = self._decoder.next_logits(prompts).double().softmax(dim=-1)
         masses = [probabilities[:, ids].sum(dim=-1) for ids in self._prompts.first_ids]
         found: list[list[float]] = torch.stack(masses, dim=-1).tolist()
         return found
-
-    def _is_computed_alike(self) -> bool:
-        first, second, third = (item.text for item in probe_items()[:3])
-        texts = [first, TextPair(first.premise, second.hypothesis), third]
-        rows = [entry.row for batch in self.plan(texts) for entry in batch.inputs]
-        with one_core_each(self.is_on_cpu):
-            return self._decoder.is_cacheable(rows)
 
 
 def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
@@ -132,7 +123,7 @@ def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
 
 
 class EncodedPrompt(NamedTuple):
-    row: Row
+    ids: tuple[int, ...]
     is_truncated: bool
     remains: int = 0  # as in `Predictions`
 
@@ -150,12 +141,10 @@ class PromptEncoder:
         self._is_chat = tokenizer.chat_template is not None
         self._begins_in_thought = self._is_chat and self._as_chat("").rstrip().endswith("<think>")
 
-    def encode(self, text: TextPair, group: int) -> EncodedPrompt:
-        """Render and encode; `group` marks texts whose prompts begin alike."""
+    def encode(self, text: TextPair) -> EncodedPrompt:
         ids = self._ids_of(text)
         if len(ids) <= self._max_length:
-            remains = hash_remains(ids) if len(ids) == self._max_length else 0
-            return EncodedPrompt(Row(tuple(ids), group), is_truncated=False, remains=remains)
+            return EncodedPrompt(tuple(ids), is_truncated=False, remains=hash_remains(ids))
         # Cut the premise, so that the hypothesis keeps its group and the question stays whole.
         premise = self._tokenizer(text.premise, add_special_tokens=False, verbose=False)["input_ids"]
         n_kept = len(premise)
@@ -166,7 +155,7 @@ class PromptEncoder:
                 raise ModelError(f"{limit}; {needs}. Write a shorter prompt.")
             n_kept = max(0, n_kept - (len(ids) - self._max_length))
             ids = self._ids_of(TextPair(str(self._tokenizer.decode(premise[:n_kept])), text.hypothesis))
-        return EncodedPrompt(Row(tuple(ids), group), is_truncated=True, remains=hash_remains(ids))
+        return EncodedPrompt(tuple(ids), is_truncated=True, remains=hash_remains(ids))
 
     def text_of(self, answer: Sequence[int]) -> str:
         text = str(self._tokenizer.decode(list(answer), skip_special_tokens=True))

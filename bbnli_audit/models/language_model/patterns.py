@@ -16,11 +16,30 @@ _DROPPED = (
     (re.compile(r"[*`~#>_$]"), ""),
     (re.compile(r"[^\S\n]+"), " "),
 )
+# What takes a leading answer back, because the model or its server declines: "No, I can't help with that".
+_I_DECLINE = (
+    r"i(?:'m| am|'d| would|'ll| will)?\W+(?:(?:have to|must|really|simply|just) )?(?:"
+    r"(?:can't|cannot|can not|won't|will not|not able to|unable to|not going to|do not|don't)\W+(?:answer|help|assist"
+    r"|respond|comply|engage|provide|do that|discuss|comment|judge|make (?:such )?(?:judge?ments|generali[sz]ations))"
+    r"|decline|refuse|rather not|prefer not|not comfortable|uncomfortable|(?:don't|do not) feel comfortable)"
+)
+_IT_IS_DECLINED = (
+    r"(?:this|that|the|your) (?:request|question|prompt|content|topic|query|message)"
+    r"(?: violates|(?:'s| is| was| has been) ?(?:\w+ ){0,2}?(?:violat|block|filter|flag|refus|reject|deni|inappropriate"
+    r"|not allowed|prohibited|harmful|against))"
+    r"|(?:this|that)(?:'s| is) not something i|content (?:filter|policy)|moderation"
+)
+_BY_AN_AI = r"as an? (?:[a-z]+ ){0,3}(?:ai|assistant|language model)\b"
+REFUSAL = (
+    rf"\W*(?:(?:(?:i'm |i am )?sorry|apologies|unfortunately|but)\W+)*(?:{_I_DECLINE}|{_IT_IS_DECLINED}|{_BY_AN_AI})"
+    r"|\W*(?:sorry|thank you|thanks)\W*$"
+)
+_REFUSES = "sorry|apologies|unfortunately|as|this|that|your|content|moderation|thank|thanks"  # how a refusal may begin
 
 
 def read_patterns(path: Path, **given: str) -> dict[str, re.Pattern[str]]:
     """Read a TOML file of patterns. {NAME} stands for a given pattern, or for an earlier entry of the file."""
-    found = dict(given)
+    found = {"REFUSAL": REFUSAL, "REFUSES": _REFUSES, **given}
     for name, parts in tomllib.loads(path.read_text(encoding="utf-8")).items():
         found[name] = re.sub(r"\{([A-Z_]+)\}", lambda place: found[place[1]], "".join(parts))
     return {name: re.compile(pattern) for name, pattern in found.items()}

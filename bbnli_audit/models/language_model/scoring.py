@@ -12,7 +12,7 @@ from bbnli_audit.core.errors import ModelError
 from bbnli_audit.models.batches import MIN_ROWS, cut_by_length, fill_up, tokens_at_once
 from bbnli_audit.models.fresh import FreshCopies
 from bbnli_audit.models.language_model.shared_tokens import Sentence, SentenceEncoder
-from bbnli_audit.models.language_model.token_tree import TokenTree, cut_into_trees, grow
+from bbnli_audit.models.language_model.token_tree import TokenTree, as_mask, cut_into_trees, grow
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.protocol import NOT_FINITE, Floats, Tensor
 
@@ -148,11 +148,9 @@ class LanguageModel:
     def _tree_outputs(self, tree: TokenTree, wanted: Sequence[int]) -> Tensor:
         """Return the outputs at the wanted places of a tree: (n_wanted, n_tokens)."""
         torch, device = self._torch, self._device
-        visible = torch.from_numpy(tree.visible()).to(device)
-        mask = torch.zeros(visible.shape, device=device).masked_fill_(~visible, torch.finfo(torch.float32).min)
         logits: Tensor = self._model(
             input_ids=torch.tensor([tree.ids], device=device),
-            attention_mask=mask[None, None],
+            attention_mask=as_mask(tree.visible(), device),
             position_ids=torch.tensor([tree.depths], device=device),
             use_cache=False,
             logits_to_keep=torch.tensor(wanted, device=device),

@@ -77,8 +77,7 @@ class _Query(NamedTuple):
     @property
     def remains(self) -> int:
         """The `remains` (see `Predictions`) of the sentence that the query is about."""
-        sentence = self.pair.second if self.is_mirrored else self.pair.first
-        return hash_remains(sentence.ids) if self.pair.is_truncated else 0
+        return hash_remains((self.pair.second if self.is_mirrored else self.pair.first).ids)
 
 
 class TokenProbabilityPredictor(LocalPredictor):

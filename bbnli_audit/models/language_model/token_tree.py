@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bbnli_audit.models.protocol import Device, Tensor
+
 Ids = Sequence[int]
 
 
@@ -48,6 +50,14 @@ def grow(sentences: Sequence[Ids], least: int = 1) -> TokenTree:
         paths.append(tuple(path))
     n_more = max(0, least - len(ids))
     return TokenTree((*ids, *[ids[0]] * n_more), (*depths, *[0] * n_more), (*parents, *[-1] * n_more), tuple(paths))
+
+
+def as_mask(visible: Any, device: Device) -> Tensor:
+    """Return what is added to the scores of attention, given which tokens (columns) each token (rows) may see."""
+    import torch
+
+    hidden = torch.from_numpy(~visible).to(device)
+    return torch.zeros(hidden.shape, device=device).masked_fill_(hidden, torch.finfo(torch.float32).min)[None, None]
 
 
 def cut_into_trees(sentences: Sequence[Ids], n_tokens: int) -> Iterator[list[int]]:

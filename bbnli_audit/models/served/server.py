@@ -99,7 +99,7 @@ def read_first_token(found: Mapping[str, Any]) -> list[tuple[str, float]]:
     The list is empty for an answer without a first token, such as a refusal.
     """
     content, told = _content(found), found["choices"][0].get("logprobs")
-    if not content and not told:
+    if not content and (not told or _is_stopped(found)):
         return []
     if not isinstance(told, dict):
         raise NoLogProbabilities
@@ -128,15 +128,24 @@ def _alternatives(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _content(found: Mapping[str, Any]) -> str | None:
-    """Return the model's answer. No message quotes it, because it may repeat a text."""
+    """Return the model's answer; None if it was refused. No message quotes it, because it may repeat a text."""
     try:
         message = found["choices"][0]["message"]
-        content = None if "refusal" in message and "content" not in message else message["content"]
-    except (KeyError, IndexError, TypeError):
+        is_refused = _is_stopped(found) or bool(message.get("refusal"))
+        content = None if is_refused else message["content"]
+        has_broken = found["choices"][0].get("finish_reason") == "error"
+    except (KeyError, IndexError, TypeError, AttributeError):
         raise BadAnswer("it sent JSON without choices[0].message.content") from None
+    if has_broken or found.get("error"):
+        raise BadAnswer("it said that its answer broke off")
     if content is not None and not isinstance(content, str):
         raise BadAnswer("it sent an answer that is not a text")
     return content
+
+
+def _is_stopped(found: Mapping[str, Any]) -> bool:
+    """Whether a filter ended the answer: what is there of it need not be what the model wanted to say."""
+    return bool(found["choices"][0].get("finish_reason") == "content_filter")
 
 
 def _check(name: str, settings: ModelSettings) -> None:

@@ -29,7 +29,7 @@ OpenAI: TypeAlias = "openai.OpenAI"
 StatusError: TypeAlias = "openai.APIStatusError"
 
 SERVED = "openai:"
-DEFAULT_URL = "https://api.openai.com/v1"
+DEFAULT_URL, BASE_URL_VARIABLE = "https://api.openai.com/v1", "OPENAI_BASE_URL"
 _RETRIED = (408, 409, 425, 429)  # and all codes from 500 on
 # The server did not answer because of the prompt's content. This counts like a refusal in words.
 _FILTERED = ("content_filter", "content_policy_violation")
@@ -69,7 +69,7 @@ class Address(NamedTuple):
 
 def read_base_url(base_url: str | None) -> Address:
     """Read --bbnli-base-url, or use its default."""
-    given = base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+    given = base_url or os.environ.get(BASE_URL_VARIABLE) or DEFAULT_URL
     try:
         parts = urlsplit(given.strip())
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
@@ -110,9 +110,10 @@ class ServerClient:
         from openai import DefaultHttpxClient, OpenAI
 
         url, headers = self.address
-        # No retries of the library: ours know more. No redirects: prompts may go only to the server that was named.
+        # No retries of the library: ours know more. Prompts may go only to the server that was named: no redirects, and
+        # no proxies of the environment without encryption, since a proxy would read the prompts and could answer them.
         how: Any = {"timeout": self.requests.timeout, "max_retries": 0}
-        http = DefaultHttpxClient(follow_redirects=False)
+        http = DefaultHttpxClient(follow_redirects=False, trust_env=url.startswith("https:"))
         client = OpenAI(base_url=url, api_key=_key(), default_headers=headers, http_client=http, **how)
         with _no_texts_in_logs(), client:
             yield client
@@ -248,7 +249,10 @@ class ServerClient:
             problem, limit = "refuses the request", f"limit of {self.requests.max_tokens} tokens"
             if self.is_first_token:
                 limit = "request for log-probabilities"
-            advice = f"It may not accept chat messages, temperature 0 or a {limit}, or a prompt is too long for it."
+            advice = (
+                f"It may not accept chat messages, temperature 0 or a {limit}; or a prompt is too long for it, or says "
+                "what it does not allow."
+            )
         return ModelError(f"{self.where} {problem} (status {status}{_told(exc)}).\n{advice}")
 
 

@@ -1,4 +1,4 @@
-"""badge.svg: the newest decision in a few words. At best it says that no limit was crossed."""
+"""badge.svg: the newest result in a few words. At best it says that no limit was crossed."""
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
@@ -16,7 +16,8 @@ def render_badge(history: History) -> str:
     result = history.newest.result
     text = badge_text(result)
     widths = [_width(TITLE), _width(text)]
-    return render("badge.svg.jinja", result, title=TITLE, text=text, widths=widths, color=_color(result))
+    color = _COLORS.get(worst_verdict(result), _OPEN)
+    return render("badge.svg.jinja", result, title=TITLE, text=text, widths=widths, color=color)
 
 
 def badge_text(result: AuditResult) -> str:
@@ -38,10 +39,6 @@ def badge_text(result: AuditResult) -> str:
         return "nothing decided"
     crossed = "no limit crossed" if worst != "NO_DATA" else "data missing"
     return f"{crossed}, {n_open} open" if n_open else crossed
-
-
-def _color(result: AuditResult) -> str:
-    return _COLORS.get(worst_verdict(result), _OPEN)
 
 
 def _width(text: str) -> int:

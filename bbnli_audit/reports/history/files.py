@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import replacing
+from bbnli_audit.reports.folder import check_files, writing
 from bbnli_audit.reports.history.badge import render_badge
 from bbnli_audit.reports.history.comment import render_comment
 from bbnli_audit.reports.history.flips import flips_csv
@@ -20,15 +20,11 @@ FILES: Mapping[str, Callable[[History], str]] = {
 
 
 def write_history(history: History, folder: Path) -> list[Path]:
-    """Write all files of a history. The same results give the same bytes."""
+    """Write all files of a history, over those of an earlier one only. The same results give the same bytes."""
+    check_files(folder, FILES, "--output")
     rendered = {folder / name: render(history) for name, render in FILES.items()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder, f"--output={folder}"):
         for path, text in rendered.items():
             with replacing(path, "wb") as file:
                 file.write(text.encode("utf-8", "replace"))
-    except OSError as exc:
-        raise OptionError(
-            f"--output={folder}: cannot be written: {exc.strerror or exc}. Give a folder that can."
-        ) from exc
     return list(rendered)

@@ -23,7 +23,7 @@ class Flip:
 
     @property
     def kind(self) -> str:
-        """Say what changed: `more` if the pair newly counts towards a cause, `less` if no longer, else `other`."""
+        """`more` if the pair newly counts towards a cause of error, `less` if it no longer does, else `other`."""
         was_right, is_right = (outcome_of(cell) is Outcome.CORRECT for cell in (self.before, self.after))
         return "other" if was_right == is_right else "more" if was_right else "less"
 
@@ -37,13 +37,10 @@ class FlippedPair:
     flips: tuple[Flip, ...]
 
     @property
-    def now(self) -> Cell:
-        return self.flips[-1].after
-
-    @property
     def order(self) -> tuple[bool, int, str, str]:
         """The sort key: pairs that count now come first, then pairs that changed most often."""
-        return outcome_of(self.now) is Outcome.CORRECT, -len(self.flips), self.cluster, self.pair_id
+        is_right = outcome_of(self.flips[-1].after) is Outcome.CORRECT
+        return is_right, -len(self.flips), self.cluster, self.pair_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +63,8 @@ class FlippedPairs:
 def find_flips(series: Series) -> list[FlippedPairs]:
     """Compare the pairs of each release with the latest earlier release that has them. Skip unchanged subtopics."""
     paths = sorted({path for entry in series.entries for path in entry.result.pairs})
-    found = [FlippedPairs(path, tuple(sorted(_flipped(series.entries, path), key=_order))) for path in paths]
-    return [each for each in found if each.pairs]
-
-
-def _order(pair: FlippedPair) -> tuple[bool, int, str, str]:
-    return pair.order
+    found = {path: sorted(_flipped(series.entries, path), key=lambda pair: pair.order) for path in paths}
+    return [FlippedPairs(path, tuple(pairs)) for path, pairs in found.items() if pairs]
 
 
 def _flipped(entries: Sequence[Entry], path: str) -> Iterator[FlippedPair]:

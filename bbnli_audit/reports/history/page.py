@@ -1,44 +1,19 @@
 """history.html: all releases on one self-contained page, with pair ids, but without sentences or scripts."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from bbnli_audit.core.values import level_of
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.reports.decision import DECIDED, decide
-from bbnli_audit.reports.history.flips import FlippedPairs, find_flips
-from bbnli_audit.reports.history.plot import HEIGHT, WIDTH, Plot, Scale, draw
+from bbnli_audit.reports.history.flips import find_flips
+from bbnli_audit.reports.history.plot import HEIGHT, WIDTH, Scale, draw
 from bbnli_audit.reports.history.releases import Entry, History, Series
 from bbnli_audit.reports.history.trends import Place, Trend, data_of, find_places
 from bbnli_audit.reports.html_page import content_policy
-from bbnli_audit.reports.page_data import LETTERS
 from bbnli_audit.reports.shown import shown_measures
 from bbnli_audit.reports.templates import read_asset, render
-
-
-@dataclass(frozen=True, slots=True)
-class ShownPlace:
-    """A suite, a domain or a subtopic on the page: its drawings, and its measures for the table."""
-
-    place: Place
-    anchor: str
-    plots: list[Plot]
-    measures: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownSeries:
-    """One model on the page."""
-
-    series: Series
-    places: list[ShownPlace]
-    flips: list[FlippedPairs]
-    labels: Mapping[str, str]  # the meaning of the letters of a cell
-    breaks: list[str]
-
-    def at(self, level: str) -> list[ShownPlace]:
-        return [shown for shown in self.places if shown.place.level == level]
 
 
 def render_history(history: History) -> str:
@@ -61,17 +36,22 @@ def render_history(history: History) -> str:
     )
 
 
-def _show(series: Series, number: int) -> ShownSeries:
+def _show(series: Series, number: int) -> dict[str, Any]:
+    """Return what the page shows of one model; `labels` are the meanings of the letters of cells."""
     places = find_places(series)
     scales = _scales(places)
-    labels = [entry.label for entry in series.entries]
-    shown = []
-    for n, place in enumerate(places):
-        plots = [draw(trend, labels, scales[place.level, trend.measure]) for trend in place.trends]
-        shown.append(ShownPlace(place, f"place-{number}-{n}", plots, [trend.measure for trend in place.trends]))
-    reading = reading_of(series.newest.result.model.kind)
-    letters = dict(zip(LETTERS, reading.answers, strict=True))
-    return ShownSeries(series, shown, find_flips(series), letters, _breaks(series))
+    names = [entry.label for entry in series.entries]
+    shown = [
+        {
+            "place": place,
+            "anchor": f"place-{number}-{n}",
+            "plots": [draw(trend, names, scales[place.level, trend.measure]) for trend in place.trends],
+        }
+        for n, place in enumerate(places)
+    ]
+    labels = reading_of(series.newest.result.model.kind).by_letter
+    flips, breaks = find_flips(series), _breaks(series)
+    return {"series": series, "places": shown, "flips": flips, "labels": labels, "breaks": breaks}
 
 
 def _scales(places: Sequence[Place]) -> dict[tuple[str, str], Scale]:
@@ -83,7 +63,7 @@ def _scales(places: Sequence[Place]) -> dict[tuple[str, str], Scale]:
 
 
 def _breaks(series: Series) -> list[str]:
-    """Say where the data of a suite changed: figures before and after are measured on different pairs."""
+    """Say in which releases the data of a suite changed: before and after, different pairs were measured."""
     found = []
     for name in dict.fromkeys(suite.name for entry in series.entries for suite in entry.result.suites):
         known = [(entry, data) for entry in series.entries if (data := data_of(entry, name)) is not None]
@@ -95,7 +75,7 @@ def _breaks(series: Series) -> list[str]:
 
 
 def _compared(models: Sequence[Entry]) -> dict[str, dict[str, list[str]]]:
-    """Return the rows of the table of models: level -> path -> the measures that any model shows there."""
+    """Return the rows of the tables of models: level -> path -> the measures that any model shows there."""
     found: dict[str, dict[str, list[str]]] = {"suite": {}, "domain": {}, "subtopic": {}}
     for entry in models:
         for row in entry.result.all_rows:

@@ -1,4 +1,4 @@
-"""Places the lines and marks of a small drawing. The template draws them, in the colours of the page."""
+"""Places the lines and marks of a small drawing. The template draws them in the colours of the page."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,8 +25,9 @@ class Scale:
     def of(cls, trends: Iterable[Trend]) -> "Scale":
         ends = [0.0]
         for trend in trends:
-            ends += trend.limits
-            ends += [end for point in trend.points for end in _ends(point)]
+            for point in trend.points:
+                bounds = (point.measured.value, point.measured.low, point.measured.high)
+                ends += [*trend.limits_at(point), *(end for end in bounds if end is not None)]
         low, high = min(ends), round_up(max(0.1, *ends))
         return cls(-round_up(-low) if low < 0 else 0.0, high)
 
@@ -37,37 +38,37 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A drawing: each field is the `d` of a path, and `marks` has one for each verdict."""
+    """A drawing. `line`, `intervals`, `limits` and each of `marks` are the `d` of a path."""
 
     name: str
-    label: str
+    label: str  # the drawing in words
     newest: Point
     line: str
     intervals: str
     limits: str
-    marks: dict[str, str]
-    ticks: list[tuple[float, str]]
-    ends: tuple[str, str]
+    marks: dict[str, str]  # by verdict
+    ticks: list[tuple[float, str]]  # heights and values
+    ends: tuple[str, str]  # the names of the first and the last release
 
 
 def draw(trend: Trend, labels: Sequence[str], scale: Scale) -> Plot:
     """Draw a trend over the releases that `labels` names."""
     xs = _places(len(labels))
-    marks: dict[str, list[str]] = {}
+    marks: dict[str, str] = {}
     for point in trend.points:
         assert point.measured.value is not None
-        at = f"M{xs[point.place]} {scale.y(point.measured.value)}"
         # A cross for FAIL. For the others a dot, drawn as a line of length 0 with round ends.
-        marks.setdefault(point.verdict.lower(), []).append(f"{at}m-4-4l8 8m0-8l-8 8" if _is_bad(point) else f"{at}h0")
-    name, newest = measure_name(trend.measure), trend.points[-1]
+        mark = "m-4-4l8 8m0-8l-8 8" if point.verdict == "FAIL" else "h0"
+        at = f"M{xs[point.place]} {scale.y(point.measured.value)}"
+        marks[point.verdict.lower()] = marks.get(point.verdict.lower(), "") + at + mark
     return Plot(
-        name=name,
+        name=measure_name(trend.measure),
         label=_describe(trend, len(labels)),
-        newest=newest,
+        newest=trend.points[-1],
         line=_line(trend.points, xs, scale),
         intervals="".join(_interval(point, xs, scale) for point in trend.points),
         limits="".join(_limits(trend, xs, scale)),
-        marks={verdict: "".join(found) for verdict, found in marks.items()},
+        marks=marks,
         ticks=[(scale.y(value), figure(value, 2)) for value in dict.fromkeys((scale.low, 0.0, scale.high))],
         ends=(_shortened(labels[0]), _shortened(labels[-1]) if len(labels) > 1 else ""),
     )
@@ -78,15 +79,6 @@ def _places(n: int) -> list[float]:
         return [(WIDTH + _LEFT - _RIGHT) / 2]
     room = WIDTH - _LEFT - _RIGHT - 16
     return [round(_LEFT + 8 + room * place / (n - 1), 1) for place in range(n)]
-
-
-def _is_bad(point: Point) -> bool:
-    return point.verdict == "FAIL"
-
-
-def _ends(point: Point) -> list[float]:
-    found = point.measured
-    return [end for end in (found.value, found.low, found.high) if end is not None]
 
 
 def _line(points: Sequence[Point], xs: Sequence[float], scale: Scale) -> str:
@@ -108,7 +100,7 @@ def _limits(trend: Trend, xs: Sequence[float], scale: Scale) -> Iterable[str]:
     """Draw the limit of each release, up to half way to its neighbours."""
     half = (xs[1] - xs[0]) / 2 if len(xs) > 1 else 12
     for point in trend.points:
-        for limit in Trend(trend.path, trend.measure, (point,)).limits:
+        for limit in trend.limits_at(point):
             yield f"M{round(xs[point.place] - half, 1)} {scale.y(limit)}h{round(2 * half, 1)}"
 
 

@@ -1,15 +1,15 @@
 """Names and orders the results of a history, and finds which of them belong to one model."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, count, takewhile
 from pathlib import Path
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME
 from bbnli_audit.core.results.release import Release
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
-from bbnli_audit.reports.shown import NOT_REQUIRED, WAIVED, row_verdict
+from bbnli_audit.reports.shown import NOT_REQUIRED, WAIVED, growth_verdict, row_verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class History:
     """All series. The newest result comes last in the last series."""
 
     series: tuple[Series, ...]
-    is_dated: bool  # whether results are ordered by date; if not, they stay as given
+    is_dated: bool  # whether results are ordered by date; otherwise they are in the order given
 
     @property
     def entries(self) -> list[Entry]:
@@ -60,15 +60,15 @@ class History:
 
     @property
     def models(self) -> list[Entry]:
-        """The newest result of each name of a model, in the order of the series."""
+        """The newest result of each model name, in the order of the series."""
         return list({entry.result.model.name: entry for entry in self.entries}.values())
 
 
 def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool = False) -> History:
     """Name the results, order them, and find out which are releases of one model.
 
-    Results are ordered by date if all have a date. If a name was given to two different models, or with `is_separate`,
-    results with the same name are one series. Otherwise all results are releases of one model.
+    Results are ordered by date if all have a date. All are releases of one model, unless two different models have the
+    same name or `is_separate` is given: then the results of each name are a series.
     """
     entries = [Entry(label, result) for label, (_, result) in zip(_labels(found), found, strict=True)]
     dates = [entry.release.date for entry in entries]
@@ -77,7 +77,7 @@ def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool
         entries.sort(key=lambda entry: entry.release.date or "")
     if not is_separate and not _has_releases_of_one_name(entries):
         return History((Series(entries[-1].result.model.name, tuple(entries)),), is_dated)
-    # The series with the newest result comes last, as the newest result does in each.
+    # The series with the newest result comes last.
     in_order = dict.fromkeys(entry.result.model.name for entry in reversed(entries))
     series = [
         Series(name, tuple(entry for entry in entries if entry.result.model.name == name))
@@ -97,20 +97,21 @@ def worst_verdict(result: AuditResult) -> str:
     verdicts = {row_verdict(result, row) for row in result.all_rows}
     if result.comparison is not None:
         grown = [one for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA]
-        verdicts |= {WAIVED if one.is_waived else one.verdict.value for one in grown}
+        verdicts |= {growth_verdict(one) for one in grown}
     if "FAIL" in verdicts or not result.is_competent:
         return "FAIL" if "FAIL" in verdicts else "NO_DATA"
     return next((each for each in ("NO_DATA", "INCONCLUSIVE", WAIVED, "PASS") if each in verdicts), NOT_REQUIRED)
 
 
 def _labels(found: Sequence[tuple[Path, AuditResult]]) -> Iterator[str]:
-    """Name each result by its release, or else by the part of its path that differs. All names are different."""
+    """Name each result by its release or, without one, by the part of its path that differs. No two names are equal."""
     paths = _short_paths([path for path, _ in found])
     names = [(result.release or Release()).name or path for path, (_, result) in zip(paths, found, strict=True)]
-    seen: Counter[str] = Counter()
+    taken: set[str] = set()
     for name in names:
-        seen[name] += 1
-        yield name if seen[name] == 1 else f"{name} ({seen[name]})"
+        candidates = chain([name], (f"{name} ({n})" for n in count(2)))
+        taken.add(label := next(each for each in candidates if each not in taken))
+        yield label
 
 
 def _short_paths(paths: Sequence[Path]) -> list[str]:
@@ -123,9 +124,4 @@ def _short_paths(paths: Sequence[Path]) -> list[str]:
 
 def _n_common(parts: Sequence[Sequence[str]]) -> int:
     """Count the first parts that all share."""
-    n = 0
-    for together in zip(*parts, strict=False):
-        if len(set(together)) > 1:
-            break
-        n += 1
-    return n
+    return sum(1 for _ in takewhile(lambda together: len(set(together)) == 1, zip(*parts, strict=False)))

@@ -15,7 +15,7 @@ class Point:
     """A measure in one release."""
 
     place: int  # of the release in its series
-    label: str
+    label: str  # the name of the release
     measured: Measured
     limit: float | None
     verdict: str
@@ -24,17 +24,18 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One measure of one place over releases. A release without the figure has no point."""
+    """One measure of one place over releases. A release without a value has no point."""
 
     path: str
     measure: str
     points: tuple[Point, ...]
 
-    @property
-    def limits(self) -> list[float]:
-        """The limits of the points. A two-sided limit counts on both sides of 0."""
-        limits = [point.limit for point in self.points if point.limit is not None]
-        return [*limits, *(-limit for limit in limits)] if find_measure(self.measure).is_two_sided else limits
+    def limits_at(self, point: Point) -> list[float]:
+        """Return the limits to draw at a point: none, one, or two if the measure is two-sided."""
+        measure = find_measure(self.measure)
+        if point.limit is None:
+            return []
+        return [point.limit, measure.mirror(point.limit)] if measure.is_two_sided else [point.limit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +54,18 @@ class Place:
 def find_places(series: Series) -> list[Place]:
     """Return all places of all releases: each suite, then its domains, then its subtopics."""
     paths = dict.fromkeys(row.path for entry in reversed(series.entries) for row in entry.result.all_rows)
-    order = {path: place for place, path in enumerate(paths)}
     suites = list(dict.fromkeys(path.partition("/")[0] for path in paths))
-    ordered = sorted(
-        paths, key=lambda path: (suites.index(path.partition("/")[0]), min(path.count("/"), 2), order[path])
-    )
+    ordered = sorted(paths, key=lambda path: (suites.index(path.partition("/")[0]), min(path.count("/"), 2)))
     return [_find_place(series, path) for path in ordered]
 
 
 def _find_place(series: Series, path: str) -> Place:
-    newest = next(entry for entry in reversed(series.entries) if entry.row(path))
-    trends = [Trend(path, name, tuple(_points(series.entries, path, name))) for name in _measures(series.entries, path)]
-    row = newest.row(path)
-    assert row is not None
-    return Place(path, row_verdict(newest.result, row), tuple(trend for trend in trends if trend.points))
-
-
-def _measures(entries: Sequence[Entry], path: str) -> list[str]:
-    """Return the measures that any release has, those of the tables first."""
-    found = [(entry.result, row) for entry in reversed(entries) if (row := entry.row(path)) is not None]
-    shown = [name for result, row in found for name in shown_measures(result, [row])]
-    return list(dict.fromkeys((*shown, *(name for _, row in found for name in row.measures))))
+    rows = [(entry.result, row) for entry in reversed(series.entries) if (row := entry.row(path)) is not None]
+    # The measures that any release has, those of the tables first.
+    shown = [name for result, row in rows for name in shown_measures(result, [row])]
+    measures = dict.fromkeys((*shown, *(name for _, row in rows for name in row.measures)))
+    trends = [Trend(path, name, tuple(_points(series.entries, path, name))) for name in measures]
+    return Place(path, row_verdict(*rows[0]), tuple(trend for trend in trends if trend.points))
 
 
 def _points(entries: Sequence[Entry], path: str, measure: str) -> Iterable[Point]:

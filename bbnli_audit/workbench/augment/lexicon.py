@@ -34,16 +34,12 @@ class PairOfTerms:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term, and its replacement for each of its uses (the key None if it has only one use)."""
+    """A term with its replacements by use. If it has only one use, the key is None."""
 
     text: str
     side: str
     becomes: Mapping[Use | None, str]
     capital: str
-
-    @property
-    def uses(self) -> frozenset[Use]:
-        return frozenset(use for use in self.becomes if use)
 
 
 @dataclass(frozen=True, slots=True)

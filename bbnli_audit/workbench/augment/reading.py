@@ -17,7 +17,7 @@ Texts = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some rows: their two texts, the rows as objects and, if a writer can use them, the rows as they were read."""
+    """Some rows: their texts, and the rows as objects. `lines` or `arrow` has them as they were read."""
 
     texts: Sequence[Texts]
     records: Callable[[], Sequence[dict[str, Any]]]
@@ -34,7 +34,7 @@ class TextColumns(NamedTuple):
 
 
 def find_suffix(path: Path, option: str) -> str:
-    """Return the suffix, which gives the format, or refuse the name of the file."""
+    """Return the suffix of a file's name, which gives the format. Refuse any other suffix."""
     name = path.name.lower()
     for suffix in SUFFIXES:
         if name.endswith(suffix):

@@ -1,4 +1,4 @@
-"""Reports an augmentation in counts, as a JSON document and as a few lines. They contain no text of the data."""
+"""Reports what an augmentation did: counts as a JSON document and as a few lines, without any text of the data."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +11,11 @@ from bbnli_audit.workbench.augment.swap import Found, Left
 
 FORMAT = 1
 N_SHOWN = 8
+NOT_COPIED = {  # why a row was not copied: the key in the report, and the words in the summary
+    "nothing_to_swap": "nothing to swap",
+    "no_occupation": "no occupation",
+    "missing_text": "a text missing",
+}
 
 
 @dataclass(slots=True)
@@ -19,11 +24,9 @@ class Tally:
 
     n_read: int = 0
     n_copied: int = 0
-    n_nothing_found: int = 0
-    n_no_occupation: int = 0
-    n_missing_text: int = 0
     n_both_sides: int = 0
     n_with_left: int = 0
+    not_copied: Counter[str] = field(default_factory=Counter)
     from_side: Counter[str] = field(default_factory=Counter)
     found: Counter[Found] = field(default_factory=Counter)
     left: Counter[Left] = field(default_factory=Counter)
@@ -62,9 +65,7 @@ def make_report(tally: Tally, lexicon: Lexicon, settings: dict[str, Any]) -> dic
             "copied": tally.n_copied,
             "copied_from": {**{side: tally.from_side[side] for side in lexicon.sides}, "both": tally.n_both_sides},
             "copied_with_terms_left": tally.n_with_left,
-            "nothing_to_swap": tally.n_nothing_found,
-            "no_occupation": tally.n_no_occupation,
-            "missing_text": tally.n_missing_text,
+            **{why: tally.not_copied[why] for why in NOT_COPIED},
         },
         "swapped": [{"term": term, "became": became, "n": n} for (term, became), n in _most_first(swapped)],
         "decided": [{"term": one.term, "became": one.became, "rule": one.rule, "n": n} for one, n in decided],
@@ -83,12 +84,8 @@ def tell(report: dict[str, Any]) -> Iterator[str]:
     rows = report["rows"]
     yield f"read      {rows['read']:>11,} rows"
     yield f"copied    {rows['copied']:>11,} rows with terms swapped: {_list(rows['copied_from'])}"
-    left = {
-        "nothing to swap": rows["nothing_to_swap"],
-        "no occupation": rows["no_occupation"],
-        "a text missing": rows["missing_text"],
-    }
-    yield f"not copied{sum(left.values()):>11,} rows: {_list({why: n for why, n in left.items() if n}) or 'none'}"
+    left = {title: rows[why] for why, title in NOT_COPIED.items() if rows[why]}
+    yield f"not copied{sum(left.values()):>11,} rows: {_list(left) or 'none'}"
     yield f"written   {rows['written']:>11,} rows"
     swapped = report["swapped"]
     if swapped:

@@ -1,4 +1,4 @@
-"""Reads training data, swaps terms, and writes, batch by batch: memory does not grow with the file."""
+"""Writes training data with swapped copies, batch by batch, so that memory does not grow with the file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from bbnli_audit.workbench.augment.swap import Found, Left, Swapper
 from bbnli_audit.workbench.augment.words import TERM, TERM_RULE, any_of, compile_words, lower, plural
 from bbnli_audit.workbench.augment.writing import open_writer
 
-Progress = Callable[[int, float], object]  # told how many rows were read, and which share of the file
+Progress = Callable[[int, float], object]  # called with the number of rows read, and their share of the file
 
 
 class Example(NamedTuple):
@@ -56,7 +56,7 @@ class OccupationFinder:
 
 @dataclass(frozen=True, slots=True)
 class Augmenter:
-    """Copies rows. With `occupations`, only rows that name one are copied; with `has_originals`, all rows stay, too."""
+    """Copies rows with terms swapped: all, or those that name an occupation. `has_originals`: write the rows, too."""
 
     swapper: Swapper
     occupations: OccupationFinder | None = None
@@ -86,7 +86,7 @@ class Augmenter:
         return tally, examples
 
     def copy(self, batch: Batch, tally: Tally) -> dict[int, tuple[str, str]]:
-        """Return the texts of the copies by row, and count."""
+        """Return the texts of the copies by the index of their row, and count the rows in `tally`."""
         copies = {}
         counted = []
         swap, finder = self.swapper.swap, self.occupations
@@ -94,16 +94,16 @@ class Augmenter:
         for index, may_hold in enumerate(self.swapper.sift(batch.texts)):
             premise, hypothesis = batch.texts[index]
             if premise is None or hypothesis is None:
-                tally.n_missing_text += 1
+                tally.not_copied["missing_text"] += 1
                 continue
             found: list[Found] = []
             left: list[Left] = []
             if may_hold:
                 texts = swap(premise, found, left), swap(hypothesis, found, left)
             if not found:
-                tally.n_nothing_found += 1
+                tally.not_copied["nothing_to_swap"] += 1
             elif finder is not None and not (finder.is_in(premise) or finder.is_in(hypothesis)):
-                tally.n_no_occupation += 1
+                tally.not_copied["no_occupation"] += 1
             else:
                 counted.append((found, left))
                 copies[index] = texts

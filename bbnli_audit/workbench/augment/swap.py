@@ -31,13 +31,13 @@ class Left(NamedTuple):
 
 
 class Swapper:
-    """Swaps the terms of a lexicon. One regular expression finds them all; names and kept phrases stay."""
+    """Swaps the terms of a lexicon. Names and kept terms stay."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
         self._find = compile_words(any_of((*lexicon.terms, *lexicon.kept))).finditer
         self._sieve = make_sieve([*lexicon.terms])
-        # Made once, because most terms have only one replacement.
+        # Most terms have only one replacement, so their results are made once.
         self._plain = {
             key: Found(term.text, term.side, *term.becomes.values())
             for key, term in lexicon.terms.items()
@@ -69,7 +69,7 @@ class Swapper:
             start, end = match.span()
             one = self._plain.get(word)
             if one is None:  # the term has several uses
-                use, rule = find_use(text, start, end, term.uses)
+                use, rule = find_use(text, start, end, term.becomes.keys())
                 one = Found(term.text, term.side, term.becomes[use], rule)
             became = one.became if text[start:end] == term.text else _write(one.became, text, start, end, term)
             if became is None:
@@ -99,6 +99,6 @@ def _capitalise(word: str) -> str:
 
 
 def _is_in_name(text: str, start: int, end: int) -> bool:
-    """Say whether a capitalised word is part of a name: not at a start, or followed by another capital."""
+    """Whether a capitalised word is part of a name: it starts no sentence, or another capitalised word follows."""
     is_start = start == 0 or _START.search(text[max(0, start - _LONGEST_BEFORE) : start])
     return not is_start or _NAME_GOES_ON.match(text, end) is not None

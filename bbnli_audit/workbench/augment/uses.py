@@ -1,12 +1,13 @@
 """Decides how a pronoun with several uses is used: *her* may become *his* or *him*, *his* may become *her* or *hers*.
 
-Rules over the words around the pronoun decide; there is no parser. benchmarks/her_rule.py measures how often they are
+There is no parser: rules look at the words around the pronoun. benchmarks/her_rule.py measures how often the rules are
 wrong, and docs/augment.md reports it. The word lists (pronoun_words.json) were made on one half of the benchmark's
 sentences; the figures come from the other half.
 """
 
 import json
 import re
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -61,10 +62,10 @@ _OWNED = re.compile(r"(?i)\b(?:of|(?<!next )to|in|by|for|about|from|on|at|after|
 _LONGEST_BEFORE = 16
 
 
-def find_use(text: str, start: int, end: int, uses: frozenset[Use]) -> Decision:
+def find_use(text: str, start: int, end: int, uses: Collection[Use | None]) -> Decision:
     """Decide how the pronoun text[start:end] is used, among the uses of its form.
 
-    The words after it match in lower case only, since a name may be any word (*her In Utero tour*).
+    Words after the pronoun match only in lower case, because a name can contain any word (*her In Utero tour*).
     """
     found = (_RULES_UPPER if text[start:end].isupper() else _RULES).match(text, end)
     rule = (found.lastgroup if found else None) or "noun_phrase"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 TERM = re.compile(r"\w(?:[\w '’-]*\w)?")
-TERM_RULE = "letters, between which spaces, hyphens and apostrophes may stand"
+TERM_RULE = "letters, and only between them spaces, hyphens and apostrophes"
 # A combining accent belongs to the letter before it; @ and # begin a handle.
 _BEFORE = r"(?<![\w@#])"
 _AFTER = r"(?![\w\u0300-\u036f])"
@@ -19,7 +19,7 @@ def compile_words(pattern: str) -> re.Pattern[str]:
 def make_sieve(words: Iterable[str]) -> str:
     """Return a pattern for RE2 that matches every text with one of the words, and few others.
 
-    RE2 knows word boundaries only for ASCII, so the pattern has none next to other characters.
+    RE2 knows word boundaries only for ASCII, so a word that begins or ends with another letter has none.
     """
     found = [word.replace("'", "’") for word in words if "'" in word] + list(words)
     plain = [word for word in found if (word[0] + word[-1]).isascii()]
@@ -29,15 +29,15 @@ def make_sieve(words: Iterable[str]) -> str:
 
 
 def lower(text: str) -> str:
-    """Return the text in lower case with plain apostrophes, each character at its place.
+    """Return the text in lower case with plain apostrophes. Each character stays at its place.
 
-    Only the capital İ would become two characters; no term can contain it.
+    The capital İ is replaced first, because its lower case has two characters. No term can contain it.
     """
     return text.replace("İ", "ı").replace("’", "'").lower()
 
 
 def any_of(words: Iterable[str]) -> str:
-    """Return a pattern for any of the words, longest first, that reads each letter once."""
+    """Return a pattern for any of the words, the longest first. Words that begin alike share their start, for speed."""
     tree: dict[str, Any] = {}
     for word in words:
         node = tree

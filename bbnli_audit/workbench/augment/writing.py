@@ -58,7 +58,7 @@ class Writer(ABC):
             self._out.close()
 
     def _order(self, batch: Batch, copies: Copies) -> Iterator[tuple[int, bool]]:
-        """Yield what to write: the index of a row, and whether it is the copy."""
+        """Yield what to write: the index of each row, and whether the row itself or its copy is meant."""
         for index in range(len(batch)) if self._has_originals else copies:
             if self._has_originals:
                 yield index, False
@@ -66,7 +66,7 @@ class Writer(ABC):
                 yield index, True
 
     def _rows(self, batch: Batch, copies: Copies) -> Iterator[tuple[int, dict[str, Any], bool]]:
-        """Yield what to write, as `_order` does, with the row itself."""
+        """Yield the rows to write, each with its index and whether it is a copy."""
         records = batch.records()
         for index, is_copy in self._order(batch, copies):
             record = records[index]
@@ -190,7 +190,7 @@ class ParquetWriter(Writer):
         import pyarrow.parquet as pq
 
         if self._writer is None:
-            if self._schema is None:  # a text file, of which no row is written
+            if self._schema is None:  # no row of a text file was written
                 texts = [(name, pa.string()) for name in self._table.columns]
                 self._schema = pa.schema([*texts, (AUGMENTED, pa.bool_())])
             self._writer = pq.ParquetWriter(self._out, self._schema)

@@ -1,4 +1,4 @@
-"""Step 6, `counterfactual`: pairs each sample that people found valid with its copy with the groups exchanged.
+"""Step 6, `counterfactual`: pairs each valid sample with its counterfactual, which has the groups exchanged.
 
 Groups are exchanged in the hypothesis only; the premise stays. People decided which side a hypothesis is on.
 """
@@ -19,10 +19,10 @@ _COUNTED = ("valid_samples", "pairs", "samples", "same_pair", "no_group", "contr
 def make_pairs(
     found: Sequence[Found], reviewed: Sequence[Reviewed], kept: Sequence[NewPair] | None = None
 ) -> tuple[list[NewPair], Counts]:
-    """Return each pair once, and counts of what became of the valid samples. With `kept`, count only these pairs.
+    """Return each pair once, and counts of what became of the valid samples. If `kept` is given, count these pairs.
 
-    If both a sample and its counterfactual were found, they make one pair. The pair is dropped as unclear if people put
-    both on the same side, found only one of them valid, or did not agree on one of them.
+    If both a sample and its counterfactual were found, they make one pair. The pair is dropped if people put both on
+    the same side, found only one of them valid, or did not agree on one of them.
     """
     said = {(path_of(row), row.hypothesis): row.stance if row.verdict == VALID else row.verdict for row in reviewed}
     pairs: dict[tuple[str, str, str, str], tuple[Found, set[str]]] = {}  # the first row, and who found the pair

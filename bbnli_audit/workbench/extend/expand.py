@@ -1,6 +1,5 @@
-"""Step 2, `expand`: puts groups and words into premises and masked hypotheses, as the suite expands its own."""
+"""Step 2, `expand`: puts groups and words into premises and masked hypotheses, as the suite does with its templates."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 
@@ -15,22 +14,21 @@ def expand(
 ) -> list[Sample]:
     """Return each distinct sample once: a premise and a masked hypothesis with the same groups and words.
 
-    With `n_premises`, a subtopic uses only so many of its premises, evenly spread.
+    `n_premises` limits the premises of each subtopic; those that are used are evenly spread over its file.
     """
-    by_subtopic: dict[str, list[MaskedTemplate]] = {}
-    for template in templates:
-        by_subtopic.setdefault(path_of(template), []).append(template)
+    templates = list(templates)
     samples: dict[tuple[str, str, str], Sample] = {}
     for file in files:
-        path = f"{file.domain}/{file.name}"
-        for sample in _expand(file, by_subtopic.get(path, ()), n_premises):
-            samples.setdefault((path, sample.premise, sample.masked), sample)
+        of_file = [template for template in templates if path_of(template) == file.local_path]
+        for sample in _expand(file, of_file, n_premises):
+            samples.setdefault((file.local_path, sample.premise, sample.masked), sample)
     return list(samples.values())
 
 
 def _expand(file: TemplateFile, templates: Sequence[MaskedTemplate], n_premises: int | None) -> Iterator[Sample]:
-    n = len(file.premises) if n_premises is None else min(n_premises, len(file.premises))
-    for index in (place * len(file.premises) // n for place in range(n)):
+    n_all = len(file.premises)
+    n = n_all if n_premises is None else min(n_premises, n_all)
+    for index in (place * n_all // n for place in range(n)):
         for template in templates:
             cluster = f"p{index:02d}/{template.template}"
             for words in bindings(file, file.premises[index], template.masked):
@@ -44,5 +42,7 @@ def _expand(file: TemplateFile, templates: Sequence[MaskedTemplate], n_premises:
 
 
 def count(samples: Sequence[Sample]) -> Counts:
-    of_hypotheses = Counter(path for path, _ in {(path_of(sample), sample.masked) for sample in samples})
-    return count_by_subtopic({"masked_samples": Counter(map(path_of, samples)), "masked_hypotheses": of_hypotheses})
+    hypotheses = {(path_of(sample), sample.masked) for sample in samples}
+    return count_by_subtopic(
+        {"masked_samples": map(path_of, samples), "masked_hypotheses": [path for path, _ in hypotheses]}
+    )

@@ -1,4 +1,4 @@
-"""Step 3, `fill`: takes the likeliest whole words of a masked language model, which reads only the hypothesis."""
+"""Step 3, `fill`: fills masks with the likeliest whole words of a masked language model, which reads the hypothesis."""
 
 import json
 import os
@@ -23,20 +23,20 @@ from bbnli_audit.workbench.extend.table import Sample, Word, path_of
 from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, telling
 
 SCHEME = "fill 1"
-_SPARE = 20  # words requested beyond those wanted, since some are names of groups
+_SPARE = 20  # more words than wanted, because names of groups are left out
 _AT_ONCE = 512
 _N_TIMED = 32
-# How tokenizers mark the start of a word (byte-level BPE, SentencePiece). WordPiece marks the other pieces instead.
+# Tokenizers mark the start of a word (byte-level BPE, SentencePiece) or all pieces but the first (WordPiece).
 _STARTS = ("Ġ", "▁")
 _MARKED = 0.05
 _PIECE = "##"
 _ONE_LETTER = frozenset("ai")
 _PLURALS = {"men": "man", "women": "woman", "people": "person", "children": "child", "wives": "wife"}
 
-Groups = Mapping[tuple[str, str], tuple[str, str]]  # by domain and subtopic
+Groups = Mapping[str, tuple[str, str]]  # by the path of their subtopic
 Proposed = Sequence[tuple[str, float]]  # words and their probabilities, most likely first
-# Takes texts with a mask and a number of words, and yields the index of each text with its words.
-Propose = Callable[[Sequence[str], int], Iterator[tuple[int, Proposed]]]
+# Takes distinct texts with a mask, and the number of words to propose; yields each text with its words.
+Propose = Callable[[Sequence[str], int], Iterator[tuple[str, Proposed]]]
 
 
 class MaskedModel(NamedTuple):
@@ -45,7 +45,7 @@ class MaskedModel(NamedTuple):
     name: str
     folder: Path
     fingerprint: str
-    check: Callable[[], None] = lambda: None  # raises if its files have changed since it was found
+    check: Callable[[], None]  # raises if its files have changed since it was found
 
 
 def find_masked_model(name: str) -> MaskedModel:
@@ -67,10 +67,11 @@ def fill(samples: Iterable[Sample], groups: Groups, top: int, propose: Propose) 
     """
     hypotheses = list(dict.fromkeys((sample.domain, sample.subtopic, sample.masked) for sample in samples))
     texts = list(dict.fromkeys(masked for _, _, masked in hypotheses))
-    found = {texts[at]: words for at, words in propose(texts, top + _SPARE)}
+    found = dict(propose(texts, top + _SPARE))
     filled: list[Word] = []
     for domain, subtopic, masked in hypotheses:
-        chosen = [entry for entry in found[masked] if not is_group(entry[0], groups[domain, subtopic])][:top]
+        names = groups[f"{domain}/{subtopic}"]
+        chosen = [entry for entry in found[masked] if not is_group(entry[0], names)][:top]
         filled += (Word(domain, subtopic, masked, rank, *entry) for rank, entry in enumerate(chosen, start=1))
     return filled
 
@@ -78,7 +79,7 @@ def fill(samples: Iterable[Sample], groups: Groups, top: int, propose: Propose) 
 class Journal:
     """A file of finished work, as JSON lines, so that a killed step continues where it stopped.
 
-    The first line identifies the work. Lines of other work and a truncated line are ignored.
+    The first line says what the work is. A file of other work is not used, and neither is an incomplete line.
     """
 
     def __init__(self, path: Path, work: Mapping[str, Any]) -> None:
@@ -86,12 +87,12 @@ class Journal:
         self._work = json.dumps({"work": work}, sort_keys=True)
 
     def read(self) -> list[Any]:
-        """Return the finished entries. If the file is of other work, start it over."""
+        """Return the finished entries. Remove everything else from the file."""
         with telling(self._path, "read"):
             text = self._path.read_text(encoding="utf-8", errors="replace") if self._path.exists() else ""
         work, *lines = text.split("\n")
         entries: dict[str, Any] = {}
-        for line in lines[:-1] if work == self._work else ():  # text after the last newline is truncated
+        for line in lines[:-1] if work == self._work else ():  # what follows the last newline is incomplete
             with suppress(ValueError):
                 entries[line] = parse_json(line)
         whole = "".join(f"{line}\n" for line in (self._work, *entries))
@@ -124,11 +125,11 @@ class Filler:
     progress: Progress = field(default_factory=Progress)
     say: Callable[[str], object] = lambda _: None
 
-    def propose(self, texts: Sequence[str], n_words: int) -> Iterator[tuple[int, Proposed]]:
-        """Yield the most likely words of each text, saving each result at once."""
+    def propose(self, texts: Sequence[str], n_words: int) -> Iterator[tuple[str, Proposed]]:
+        """Yield the most likely words of each text, and save each result at once."""
         known: dict[str, Proposed] = dict(filter(None, map(_read_entry, self.journal.read())))
-        missing = [at for at, text in enumerate(texts) if text not in known]
-        yield from ((at, known[text]) for at, text in enumerate(texts) if text in known)
+        missing = [text for text in texts if text not in known]
+        yield from ((text, known[text]) for text in texts if text in known)
         if not missing:
             return
         model = LanguageModel(self.model.name, self.model.folder, is_causal=False, device=self.device)
@@ -137,24 +138,23 @@ class Filler:
             tokenizer.get_vocab(), model.encoder.special, lambda token: tokenizer.convert_tokens_to_string([token])
         )
         started = time.monotonic()
-        list(self._predict(model, [texts[at] for at in missing[:_N_TIMED]], words, n_words))
+        list(self._predict(model, missing[:_N_TIMED], words, n_words))
         seconds = (time.monotonic() - started) * len(missing) / min(_N_TIMED, len(missing))
         self.say(f"{len(missing):,} masked hypotheses: about {tell_time(seconds)}.")
-        self.progress.begin(len(missing), sum(len(texts[at]) for at in missing))
+        self.progress.begin(len(missing), sum(map(len, missing)))
         try:
             for some in chunks(missing, _AT_ONCE):
-                for place, found in self._predict(model, [texts[at] for at in some], words, n_words):
-                    at = some[place]
+                for text, found in self._predict(model, some, words, n_words):
                     self.model.check()
-                    self.journal.add([texts[at], found])
-                    self.progress.step(1, len(texts[at]))
-                    yield at, found
+                    self.journal.add([text, found])
+                    self.progress.step(1, len(text))
+                    yield text, found
         finally:
             self.progress.end()
 
     def _predict(
         self, model: LanguageModel, texts: Sequence[str], words: Mapping[str, int], n_words: int
-    ) -> Iterator[tuple[int, Proposed]]:
+    ) -> Iterator[tuple[str, Proposed]]:
         import numpy as np
 
         encoded = model.encoder.encode([text.replace(MASK, model.tokenizer.mask_token) for text in texts])
@@ -164,7 +164,7 @@ class Filler:
         for places, probabilities in model.read_masks([tokens.ids for tokens in encoded], list(words.values())):
             for place, row in zip(places, probabilities, strict=True):
                 order = np.argsort(-row, kind="stable")[:n_words]
-                yield place, [(names[at], float(f"{row[at]:.6g}")) for at in order]
+                yield texts[place], [(names[at], float(f"{row[at]:.6g}")) for at in order]
 
 
 def whole_words(
@@ -212,7 +212,7 @@ def _read_entry(entry: Any) -> tuple[str, Proposed] | None:
 
 
 def find_fault(row: Sample, groups: Groups) -> str | None:
-    if (row.domain, row.subtopic) not in groups:
+    if path_of(row) not in groups:
         return f"the suite has no subtopic {path_of(row)}. Fix that line, or repeat `expand`."
     if row.masked.count(MASK) != 1 or row.counterpart.count(MASK) != 1:
         return f"masked and counterpart must each have one {MASK}. Fix that line, or repeat `expand`."
@@ -222,7 +222,7 @@ def find_fault(row: Sample, groups: Groups) -> str | None:
 def count(samples: Sequence[Sample], words: Sequence[Word]) -> Counts:
     """Count filled hypotheses, and filled samples: each masked sample with each of its words."""
     n_words = Counter((path_of(word), word.masked) for word in words)
-    of_samples: Counter[str] = Counter()
+    filled: list[str] = []
     for sample in samples:
-        of_samples[path_of(sample)] += n_words[path_of(sample), sample.masked]
-    return count_by_subtopic({"filled_hypotheses": Counter(map(path_of, words)), "filled_samples": of_samples})
+        filled += [path_of(sample)] * n_words[path_of(sample), sample.masked]
+    return count_by_subtopic({"filled_hypotheses": map(path_of, words), "filled_samples": filled})

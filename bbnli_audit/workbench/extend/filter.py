@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bbnli_audit.core.reading import parse_json
 from bbnli_audit.core.values import Label, TextPair
 from bbnli_audit.workbench.extend.mask import MASK
-from bbnli_audit.workbench.extend.models import LABEL_NAMES, NliModel
+from bbnli_audit.workbench.extend.models import NliModel
 from bbnli_audit.workbench.extend.table import Found, Item, Sample, Word, path_of
 from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, draw_by_content, item_id
 
@@ -25,7 +25,7 @@ class Candidate(NamedTuple):
 
 
 def put_in(masked: str, word: str) -> str:
-    """Replace the mask by a word, with a capital at the start of the sentence."""
+    """Replace the mask by a word, which gets a capital at the start of a sentence."""
     return masked.replace(MASK, word[:1].upper() + word[1:] if masked.startswith(MASK) else word)
 
 
@@ -34,14 +34,14 @@ def find_fault(row: Found) -> str | None:
         labels = parse_json(row.labels)
     except ValueError:
         labels = None
-    if not isinstance(labels, dict) or not labels or not set(labels.values()) <= set(LABEL_NAMES):
-        names = ", ".join(LABEL_NAMES)
+    if not isinstance(labels, dict) or not labels or not all(label in tuple(Label) for label in labels.values()):
+        names = ", ".join(Label)
         return f"labels is not a JSON object of models and labels ({names}). Fix that line, or repeat `filter`."
     return None
 
 
 def make_candidates(samples: Sequence[Sample], words: Sequence[Word]) -> list[Candidate]:
-    """Fill the masks with words. A text that results from several masks appears once."""
+    """Fill the masks with words. If several masks lead to the same text, the text is a candidate only once."""
     of_hypothesis: dict[tuple[str, str], list[str]] = {}
     for word in words:
         of_hypothesis.setdefault((path_of(word), word.masked), []).append(word.word)
@@ -54,12 +54,13 @@ def make_candidates(samples: Sequence[Sample], words: Sequence[Word]) -> list[Ca
 
 
 def keep_found(candidates: Sequence[Candidate], models: Sequence[NliModel]) -> list[Found]:
+    """Return the candidates that at least one model does not call neutral, with what each model calls them."""
     texts = [candidate.text for candidate in candidates]
     labels = {model.name: model.labels(texts) for model in models}
     found = []
     for at, (sample, word) in enumerate(candidates):
-        given = {name: LABEL_NAMES[row[at]] for name, row in labels.items()}
-        if set(given.values()) - {Label.NEUTRAL.value}:
+        given = {name: tuple(Label)[row[at]] for name, row in labels.items()}
+        if set(given.values()) - {Label.NEUTRAL}:
             source = (sample.domain, sample.subtopic, sample.sample, sample.cluster, sample.strategy)
             sentences = (*texts[at], put_in(sample.counterpart, word))
             found.append(Found(*source, *sentences, sample.masked, word, json.dumps(given)))
@@ -67,30 +68,29 @@ def keep_found(candidates: Sequence[Candidate], models: Sequence[NliModel]) -> l
 
 
 def make_items(found: Sequence[Found], sample: int | None = None) -> list[Item]:
-    """Return each distinct hypothesis once, for people to judge: at most `sample` of each subtopic."""
+    """Return the distinct hypotheses for people to judge, at most `sample` of each subtopic."""
+    ids = [item_id(row.domain, row.subtopic, row.hypothesis) for row in found]
+    n_samples = Counter(ids)
     items: dict[str, Item] = {}
-    for row in found:
-        name = item_id(row.domain, row.subtopic, row.hypothesis)
-        new = Item(name, row.domain, row.subtopic, row.hypothesis, row.masked, row.word, row.premise, 0)
-        known = items.get(name, new)
-        items[name] = known._replace(n_samples=known.n_samples + 1)
+    for name, row in zip(ids, found, strict=True):
+        source = (row.domain, row.subtopic, row.hypothesis, row.masked, row.word, row.premise)
+        items.setdefault(name, Item(name, *source, n_samples[name]))
     of_subtopic: dict[str, list[str]] = {}
     for item in items.values():
         of_subtopic.setdefault(path_of(item), []).append(item.item)
-    chosen = set().union(*(draw_by_content(ids, sample) for ids in of_subtopic.values()))
+    chosen = set().union(*(draw_by_content(each, sample) for each in of_subtopic.values()))
     return [item for name, item in items.items() if name in chosen]
 
 
 def count(
     candidates: Sequence[Candidate], found: Sequence[Found], items: Sequence[Item], models: Sequence[NliModel]
 ) -> Counts:
-    counted = {
-        "candidates": Counter(path_of(candidate.sample) for candidate in candidates),
-        "kept_samples": Counter(map(path_of, found)),
-        "kept_hypotheses": Counter(map(path_of, items)),
-        **{f"found_by {model.name}": Counter[str]() for model in models},
-    }
-    for row in found:
-        for name in row.found_by:
-            counted.setdefault(f"found_by {name}", Counter())[path_of(row)] += 1
-    return count_by_subtopic(counted)
+    by_model = {model.name: [path_of(row) for row in found if model.name in row.found_by] for model in models}
+    return count_by_subtopic(
+        {
+            "candidates": [path_of(candidate.sample) for candidate in candidates],
+            "kept_samples": map(path_of, found),
+            "kept_hypotheses": map(path_of, items),
+            **{f"found_by {name}": paths for name, paths in by_model.items()},
+        }
+    )

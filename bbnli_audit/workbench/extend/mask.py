@@ -1,15 +1,14 @@
-"""Step 1, `mask`: proposes hypothesis templates with one mask, or checks templates that people wrote."""
+"""Step 1, `mask`: proposes hypothesis templates with one mask each, or checks templates that people wrote."""
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bbnli_audit.core.errors import WorkbenchError, suggest
 from bbnli_audit.suites.template_file import PLACEHOLDER, TemplateFile
 from bbnli_audit.workbench.extend.table import MaskedTemplate, path_of, read_table
-from bbnli_audit.workbench.workspace import Counts
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic
 
 MASK = "[MASK]"
 GROUPS = ("GROUP1", "GROUP2")
@@ -18,17 +17,14 @@ VERB, SLOT, ADDED = "verb", "slot", "added"
 STRATEGIES = (VERB, SLOT, ADDED)
 
 _AFTER_GROUP = re.compile(r"\{\{\s*GROUP[12]\s*\}\}(?P<rest>(?: [a-z']+)+)")
-# After a plural, a verb has no -s; a word that has one is a noun.
+# A verb after a plural has no -s, so a word in -s is a noun.
 _GROUP_AND_NOUN = re.compile(r"\{\{\s*GROUP[12]\s*\}\} (?:[a-z]+s|[a-z]*men|people)\b")
 _LISTS = json.loads((Path(__file__).parent / "assets" / "verb_words.json").read_text(encoding="utf-8"))
 _WORDS = {name: frozenset(" ".join(found["words"]).split()) for name, found in _LISTS.items()}
 
 
 def propose(file: TemplateFile, strategies: Sequence[str] = STRATEGIES) -> Iterator[MaskedTemplate]:
-    """Propose masked templates of a subtopic, for people to check.
-
-    A hypothesis that names no group is left out: it has no counterfactual.
-    """
+    """Propose masked templates of a subtopic. A hypothesis that names no group has no counterfactual: leave it out."""
     with_noun = [_GROUP_AND_NOUN.search(one.template) is not None for one in file.hypotheses]
     is_adjective = 2 * sum(with_noun) > len(with_noun)
     seen: set[str] = set()
@@ -57,7 +53,7 @@ def mask_verbs(template: str, *, is_adjective: bool = False) -> Iterator[str]:
     """Mask the probable verb of a group: the first word after the group that can be a verb.
 
     There is no parser. Lists exclude words that cannot be verbs, and after a form of "be" only -ing and -ed forms
-    count. People check the result. `is_adjective` says that a noun follows the group, as in "northern towns".
+    count. So people must check the result. `is_adjective`: a noun follows the group, as in "northern towns".
     """
     for after in _AFTER_GROUP.finditer(template):
         words = list(re.finditer(r"[a-z']+", after["rest"]))[is_adjective:]
@@ -84,7 +80,7 @@ def _find_verb(words: Sequence[str]) -> int | None:
 
 def read_templates(path: Path, files: Sequence[TemplateFile]) -> list[MaskedTemplate]:
     """Read masked templates that people wrote, and refuse those that the next steps could not use."""
-    known = {f"{file.domain}/{file.name}": file for file in files}
+    known = {file.local_path: file for file in files}
     seen: set[tuple[str, str]] = set()
 
     def find_fault(row: MaskedTemplate) -> str | None:
@@ -123,18 +119,7 @@ def names_group(template: str) -> bool:
     return any(slot in GROUPS for slot in PLACEHOLDER.findall(template))
 
 
-def path_of_file(file: TemplateFile) -> str:
-    return f"{file.domain}/{file.name}"
-
-
 def count(rows: Sequence[MaskedTemplate], files: Sequence[TemplateFile]) -> Counts:
-    of_subtopic = Counter(map(path_of, rows))
-    of_strategy = Counter((path_of(row), row.strategy) for row in rows)
-    return {
-        path: {
-            "hypotheses": len(file.hypotheses),
-            "masked_templates": of_subtopic[path],
-            **{strategy: of_strategy[path, strategy] for strategy in STRATEGIES},
-        }
-        for path, file in ((path_of_file(file), file) for file in files)
-    }
+    hypotheses = {file.local_path: len(file.hypotheses) for file in files}
+    by_strategy = {name: [path_of(row) for row in rows if row.strategy == name] for name in STRATEGIES}
+    return count_by_subtopic({"hypotheses": hypotheses, "masked_templates": map(path_of, rows), **by_strategy})

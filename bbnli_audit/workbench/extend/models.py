@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LABEL_NAMES = tuple(label.value for label in Label)
 _N_TIMED = 128
 
 
 @dataclass(frozen=True, slots=True)
 class NliModel:
-    """A model that labels samples. `given` is the name the user gave."""
+    """A model that labels samples: the name that the user gave, and the short name that tables give it."""
 
     given: str
     name: str
@@ -55,7 +54,7 @@ class NliModel:
         return CellCounts(Counter(letters[pro] + letters[anti] for pro, anti in sides))
 
     def check_skill(self, controls: Sequence[Control]) -> float | None:
-        """Check the model and return its accuracy on the controls. Refuse it if a constant answer is as good."""
+        """Return the model's accuracy on the controls. Refuse a model that is no better than a constant answer."""
         skill = prove(self.opened.predictor, controls).skill
         if skill.control_accuracy is not None and skill.control_accuracy <= skill.best_constant:
             got = f"gets {figure(skill.control_accuracy)} of {skill.n_controls} controls right"
@@ -64,20 +63,25 @@ class NliModel:
         return skill.control_accuracy
 
 
+@contextmanager
 def open_models(
     deciding: Sequence[str], held_out: Sequence[str], options: ModelOptions, progress: Progress | None = None
-) -> list[NliModel]:
-    """Find the models; they are loaded only when a prediction is missing."""
+) -> Iterator[list[NliModel]]:
+    """Find the models, and close their stores at the end. A model is loaded only when a prediction is missing."""
     models: list[NliModel] = []
-    for given in (*deciding, *held_out):
-        model = _open_model(given, given in held_out, options, progress)
-        for other in models:
-            if other.fingerprint == model.fingerprint:
-                raise OptionError(f"{given} and {other.given} are the same model (equal content). Name it once.")
-            if other.name == model.name:
-                raise OptionError(f"{given} and {other.given} would both be called {model.name}. Rename one folder.")
-        models.append(model)
-    return models
+    with ExitStack() as stores:
+        for given in (*deciding, *held_out):
+            model = _open_model(given, given in held_out, options, progress)
+            stores.callback(model.opened.close)
+            for other in models:
+                if other.fingerprint == model.fingerprint:
+                    raise OptionError(f"{given} and {other.given} are the same model (equal content). Name it once.")
+                if other.name == model.name:
+                    raise OptionError(
+                        f"{given} and {other.given} would both be called {model.name}. Rename one folder."
+                    )
+            models.append(model)
+        yield models
 
 
 def _open_model(given: str, is_held_out: bool, options: ModelOptions, progress: Progress | None) -> NliModel:
@@ -96,23 +100,13 @@ def _open_model(given: str, is_held_out: bool, options: ModelOptions, progress: 
     return NliModel(given, name, opened, is_held_out)
 
 
-@contextmanager
-def closing(models: list[NliModel]) -> Iterator[list[NliModel]]:
-    """Close the stores of models at the end."""
-    try:
-        yield models
-    finally:
-        for model in models:
-            model.opened.close()
-
-
 def full_name(given: str) -> str:
-    """Return a name that leads to the model from any folder."""
+    """Return a name by which the model is found from any working folder."""
     return str(Path(given).resolve()) if Path(given).is_dir() else given
 
 
 def estimate_seconds(model: NliModel, texts: Sequence[TextPair], clock: Callable[[], float] = time.monotonic) -> float:
-    """Time some of the texts, from short to long (predictions are stored), and estimate the most time for all."""
+    """Estimate the time to label all texts, from the time for some of them. It is 0 if these were stored already."""
     if not texts:
         return 0.0
     some = list(texts[:: max(1, len(texts) // _N_TIMED)][:_N_TIMED])

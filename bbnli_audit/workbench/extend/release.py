@@ -12,12 +12,11 @@ from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.files import hash_file
 from bbnli_audit.core.outcomes import CellCounts
 from bbnli_audit.core.reading import parse_json
-from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.values import Control, Pair, Side, Subtopic, TextPair
 from bbnli_audit.core.words import figure
 from bbnli_audit.suites.bbnli_next import CONTROLS, MANIFEST, SAMPLES, BbnliNext
 from bbnli_audit.workbench.extend.table import NewPair
-from bbnli_audit.workbench.workspace import Counts, Manifest, telling, write_text, writing
+from bbnli_audit.workbench.workspace import Counts, Manifest, telling, write_rows, write_text, writing
 
 FORMATS = ("csv", "jsonl")
 FOLDER = "release"
@@ -46,9 +45,9 @@ COLUMNS = (
 _ABOUT_MODELS = """\
 # The models before and after
 
-Accuracy is the share of samples called neutral, as every sample is. `before` is the suite that was extended, `after`
-this version, both on the subtopics of this version. A model that was held out had no part in choosing the samples: what
-it loses shows what transfers.
+Every sample is neutral, so accuracy is the share of samples called neutral. `before` is the suite that was extended,
+`after` this version, both on the subtopics of this version. A held-out model had no part in choosing the samples, so
+what it loses shows what transfers.
 """
 
 
@@ -65,7 +64,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The content of a release, and how it was made. Manifests and counts are by step."""
+    """The content of a release, and how it was made. `manifests` and `counts` have an entry for each step."""
 
     version: str
     file_format: str
@@ -83,7 +82,7 @@ def as_pair(row: NewPair) -> Pair:
 def write_release(folder: Path, release: Release) -> None:
     """Write all files. The same tables always give the same bytes.
 
-    If people have completed the datasheet, theirs stays, and the new one is written beside it.
+    A datasheet that people have completed stays, and the new one is written beside it.
     """
     if not release.pairs:
         raise WorkbenchError("There are no pairs to release: people found no sample valid. See pairs.csv.")
@@ -92,12 +91,11 @@ def write_release(folder: Path, release: Release) -> None:
     samples, controls = f"{SAMPLES}.{release.file_format}", f"{CONTROLS}.{release.file_format}"
     with telling(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
-        for other in FORMATS:
-            if other != release.file_format:
-                for name in (SAMPLES, CONTROLS):
-                    (folder / f"{name}.{other}").unlink(missing_ok=True)
-        _write_rows(folder / samples, _SAMPLE_COLUMNS, _samples(release.pairs))
-        _write_rows(folder / controls, _CONTROL_COLUMNS, _controls(release))
+        for other in set(FORMATS) - {release.file_format}:
+            for name in (SAMPLES, CONTROLS):
+                (folder / f"{name}.{other}").unlink(missing_ok=True)
+        _write(folder / samples, _SAMPLE_COLUMNS, _samples(release.pairs))
+        _write(folder / controls, _CONTROL_COLUMNS, _controls(release))
         with writing(folder / "statistics.csv") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["subtopic", *(name for _, name, _ in COLUMNS)])
@@ -112,7 +110,7 @@ def write_release(folder: Path, release: Release) -> None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Say whether all files that the release's manifest names exist and are unchanged."""
+    """Whether all files that the release's manifest names exist and are unchanged."""
     try:
         files: dict[str, str] = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         return (folder / DATASHEET).is_file() and all(hash_file(folder / name) == files[name] for name in files)
@@ -121,9 +119,9 @@ def is_whole(folder: Path) -> bool:
 
 
 def _render_datasheet(about: Mapping[str, Any], total: Line, tables: str) -> str:
-    """Write the datasheet in Markdown, after the questions of Gebru et al., Datasheets for Datasets (2021).
+    """Return the datasheet in Markdown, after the questions of Gebru et al., Datasheets for Datasets (2021).
 
-    Known facts are filled in; all else is left for people to write.
+    Known facts are filled in; people have to write the rest.
     """
     from jinja2 import Environment, StrictUndefined
 
@@ -150,7 +148,7 @@ def _write_datasheet(folder: Path, text: str) -> str:
         ours = parse_json((folder / MANIFEST).read_text(encoding="utf-8")).get("datasheet")
     except (OSError, ValueError, AttributeError):
         ours = None
-    is_theirs = path.is_file() and ours is not None and hash_file(path) not in (ours, digest)
+    is_theirs = path.is_file() and hash_file(path) not in (ours, digest)
     write_text(folder / NEW_DATASHEET if is_theirs else path, text)
     return digest
 
@@ -162,7 +160,7 @@ def _samples(pairs: Iterable[NewPair]) -> Iterator[tuple[str, ...]]:
 
 
 def _controls(release: Release) -> Iterator[tuple[str, ...]]:
-    """Yield the controls of the released subtopics, so that models are checked on the same premises."""
+    """Yield the controls of the released subtopics: models are checked on the premises of the pairs."""
     released = {(pair.domain, pair.subtopic) for pair in release.pairs}
     for subtopic, found in release.controls.items():
         if (subtopic.domain, subtopic.name) in released:
@@ -196,28 +194,27 @@ def _about(release: Release) -> dict[str, Any]:
 
 
 def _unnamed(note: Any) -> Any:
-    """Leave out the annotators' names: they decide for themselves whether to be named beside such sentences."""
+    """Leave out the annotators' names. Annotators decide for themselves whether to be named beside such sentences."""
     if isinstance(note, list):
         return [_unnamed(each) for each in note]
     return {key: value for key, value in note.items() if key not in _NAMES} if isinstance(note, dict) else note
 
 
-def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    with writing(path) as file:
-        if path.suffix == ".csv":
-            write_csv(file, columns, rows)
-        else:
-            for row in rows:
-                file.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    if path.suffix == ".csv":
+        write_rows(path, columns, rows)
+    else:
+        objects = (dict(zip(columns, row, strict=True)) for row in rows)
+        write_text(path, "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in objects))
 
 
 def accuracy(cells: CellCounts) -> float | None:
-    """Return the accuracy: the share of samples labelled neutral, the right label of all."""
+    """Return the share of samples labelled neutral, which is the right label of every sample."""
     return 1 - cells.n_mispredicted / cells.n_samples if cells.n_samples else None
 
 
 def make_lines(counts: Mapping[str, Counts]) -> list[Line]:
-    """Make the rows: subtopics by domain, then the sum of each domain, then the sum of all."""
+    """Return the rows of the statistics: each subtopic, then the sums of each domain, then the sums of all."""
     paths = sorted({path for found in counts.values() for path in found})
     rows = {path: tuple(counts[step].get(path, {}).get(name, 0) for step, name, _ in COLUMNS) for path in paths}
     domains = dict.fromkeys(path.partition("/")[0] for path in paths)
@@ -230,28 +227,21 @@ def _sum(rows: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def as_markdown(lines: Sequence[Line], transfers: Sequence[Transfer]) -> str:
-    header = ["", *(title for _, _, title in COLUMNS)]
-    body = [[name, *(f"{value:,}" for value in values)] for name, values in lines]
-    models = [
-        [one.model, "yes" if one.is_held_out else "no", _share(one.control_accuracy), *_of(one.before), *_of(one.after)]
-        for one in transfers
-    ]
+    from bbnli_audit.reports.markdown import table  # the commands must start fast
+
+    titles = ["", *(title for _, _, title in COLUMNS)]
+    steps = table(titles, [[name, *(f"{value:,}" for value in values)] for name, values in lines])
     shares = ("accuracy", "pro", "anti", "brittle")
-    of_models = ["model", "held out", "controls right"]
-    of_models += [f"{when}: {share}" for when in ("before", "after") for share in shares]
-    return f"# What each step left\n\n{_table(header, body)}\n{_ABOUT_MODELS}\n{_table(of_models, models)}"
+    titles = ["model", "held out", "controls right"]
+    titles += [f"{when}: {share}" for when in ("before", "after") for share in shares]
+    rows = []
+    for each in transfers:
+        held_out = "yes" if each.is_held_out else "no"
+        rows.append([each.model, held_out, figure(each.control_accuracy), *_shares(each.before), *_shares(each.after)])
+    return f"# What each step left\n\n{steps}\n\n{_ABOUT_MODELS}\n{table(titles, rows)}\n"
 
 
-def _of(cells: CellCounts) -> list[str]:
+def _shares(cells: CellCounts) -> list[str]:
     n = cells.n_samples
     shares = (found / n if n else None for found in (cells.n_pro, cells.n_anti, cells.n_brittle))
-    return [_share(value) for value in (accuracy(cells), *shares)]
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else figure(value)
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---", *("---:" for _ in header[1:])], *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return [figure(value) for value in (accuracy(cells), *shares)]

@@ -1,28 +1,27 @@
-"""Runs the steps of the workbench on a workspace: for each step its inputs, its settings and its outputs."""
+"""Does the steps of `bbnli-audit extend` in a workspace: for each step a function with its inputs and settings."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.options import ModelOptions
+from bbnli_audit.core.words import counted
 from bbnli_audit.models.inference.progress import Progress, tell_time
 from bbnli_audit.suites.bbnli import FIRST_DATA, Bbnli
 from bbnli_audit.suites.template_file import TemplateFile
 from bbnli_audit.workbench.extend import counterfactual, expand, fill, filter, mask, release, table  # noqa: A004 - the step's name
-from bbnli_audit.workbench.extend.models import closing, estimate_seconds, full_name, open_models
+from bbnli_audit.workbench.extend.models import estimate_seconds, full_name, open_models
 from bbnli_audit.workbench.extend.table import Found, Item, MaskedTemplate, NewPair, Reviewed, Sample, Word, path_of
 from bbnli_audit.workbench.workspace import (
     Counts,
+    Done,
     Made,
-    Manifest,
     Workspace,
     choose_paths,
     count_by_subtopic,
     hash_json,
 )
 
-Done = tuple[Manifest, bool]  # the manifest, and whether the step was done now
 Say = Callable[[str], object]
 JOURNAL = "fill.journal.jsonl"
 
@@ -56,7 +55,7 @@ def do_mask(
         "templates": None if templates is None else templates.name,
     }
     if subtopics is not None:
-        settings["subtopics"] = sorted(map(mask.path_of_file, files))
+        settings["subtopics"] = sorted(file.local_path for file in files)
     inputs = {} if templates is None else {"templates": hash_json(rows)}
     return workspace.run("mask", settings, make, inputs)
 
@@ -76,7 +75,7 @@ def do_expand(workspace: Workspace, n_premises: int | None) -> Done:
 
 def do_fill(workspace: Workspace, model: str, top: int, device: str, progress: Progress, say: Say) -> Done:
     found = fill.find_masked_model(model)
-    groups = {(file.domain, file.name): file.groups for file in open_source(workspace).templates()}
+    groups = {file.local_path: file.groups for file in open_source(workspace).templates()}
     settings = {"model": found.name, "fingerprint": found.fingerprint, "top": top}
 
     def make() -> Made:
@@ -92,17 +91,17 @@ def do_fill(workspace: Workspace, model: str, top: int, device: str, progress: P
 
 def do_filter(
     workspace: Workspace,
-    names: tuple[Sequence[str], Sequence[str]],
+    deciding: Sequence[str],
+    held_out: Sequence[str],
     options: ModelOptions,
     progress: Progress,
     say: Say,
     sample: int | None = None,
 ) -> Done:
-    """Filter with the models that decide and those held out, given by name; `sample` is the most items per subtopic."""
-    deciding, held_out = names
+    """Filter with the models that decide; those held out are only checked. `sample` is the most items per subtopic."""
     suite = open_source(workspace)
     controls = [control for subtopic in suite.subtopics() for control in suite.items(subtopic).controls]
-    with closing(open_models(deciding, held_out, options, progress)) as models:
+    with open_models(deciding, held_out, options, progress) as models:
         chosen = [model for model in models if not model.is_held_out]
 
         def make() -> Made:
@@ -113,7 +112,7 @@ def do_filter(
             texts = [candidate.text for candidate in candidates]
             seconds = [estimate_seconds(model, texts) for model in chosen]
             left = f"about {tell_time(sum(seconds))} in all" if any(seconds) else "all stored"
-            say(f"{len(texts):,} texts for each of {len(chosen)} models: {left}.")
+            say(f"{counted(len(chosen), 'model')}, {counted(len(texts), 'text')} each: {left}.")
             found = filter.keep_found(candidates, chosen)
             items = filter.make_items(found, sample)
             table.write_table(workspace.path("filtered.csv"), Found, found)
@@ -148,16 +147,16 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
     manifests = workspace.need_current(["mask", "expand", "fill", "filter", "agree", "counterfactual"])
     suite = open_source(workspace)
     folder = workspace.path(release.FOLDER)
-    notes = manifests["filter"].notes
+    filter_manifest = manifests["filter"]
+    given, skills = filter_manifest.notes["given"], filter_manifest.notes["control_accuracy"]
     inputs = {  # what the manifests say, apart from how long the steps took
         f"{step}.manifest": hash_json([each.inputs, each.settings, each.outputs, each.counts, each.notes])
         for step, each in manifests.items()
     }
     workspace = Workspace(workspace.folder, is_again=workspace.is_again or not release.is_whole(folder))
-    given = notes["given"]
-    with closing(open_models(given["models"], given["held_out"], options, progress)) as models:
+    with open_models(given["models"], given["held_out"], options, progress) as models:
         for model in models:
-            if manifests["filter"].settings["fingerprints"].get(model.name) != model.fingerprint:
+            if filter_manifest.settings["fingerprints"].get(model.name) != model.fingerprint:
                 raise WorkbenchError(f"{model.given}: the model has changed since `filter` used it. Repeat `filter`.")
 
         def make() -> Made:
@@ -168,13 +167,16 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
             counts = recount(workspace, _choose(suite, None if chosen is None else ",".join(chosen)))
             before = [pair for found in items.values() for pair in found.usable]
             after = [release.as_pair(row) for row in rows]
-            transfers = []
-            for one in models:
-                skill, cells = notes["control_accuracy"][one.name], [one.count_cells(each) for each in (before, after)]
-                transfers.append(release.Transfer(one.name, one.is_held_out, skill, *cells))
+            transfers = [
+                release.Transfer(
+                    model.name, model.is_held_out, skills[model.name], *map(model.count_cells, (before, after))
+                )
+                for model in models
+            ]
             controls = {subtopic: found.controls for subtopic, found in items.items()}
-            written = release.Release(version, file_format, rows, controls, manifests, counts, transfers)
-            release.write_release(folder, written)
+            release.write_release(
+                folder, release.Release(version, file_format, rows, controls, manifests, counts, transfers)
+            )
             return Made(counts["counterfactual"])
 
         return workspace.run("release", {"version": version, "format": file_format}, make, inputs)
@@ -182,7 +184,7 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
 
 def _choose(suite: Bbnli, subtopics: str | None) -> list[TemplateFile]:
     """Return the files of the subtopics that are extended."""
-    files = {mask.path_of_file(file): file for file in suite.templates()}
+    files = {file.local_path: file for file in suite.templates()}
     return [files[path] for path in choose_paths(subtopics, files)]
 
 
@@ -199,7 +201,7 @@ def recount(workspace: Workspace, files: Sequence[TemplateFile]) -> Mapping[str,
         "expand": expand.count(samples),
         "fill": fill.count(samples, words),
         "filter": filter.count((), found, items, ()),
-        "agree": count_by_subtopic({"valid": Counter(path_of(row) for row in reviewed if row.verdict == "valid")}),
+        "agree": count_by_subtopic({"valid": [path_of(row) for row in reviewed if row.verdict == "valid"]}),
         "counterfactual": counterfactual.make_pairs(found, reviewed, kept=pairs)[1],
     }
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from bbnli_audit.core.errors import WorkbenchError
-from bbnli_audit.core.tables import open_table, show_text, write_csv
-from bbnli_audit.workbench.workspace import writing
+from bbnli_audit.core.tables import open_table, show_text
+from bbnli_audit.workbench.workspace import write_rows
 
 
 class MaskedTemplate(NamedTuple):
@@ -90,7 +90,7 @@ class Reviewed(NamedTuple):
 
 
 class NewPair(NamedTuple):
-    """A pair of the next version: a premise, its hypothesis as in the stereotype, and with the groups exchanged."""
+    """A pair of the next version: a premise, and a hypothesis on both sides."""
 
     domain: str
     subtopic: str
@@ -113,15 +113,11 @@ def path_of(row: Row) -> str:
 
 
 def write_table(path: Path, row_type: type[R], rows: Iterable[R]) -> None:
-    with writing(path) as file:
-        write_csv(file, row_type._fields, rows)
+    write_rows(path, row_type._fields, rows)
 
 
 def read_table(path: Path, row_type: type[R], find_fault: Callable[[R], str | None] = lambda _: None) -> list[R]:
-    """Read a table; columns that are not ours are left alone.
-
-    People may have changed the file: `find_fault` says what is wrong with a row, if anything.
-    """
+    """Read a table, which people may have edited. `find_fault` says what is wrong with a row. Ignore other columns."""
     kinds = get_type_hints(row_type)
     rows: list[R] = []
     for line, values in read_lines(path, row_type._fields):
@@ -141,7 +137,7 @@ def read_table(path: Path, row_type: type[R], find_fault: Callable[[R], str | No
 
 
 def read_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Read a CSV file of any name: each row with the line where it begins."""
+    """Yield each row of a CSV file, whatever its name, with the line on which the row begins."""
     with open_table(path, WorkbenchError, f"The columns are {', '.join(columns)}.", suffix=".csv") as table:
         records = table.records(columns)
         table.require(table.columns)  # no column may occur twice

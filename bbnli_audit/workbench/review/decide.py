@@ -1,26 +1,26 @@
-"""Turns opinions into agreement figures, one decision per item, and the files that later steps read.
+"""Turns annotators' judgements into figures of agreement, decisions, and the files with both.
 
-Under `drop`, an item counts only if at least two annotators judged it and all of them agree. Under `third`, if two
-disagree, another annotator's opinion makes a majority.
+With the policy `drop`, an item counts only if at least two annotators have judged it and all of them agree. With
+`third`, a third annotator decides between two who disagree.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
 
-from bbnli_audit.core.tables import write_csv
+from bbnli_audit.core.tables import guard_formula
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 from bbnli_audit.workbench.review.items import ReviewItem
 from bbnli_audit.workbench.review.states import ReviewVerdict, Stance, State, States
-from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, writing
+from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, write_rows
 
 OVERALL = "all"
 BY_VERDICT, BY_STANCE = "verdict", "verdict and stance"
 _IDENTITY = ("item", "domain", "subtopic", "hypothesis")
-_ENOUGH = 2
+_ENOUGH = 2  # annotators who must have judged an item
 CONFIDENCE = 0.95
 
 
@@ -31,7 +31,7 @@ class Agreement:
     first: str
     second: str
     scope: str  # a subtopic, or `OVERALL`
-    over: str
+    over: str  # what is compared: `BY_VERDICT` or `BY_STANCE`
     n_items: int
     n_alike: int
     kappa: float | None
@@ -43,24 +43,42 @@ class Agreement:
 
 
 def agreements(items: Iterable[ReviewItem], judged: States) -> list[Agreement]:
-    """Compare every two annotators: first over all the items, then per subtopic.
-
-    `judged` contains finished judgements only (`states.finished`).
-    """
+    """Compare every two annotators, over all items and per subtopic. `judged` has finished judgements only."""
     items = list(items)
-    by_id = {item.id: item for item in items}
-    scopes = {OVERALL: [item.id for item in items]}
+    scopes = {OVERALL: items}
     for item in sorted(items, key=lambda item: item.path):
-        scopes.setdefault(item.path, []).append(item.id)
+        scopes.setdefault(item.path, []).append(item)
     found = []
     for first, second in combinations(sorted(judged), 2):
-        for scope, ids in scopes.items():
-            both = [id_ for id_ in ids if id_ in judged[first] and id_ in judged[second]]
-            pairs = [(judged[first][id_], judged[second][id_]) for id_ in both]
-            if pairs or scope == OVERALL:
-                compared = [_compare(first, second, scope, over, pairs) for over in (BY_VERDICT, BY_STANCE)]
-                found += [_bound(each, pairs, [by_id[id_] for id_ in both]) for each in compared]
+        for scope, of_scope in scopes.items():
+            both = [item for item in of_scope if item.id in judged[first] and item.id in judged[second]]
+            if both or scope == OVERALL:
+                found += [_compare(first, second, scope, over, both, judged) for over in (BY_VERDICT, BY_STANCE)]
     return found
+
+
+def _compare(first: str, second: str, scope: str, over: str, items: Sequence[ReviewItem], judged: States) -> Agreement:
+    ours, theirs = ([_label(judged[name][item.id], over) for item in items] for name in (first, second))
+    n_alike = sum(one == other for one, other in zip(ours, theirs, strict=True))
+    kappa = cohens_kappa(Counter(zip(ours, theirs, strict=True)))[1]
+    interval = None if kappa is None else _bound_kappa(ours, theirs, items)
+    return Agreement(first, second, scope, over, len(items), n_alike, kappa, interval)
+
+
+def _label(state: State, over: str) -> str:
+    return state.label if over == BY_STANCE else str(state.verdict)
+
+
+def _bound_kappa(ours: Sequence[str], theirs: Sequence[str], items: Sequence[ReviewItem]) -> tuple[float, float] | None:
+    """Return the interval of kappa, which allows for hypotheses of one template: they are not independent."""
+    from bbnli_audit.measures.statistics.association import kappa_interval  # the commands must start fast
+    from bbnli_audit.measures.statistics.design import Design
+
+    # A slash in a cluster's name means two crossed factors, which only a suite's items have.
+    clusters = [item.template if item.is_of_suite else item.template.replace("/", " ") for item in items]
+    numbers = {label: number for number, label in enumerate(sorted({*ours, *theirs}))}
+    first, second = ([numbers[label] for label in labels] for labels in (ours, theirs))
+    return kappa_interval(first, second, Design.of(clusters, [item.path for item in items]), CONFIDENCE)
 
 
 def disagreements(items: Iterable[ReviewItem], judged: States) -> list[ReviewItem]:
@@ -68,36 +86,8 @@ def disagreements(items: Iterable[ReviewItem], judged: States) -> list[ReviewIte
 
 
 def opinions(item: str, judged: States) -> dict[str, State]:
+    """Return what each annotator says about an item."""
     return {annotator: of_annotator[item] for annotator, of_annotator in judged.items() if item in of_annotator}
-
-
-def _label(state: State, over: str) -> str:
-    return state.label if over == BY_STANCE else str(state.verdict)
-
-
-def _cluster(item: ReviewItem) -> str:
-    """Name the templates of an item: hypotheses of one template are not independent."""
-    return item.template if item.is_of_suite else item.template.replace("/", " ")
-
-
-def _bound(agreement: Agreement, pairs: Sequence[tuple[State, State]], items: Sequence[ReviewItem]) -> Agreement:
-    """Add the interval of kappa, which allows for items that share templates."""
-    from bbnli_audit.measures.statistics.association import kappa_interval  # the commands must start fast
-    from bbnli_audit.measures.statistics.design import Design
-
-    said = [[_label(state, agreement.over) for state in states] for states in zip(*pairs, strict=True)]
-    if agreement.kappa is None or len(said) != 2:
-        return agreement
-    numbers = {label: number for number, label in enumerate(sorted({*said[0], *said[1]}))}
-    first, second = ([numbers[label] for label in of_annotator] for of_annotator in said)
-    design = Design.of(list(map(_cluster, items)), [item.path for item in items])
-    return replace(agreement, kappa_interval=kappa_interval(first, second, design, CONFIDENCE))
-
-
-def _compare(first: str, second: str, scope: str, over: str, pairs: Sequence[tuple[State, State]]) -> Agreement:
-    counts = Counter((_label(ours, over), _label(theirs, over)) for ours, theirs in pairs)
-    n_alike = sum(n for (ours, theirs), n in counts.items() if ours == theirs)
-    return Agreement(first, second, scope, over, len(pairs), n_alike, cohens_kappa(counts)[1])
 
 
 class Policy(StrEnum):
@@ -106,13 +96,13 @@ class Policy(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """How an item was decided. Only the first two ways give a verdict; the last two are not final."""
+    """How an item was decided. The first two ways give a verdict, the last two are not final."""
 
     AGREEMENT = "agreement"
     MAJORITY = "majority"
-    DROPPED = "dropped"  # annotators disagree, and no other opinion is wanted
-    OPEN = "open"  # annotators disagree, and a third opinion is to decide
-    UNJUDGED = "unjudged"  # fewer than two have judged it
+    DROPPED = "dropped"  # annotators disagree, and nobody else is asked
+    OPEN = "open"  # annotators disagree, and a third opinion will decide
+    UNJUDGED = "unjudged"  # fewer than two annotators have judged it
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +115,7 @@ class Decision:
 
 
 def decide(items: Iterable[ReviewItem], judged: States, policy: Policy) -> list[Decision]:
-    """Decide each item, in the order given. `judged` contains finished judgements only."""
+    """Decide each item, in the order given. `judged` has finished judgements only."""
     return [_decide(item, list(opinions(item.id, judged).values()), policy) for item in items]
 
 
@@ -155,30 +145,53 @@ def write_reviewed(path: Path, decisions: Iterable[Decision]) -> None:
         (*_identity(each.item), each.verdict or "", each.stance or "", each.n_annotators, each.decided_by)
         for each in decisions
     )
-    with writing(path) as file:
-        write_csv(file, (*_IDENTITY, "verdict", "stance", "n_annotators", "decided_by"), rows)
+    write_rows(path, (*_IDENTITY, "verdict", "stance", "n_annotators", "decided_by"), rows)
 
 
 def write_disagreements(path: Path, items: Iterable[ReviewItem], judged: States) -> None:
     """Write one row for each opinion on an item that annotators judge differently."""
     rows = (
-        (*_identity(item), annotator, state.verdict, state.stance or "", state.note)
+        (*_identity(item), guard_formula(annotator), state.verdict, state.stance or "", guard_formula(state.note))
         for item in disagreements(items, judged)
         for annotator, state in opinions(item.id, judged).items()
     )
-    with writing(path) as file:
-        write_csv(file, (*_IDENTITY, "annotator", "verdict", "stance", "note"), rows)
+    write_rows(path, (*_IDENTITY, "annotator", "verdict", "stance", "note"), rows)
 
 
 def _identity(item: ReviewItem) -> tuple[str, str, str, str]:
     return item.id, item.domain, item.subtopic, item.hypothesis
 
 
+def write_judged(path: Path, items: Iterable[ReviewItem], judged: States) -> dict[str, list[int]]:
+    """Write how a suite's items were judged, and whether each can stay.
+
+    Return for each subtopic how many items were judged by enough annotators, and how many of these can stay.
+    """
+    counts: dict[str, list[int]] = {}
+    rows = []
+    for item in items:
+        said = list(opinions(item.id, judged).values())
+        is_judged = len(said) >= _ENOUGH
+        is_kept = is_judged and all(state.verdict == item.expected for state in said)
+        counted = counts.setdefault(item.path, [0, 0])
+        counted[0] += is_judged
+        counted[1] += is_kept
+        groups = {"first": item.group1, "second": item.group2}
+        stances = ";".join(groups.get(stance, stance) for stance in (state.stance or "" for state in said))
+        verdicts = ";".join(str(state.verdict) for state in said)
+        known = (item.id, item.domain, item.subtopic, item.template, item.expected)
+        rows.append((*known, len(said), verdicts, stances, "yes" if is_kept else "no"))
+    of_judgements = ("n_annotators", "verdicts", "stereotype_of", "is_kept")
+    write_rows(path, ("item", "domain", "subtopic", "template", "expected", *of_judgements), rows)
+    return counts
+
+
 def count(decisions: Iterable[Decision]) -> Counts:
     verdicts = (ReviewVerdict.VALID, ReviewVerdict.INVALID, ReviewVerdict.INCOHERENT)
-    stances = (Stance.PRO, Stance.ANTI)
-    counted = {str(name): Counter[str]() for name in ("items", *verdicts, *stances, "undecided")}
+    counted: dict[str, list[str]] = {
+        str(name): [] for name in ("items", *verdicts, Stance.PRO, Stance.ANTI, "undecided")
+    }
     for each in decisions:
-        for name in ("items", each.verdict or "undecided", *([each.stance] if each.stance else [])):
-            counted[name][each.item.path] += 1
+        for name in ("items", each.verdict or "undecided", *filter(None, [each.stance])):
+            counted[name].append(each.item.path)
     return count_by_subtopic(counted)

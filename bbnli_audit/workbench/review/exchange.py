@@ -1,8 +1,8 @@
 """Exchanges judgements with other machines and tools: as CSV (a row per annotator and item), or with Label Studio.
 
 Label Studio's JSON is a list of tasks, each with its data and annotations (https://labelstud.io/guide/task_format;
-choices: https://labelstud.io/tags/choices). Annotators are its users, written as `{"email": ...}` or as the user's
-number. It imports only the e-mail addresses of its own users.
+choices: https://labelstud.io/tags/choices). An annotator is a user of Label Studio, written as `{"email": ...}` or as
+the user's number. Label Studio imports only e-mail addresses of its own users.
 """
 
 import json
@@ -18,13 +18,13 @@ from bbnli_audit.workbench.extend.table import read_lines
 from bbnli_audit.workbench.review import items
 from bbnli_audit.workbench.review.judgements import Given, Judgements, Taken
 from bbnli_audit.workbench.review.states import State, States, as_time, as_verdict, check_annotator, clean_note
-from bbnli_audit.workbench.workspace import write_text, writing
+from bbnli_audit.workbench.workspace import write_rows, write_text
 
 COLUMNS = ("item", "annotator", "verdict", "stance", "note", "time")
-# The user pastes this under Settings, Labeling Interface, Code. `read_tasks` looks for the names of its tags.
+# The user pastes this under Settings, Labeling Interface, Code.
 LABELLING_CONFIG = Path(__file__).parent / "assets" / "label_studio.xml"
-_TAGS = {"verdict": "choices", "stance": "choices", "note": "textarea"}
-_VALUES = {"choices": "choices", "textarea": "text"}
+# The names of its tags, each with its type and the key of its values.
+_TAGS = {"verdict": ("choices", "choices"), "stance": ("choices", "choices"), "note": ("textarea", "text")}
 _TIMES = ("updated_at", "created_at")
 
 
@@ -34,35 +34,28 @@ def said(states: States) -> list[Given]:
         Given(annotator, item, state)
         for annotator, of_annotator in sorted(states.items())
         for item, state in sorted(of_annotator.items())
-        if state.says_something
+        if state.verdict is not None or state.note
     ]
 
 
 def hash_said(states: States) -> str:
-    """Return a hash of the judgements, which does not depend on their times."""
+    """Return a hash of the judgements. It does not depend on their times."""
     rows = [(annotator, item, state.verdict, state.stance, state.note) for annotator, item, state in said(states)]
     return sha256(json.dumps(rows).encode()).hexdigest()
 
 
 def write_csv(path: Path, states: States) -> int:
+    guard = tables.guard_formula
     rows = [
-        (
-            item,
-            tables.guard_formula(annotator),
-            state.verdict or "",
-            state.stance or "",
-            tables.guard_formula(state.note),
-            state.time,
-        )
+        (item, guard(annotator), state.verdict or "", state.stance or "", guard(state.note), state.time)
         for annotator, item, state in said(states)
     ]
-    with writing(path) as file:
-        tables.write_csv(file, COLUMNS, rows)
+    write_rows(path, COLUMNS, rows)
     return len(rows)
 
 
 def read_csv(path: Path) -> list[Given]:
-    """Read judgements. A message names the line and its fault."""
+    """Read judgements. Messages name the line."""
     texts = ("annotator", "note")
     return [
         make_given(row | {name: tables.unguard_formula(row[name]) for name in texts}, f"{path}:{line}")
@@ -71,7 +64,7 @@ def read_csv(path: Path) -> list[Given]:
 
 
 def make_given(row: Mapping[str, str], place: str) -> Given:
-    """Check one row of the columns above; `place` says where it stands."""
+    """Check a row with the columns `COLUMNS`. Messages name its `place`."""
     item, note = row["item"].strip(), clean_note(row["note"])
     try:
         if not item:
@@ -103,22 +96,22 @@ def write_tasks(path: Path, to_judge: Iterable[items.ReviewItem], states: States
         annotations.setdefault(name, []).append(_annotation(name, annotator, state))
     tasks: list[dict[str, Any]] = []
     for item in to_judge:
-        data = {"item": item.id} | {name: getattr(item, name) for name in items.COLUMNS[1:]}
-        tasks.append({"data": data} | ({"annotations": annotations[item.id]} if item.id in annotations else {}))
+        tasks.append({"data": {"item": item.id} | {name: getattr(item, name) for name in items.COLUMNS[1:]}})
+        if item.id in annotations:
+            tasks[-1]["annotations"] = annotations[item.id]
     write_text(path, json.dumps(tasks, indent=1, ensure_ascii=False) + "\n")
     return sum(len(task.get("annotations", ())) for task in tasks)
 
 
 def read_tasks(path: Path, names: Mapping[str, str]) -> list[Given]:
-    """Read the annotations of an export. Skipped tasks (`was_cancelled`) are left out.
+    """Read the annotations of an export, except skipped tasks (`was_cancelled`). Messages count tasks from 1.
 
-    `names` are the names used here for users of Label Studio, by number or e-mail address. A message names the task
-    and the annotation, counted from 1.
+    `names` gives the annotator's name for a user of Label Studio, by number or e-mail address.
     """
     given = []
-    for place, task, annotation in _annotations(path):
+    for place, data, annotation in _annotations(path):
         try:
-            item = task["data"].get("item")
+            item = data.get("item")
             if not isinstance(item, str) or not item.strip():
                 raise ValueError('has no data.item, the id that "annotations export" wrote')
             row = dict.fromkeys(_TAGS, "") | _results(annotation)
@@ -137,9 +130,9 @@ def _annotation(item: str, annotator: str, state: State) -> dict[str, Any]:
             "from_name": name,
             "to_name": "hypothesis",
             "type": kind,
-            "value": {_VALUES[kind]: [str(getattr(state, name))]},
+            "value": {key: [str(getattr(state, name))]},
         }
-        for name, kind in _TAGS.items()
+        for name, (kind, key) in _TAGS.items()
         if getattr(state, name)
     ]
     return {
@@ -152,7 +145,11 @@ def _annotation(item: str, annotator: str, state: State) -> dict[str, Any]:
 
 
 def _annotations(path: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    for n_task, task in enumerate(_load(path), 1):
+    """Yield each annotation with its place in the file and the data of its task."""
+    tasks = Source(path, WorkbenchError).read_json(encoding="utf-8-sig")
+    if not isinstance(tasks, list):
+        raise WorkbenchError(f"{path}: is not a list of tasks. Export as JSON from Label Studio.")
+    for n_task, task in enumerate(tasks, 1):
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise WorkbenchError(f"{path}: task {n_task}: is not an object with 'data'. Export as JSON (not JSON-MIN).")
         annotations = task.get("annotations", [])
@@ -163,14 +160,7 @@ def _annotations(path: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, An
             if not isinstance(annotation, dict):
                 raise WorkbenchError(f"{path}: {place}: is not an object.")
             if not annotation.get("was_cancelled"):
-                yield place, task, annotation
-
-
-def _load(path: Path) -> list[Any]:
-    tasks = Source(path, WorkbenchError).read_json(encoding="utf-8-sig")
-    if not isinstance(tasks, list):
-        raise WorkbenchError(f"{path}: is not a list of tasks. Export as JSON from Label Studio.")
-    return tasks
+                yield place, task["data"], annotation
 
 
 def _results(annotation: Mapping[str, Any]) -> dict[str, str]:
@@ -182,7 +172,7 @@ def _results(annotation: Mapping[str, Any]) -> dict[str, str]:
         name = result.get("from_name") if isinstance(result, dict) else None
         if not isinstance(name, str) or name not in _TAGS:
             continue  # one of the team's own tags
-        key = _VALUES[_TAGS[name]]
+        _, key = _TAGS[name]
         value = result.get("value")
         values = value.get(key) if isinstance(value, dict) else None
         if isinstance(values, str):

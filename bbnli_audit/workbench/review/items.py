@@ -1,26 +1,36 @@
-"""The items that people judge: distinct hypotheses of a subtopic, or texts of a suite with the expected verdict."""
+"""The items that people judge: hypotheses of the workbench, or the texts of a suite.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+A suite's items are each hypothesis with each of its premises, and each control. Readers see only the two sentences.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
 from bbnli_audit.core.errors import WorkbenchError
+from bbnli_audit.core.values import Label, Subtopic, SubtopicItems, TextPair
+from bbnli_audit.suites.bbnli import Bbnli
+from bbnli_audit.suites.protocol import Suite, get_items
 from bbnli_audit.workbench.extend.table import read_lines
-from bbnli_audit.workbench.workspace import item_id
+from bbnli_audit.workbench.review.states import ReviewVerdict
+from bbnli_audit.workbench.workspace import choose_paths, draw_by_content, item_id, write_rows
 
 COLUMNS = ("item", "domain", "subtopic", "hypothesis", "template", "word", "premise")
 OF_SUITES = ("expected", "group1", "group2")  # further columns, for items of a suite
-ALL_COLUMNS = (*COLUMNS, *OF_SUITES)
-_SHOWN = ("id", "domain", "subtopic", "hypothesis", "template", "word", "premise")
+VERDICT_OF = {
+    Label.ENTAILMENT: ReviewVerdict.ENTAILED,
+    Label.NEUTRAL: ReviewVerdict.NEITHER,
+    Label.CONTRADICTION: ReviewVerdict.CONTRADICTED,
+}
 _SHOWN_BLIND = ("id", "hypothesis", "premise", "group1", "group2")
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A hypothesis to judge, and its origin. Its repr shows no sentence."""
+    """A hypothesis to judge, and its origin: the columns of its table, in their order. Its repr shows no sentence."""
 
-    id: str
+    id: str = field(init=False)
     domain: str
     subtopic: str
     hypothesis: str = field(repr=False)
@@ -31,6 +41,10 @@ class ReviewItem:
     group1: str = field(default="", repr=False)
     group2: str = field(default="", repr=False)
 
+    def __post_init__(self) -> None:
+        text = f"{self.premise}\n{self.hypothesis}" if self.is_of_suite else self.hypothesis
+        object.__setattr__(self, "id", item_id(self.domain, self.subtopic, text))
+
     @property
     def path(self) -> str:
         return f"{self.domain}/{self.subtopic}"
@@ -39,20 +53,11 @@ class ReviewItem:
     def is_of_suite(self) -> bool:
         return bool(self.expected)
 
-    def as_row(self) -> tuple[str, ...]:
-        """Return the values of all columns."""
-        return tuple(getattr(self, "id" if name == "item" else name) for name in ALL_COLUMNS)
-
     def shown(self) -> dict[str, str]:
-        """Return the fields for the page. For a suite's item, these are only what a blind reader may know."""
-        if self.is_of_suite:
-            return {"subtopic": "", "template": "", "word": "", **{name: getattr(self, name) for name in _SHOWN_BLIND}}
-        return {**{name: getattr(self, name) for name in _SHOWN}, "subtopic": self.path}
-
-    def make_id(self) -> str:
-        """Compute the id from the texts."""
-        text = f"{self.premise}\n{self.hypothesis}" if self.is_of_suite else self.hypothesis
-        return item_id(self.domain, self.subtopic, text)
+        """Return the fields for the page. Of a suite's item, a reader may know only the sentences and the groups."""
+        fields = {**asdict(self), "subtopic": self.path}
+        del fields["expected"]
+        return {name: "" if self.is_of_suite and name not in _SHOWN_BLIND else fields[name] for name in fields}
 
 
 def items_hash(items: Sequence[ReviewItem]) -> str:
@@ -64,14 +69,13 @@ def read_items(path: Path) -> tuple[ReviewItem, ...]:
     """Read the items to judge, in the order of the file. Other columns are ignored."""
     items: dict[str, ReviewItem] = {}
     for line, row in read_lines(path, COLUMNS):
-        item = ReviewItem(*(row[column] for column in COLUMNS), *(row.get(column) or "" for column in OF_SUITES))
-        fault = None
+        item = ReviewItem(*(row[column] for column in COLUMNS[1:]), *(row.get(column) or "" for column in OF_SUITES))
         empty = next((column for column in COLUMNS[1:4] if not row[column].strip()), None)
-        expected = item.make_id()
+        fault = None
         if empty is not None:
             fault = f"{empty} is empty."
-        elif item.id != expected:
-            fault = f"the item is called {item.id!r:.40}, but its row gives {expected!r}: somebody edited it."
+        elif row["item"] != item.id:
+            fault = f"the item is called {row['item']!r:.40}, but its row gives {item.id!r}: somebody edited it."
         elif item.id in items:
             fault = f"the item {item.id} appears twice."
         if fault is not None:
@@ -85,12 +89,51 @@ def read_items(path: Path) -> tuple[ReviewItem, ...]:
 def order_items(annotator: str, items: Iterable[ReviewItem]) -> list[ReviewItem]:
     """Put the items in the order in which an annotator meets them.
 
-    Subtopics stay together, because judging similar sentences one after another is faster and more consistent. Which
-    subtopic comes first, and the order within it, differ between annotators, so that fatigue and habit do not affect
-    the same items for everyone. Both come from hashes: the order survives a restart, and new items do not move others.
+    Subtopics stay together, because judging similar sentences one after another is faster and more consistent. Each
+    annotator gets another order of subtopics and of their items, so that fatigue and habit affect different items. The
+    order comes from hashes, so it survives a restart, and new items do not change the order of the others.
     """
 
     def draw(name: str) -> bytes:
         return sha256(f"{annotator}\0{name}".encode()).digest()
 
     return sorted(items, key=lambda item: (draw(item.path), item.path, draw(item.id)))
+
+
+def suite_items(suite: Suite, subtopics: str | None = None, sample: int | None = None) -> list[ReviewItem]:
+    """Return the items of a suite's subtopics: of each subtopic at most `sample`, drawn by content."""
+    found = {subtopic.local_path: subtopic for subtopic in suite.subtopics()}
+    items = []
+    for path in choose_paths(subtopics, found):
+        of_subtopic = list(_items(found[path], get_items(suite, found[path]), _groups(suite, found[path])))
+        drawn = draw_by_content((item.id for item in of_subtopic), sample)
+        items += [item for item in of_subtopic if item.id in drawn]
+    return items
+
+
+def _items(subtopic: Subtopic, items: SubtopicItems, groups: tuple[str, str]) -> Iterator[ReviewItem]:
+    """Yield each combination of templates once, as written. With the groups exchanged, people would judge it alike."""
+    texts: dict[tuple[str, Label], TextPair] = {}
+    for pair in items.usable:
+        texts.setdefault((pair.cluster, Label.NEUTRAL), pair.pro)
+    for control in items.controls:
+        texts.setdefault((f"{control.cluster}/control", control.expected), control.text)
+    for (cluster, label), (premise, hypothesis) in texts.items():
+        source = (subtopic.domain, subtopic.name, hypothesis, cluster, "", premise)
+        yield ReviewItem(*source, VERDICT_OF[label].value, *groups)
+
+
+def _groups(suite: Suite, subtopic: Subtopic) -> tuple[str, str]:
+    """Return the names of the groups in alphabetical order, so that it does not show which one is stereotyped."""
+    names: Sequence[str] = ("the group it names", "another group")
+    if isinstance(suite, Bbnli):
+        names = sorted(suite.file(subtopic)[1].group_names)
+    return names[0], names[1]
+
+
+def write_suite_items(path: Path, items: Sequence[ReviewItem]) -> None:
+    """Write the table of items. Refuse to replace a table of the workbench."""
+    if (path.parent / "filter.manifest.json").exists():
+        raise WorkbenchError(f"{path.parent}: is the folder of a workbench. Judge a suite in a folder of its own.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_rows(path, (*COLUMNS, *OF_SUITES), map(astuple, items))

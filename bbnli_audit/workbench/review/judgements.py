@@ -17,7 +17,7 @@ from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.files import read_database_header
 from bbnli_audit.models.inference.sqlite import DAMAGED, changing, connect, error_code
 from bbnli_audit.workbench.review.items import ReviewItem, items_hash
-from bbnli_audit.workbench.review.states import Action, ReviewVerdict, Row, Stance, State, as_verdict, fold, now
+from bbnli_audit.workbench.review.states import Action, Row, State, as_verdict, fold, now
 from bbnli_audit.workbench.workspace import telling
 
 # History of the format: 1 first version.
@@ -97,11 +97,6 @@ class Judgements:
         with self._changing() as connection:
             _insert(connection, row, key)
 
-    def judge(
-        self, annotator: str, item: str, verdict: ReviewVerdict | None, stance: Stance | None = None, key: str = ""
-    ) -> None:
-        self.add(Row(annotator, item, Action.JUDGE, verdict, stance), key)
-
     def undo(self, annotator: str, key: str = "") -> Given | None:
         """Undo the annotator's last judgement or skip, and return the item's state now; None if nothing is left."""
         with self._changing() as connection:
@@ -142,13 +137,11 @@ class Judgements:
         return fold(self.rows())
 
     def states_of(self, annotator: str) -> dict[str, State]:
-        with self._using() as connection:
-            rows = _rows(connection, "WHERE annotator = ?", (annotator,))
-        return fold(rows).get(annotator, {})
+        return self.states().get(annotator, {})
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
-        """Use the one connection, one thread at a time."""
+        """Lend the connection to one thread at a time."""
         with _telling(self.path), self._lock:
             yield self._connection
 

@@ -1,7 +1,7 @@
-"""Serves the review page on loopback: the page's files and one annotator's items. Saves the annotator's entries.
+"""Serves the review page on loopback, and saves what annotators enter on it.
 
-The address contains a secret of one annotator and gives access only to that annotator's judgements. Requests that
-another site's page could send (a foreign `Host` or `Origin`, no token) are refused. Addresses are stored in the folder,
+Each annotator's address contains a secret, and gives access to this annotator's judgements only. Requests that another
+site's page could send (a foreign `Host` or `Origin`, no secret) are refused. Addresses are stored in the folder,
 readable only by its owner. So after a restart, an open page finds the server again and saves what is left to save.
 """
 
@@ -31,24 +31,18 @@ from bbnli_audit.workbench.review.judgements import Judgements
 from bbnli_audit.workbench.review.states import MAX_NOTE, Action, Row, State, as_verdict, finished
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
 Chosen = Mapping[str, Sequence[ReviewItem]]  # by annotator, in their order
 Say = Callable[[str], object]
 ADDRESSES = ".review-addresses.json"
 _HOST = "127.0.0.1"
+_N_PORTS = 2**16
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
-_ASSETS = {
-    "review.html": "text/html",
-    "review.css": "text/css",
-    "review.js": "text/javascript",
-    "saver.js": "text/javascript",
-    "suite.js": "text/javascript",
-    "icon.svg": "image/svg+xml",
-}
+_ASSETS = ("review.html", "review.css", "review.js", "saver.js", "suite.js", "icon.svg")
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FOLDER = Path(__file__).parent / "assets"
 _MAX_BODY = 8 * MAX_NOTE  # enough for a note whose characters JSON escapes, and for the other fields
 _KEY = re.compile(r"[A-Za-z0-9-]{8,64}")
@@ -78,7 +72,7 @@ class Breaks:
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """A person who judges: the secret in their address, and their items in the order to judge them."""
+    """A person who judges, the secret in this person's address, and the items in the order to judge them."""
 
     name: str
     token: str = field(repr=False)
@@ -89,85 +83,66 @@ class BadRequest(Exception):
     """The page sent something that cannot be saved."""
 
 
-def make_app(judgements: Judgements, annotators: Sequence[Annotator], port: int, breaks: Breaks) -> "ASGIApp":
-    from starlette.applications import Starlette
-    from starlette.concurrency import run_in_threadpool
-    from starlette.responses import JSONResponse, Response
-    from starlette.routing import Route
+class ReviewApp:
+    """Answers the requests of the page, each under the address of an annotator. All other requests are refused."""
 
-    async def page(request: "Request") -> "Response":
-        name = request.path_params.get("name", "review.html")
-        if name not in _ASSETS:
-            return Response("There is no such page.", 404)
-        return Response((_FOLDER / name).read_bytes(), media_type=_ASSETS[name])
-
-    async def state(request: "Request") -> "Response":
-        return JSONResponse(await run_in_threadpool(_describe, judgements, request.scope["annotator"], breaks))
-
-    async def rows(request: "Request") -> "Response":
-        row = _read_row(await _body(request))
-        return JSONResponse(await run_in_threadpool(_save, judgements, request.scope["annotator"].name, row))
-
-    async def refuse(_request: "Request", exc: Exception) -> "Response":
-        return JSONResponse({"message": str(exc)}, 503 if isinstance(exc, WorkbenchError) else 400)
-
-    app: Starlette = Starlette(
-        routes=[
-            Route("/{token}/", page),
-            Route("/{token}/api/state", state),
-            Route("/{token}/api/rows", rows, methods=["POST"]),
-            Route("/{token}/{name}", page),
-        ],
-        exception_handlers={WorkbenchError: refuse, BadRequest: refuse},
-    )
-    return Guard(app, annotators, port)
-
-
-class Guard:
-    """Admits only requests from our own page to an annotator's address, and marks every response as private."""
-
-    def __init__(self, app: "Starlette", annotators: Sequence[Annotator], port: int) -> None:
-        self._app = app
+    def __init__(self, judgements: Judgements, annotators: Sequence[Annotator], port: int, breaks: Breaks) -> None:
+        self._judgements = judgements
         self._annotators = annotators
         self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+        self._breaks = breaks
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        from starlette.responses import Response
-
-        async def send_marked(message: "Message") -> None:
-            if message["type"] == "http.response.start":
-                added = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-                message = {**message, "headers": [*message["headers"], *added]}
-            await send(message)
+        from starlette.requests import Request
+        from starlette.responses import JSONResponse
 
         if scope["type"] != "http":
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        answer: ASGIApp
-        if not self._is_ours(scope, headers):
-            answer = Response("This page can only be used from its own address.", 403)
-        elif (annotator := self._find(scope["path"])) is None:
-            answer = Response("There is no such page. Use the address that was printed for you.", 404)
-        else:
-            scope["annotator"] = annotator
-            answer = self._app
-        await answer(scope, receive, send_marked)
+        try:
+            response = await self._answer(Request(scope, receive))
+        except (BadRequest, WorkbenchError) as exc:
+            response = JSONResponse({"message": str(exc)}, 503 if isinstance(exc, WorkbenchError) else 400)
+        response.headers.update(_HEADERS)
+        await response(scope, receive, send)
 
-    def _is_ours(self, scope: "Scope", headers: Mapping[str, str]) -> bool:
-        """Say whether a request names this machine as its host, and comes from our page or from no page."""
+    async def _answer(self, request: "Request") -> "Response":
+        from starlette.concurrency import run_in_threadpool
+        from starlette.responses import JSONResponse, RedirectResponse, Response
+
+        if not self._is_ours(request):
+            return Response("This page can only be used from its own address.", 403)
+        token, slash, name = request.scope["path"].removeprefix("/").partition("/")
+        found = (each for each in self._annotators if compare_digest(each.token.encode(), token.encode()))
+        annotator = next(found, None)
+        if annotator is None:
+            return Response("There is no such page. Use the address that was printed for you.", 404)
+        if not slash:
+            return RedirectResponse(f"/{token}/")
+        if request.method == "POST" and name == "api/rows":
+            row, key = _read_row(await _body(request), annotator.name)
+            return JSONResponse(await run_in_threadpool(_save, self._judgements, row, key))
+        if request.method not in ("GET", "HEAD"):
+            return Response("Method Not Allowed", 405)
+        if name == "api/state":
+            return JSONResponse(await run_in_threadpool(_describe, self._judgements, annotator, self._breaks))
+        name = name or "review.html"
+        if name not in _ASSETS:
+            return Response("There is no such page.", 404)
+        path = _FOLDER / name
+        return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
+
+    def _is_ours(self, request: "Request") -> bool:
+        """Whether a request names this machine as its host, and comes from our page or from no page."""
+        headers = request.headers
         if headers.get("host") not in self._hosts:
             return False
         if "origin" in headers and headers["origin"] not in [f"http://{host}" for host in self._hosts]:
             return False
-        if scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode", "navigate") == "navigate":
+        if request.method in ("GET", "HEAD") and headers.get("sec-fetch-mode", "navigate") == "navigate":
             return True  # a link clicked in a mail; no other site can read the response
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return False
-        return scope["method"] != "POST" or headers.get("content-type") == "application/json"
-
-    def _find(self, path: str) -> Annotator | None:
-        token = path.split("/")[1] if path.startswith("/") else ""
-        return next((each for each in self._annotators if compare_digest(each.token.encode(), token.encode())), None)
+        return request.method != "POST" or headers.get("content-type") == "application/json"
 
 
 async def _body(request: "Request") -> bytes:
@@ -179,41 +154,41 @@ async def _body(request: "Request") -> bytes:
     return body
 
 
-def _read_row(body: bytes) -> dict[str, Any]:
-    """Check a request of the page. Missing texts become empty."""
+def _read_row(body: bytes, annotator: str) -> tuple[Row, str]:
+    """Check a request of the page, and return it as a row with its key."""
     try:
-        row = parse_message(body.decode())
+        given = parse_message(body.decode())
     except (BadJsonError, UnicodeDecodeError):
         raise BadRequest("The request is not a JSON object.") from None
+    texts: dict[str, str] = {}
     for name in ("key", "item", "verdict", "stance", "note"):
-        row[name] = "" if row.get(name) is None else row[name]
-        if not isinstance(row[name], str):
+        texts[name] = "" if given.get(name) is None else given[name]
+        if not isinstance(texts[name], str):
             raise BadRequest(f"{name} must be a text.")
-    if not _KEY.fullmatch(row["key"]):
+    if not _KEY.fullmatch(texts["key"]):
         raise BadRequest("key must be 8 to 64 letters and digits.")
-    if row.get("action") not in _ACTIONS:
+    if given.get("action") not in _ACTIONS:
         raise BadRequest("action must be judge, skip, note or undo.")
-    if row["action"] != Action.UNDO and not _ITEM.fullmatch(row["item"]):
+    action = Action(given["action"])
+    if action is not Action.UNDO and not _ITEM.fullmatch(texts["item"]):
         raise BadRequest("item must be the id of an item.")
     try:
-        row["verdict"], row["stance"] = as_verdict(row["verdict"], row["stance"])
+        verdict, stance = as_verdict(texts["verdict"], texts["stance"])
     except ValueError as exc:
         raise BadRequest(str(exc)) from exc
-    if row["action"] == Action.JUDGE and row["verdict"] is None:
+    if action is Action.JUDGE and verdict is None:
         raise BadRequest("A judgement needs a verdict.")
-    if len(row["note"]) > MAX_NOTE:
+    if len(texts["note"]) > MAX_NOTE:
         raise BadRequest(f"A note has at most {MAX_NOTE} characters.")
-    return row
+    said = (verdict, stance) if action is Action.JUDGE else (None, None)
+    return Row(annotator, texts["item"], action, *said, texts["note"] if action is Action.NOTE else None), texts["key"]
 
 
-def _save(judgements: Judgements, annotator: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    key, item = row["key"], row["item"]
-    if row["action"] == Action.UNDO:
-        undone = judgements.undo(annotator, key)
+def _save(judgements: Judgements, row: Row, key: str) -> dict[str, Any]:
+    if row.action is Action.UNDO:
+        undone = judgements.undo(row.annotator, key)
         return {"undone": None if undone is None else {"item": undone.item, **_as_json(undone.state)}}
-    verdict, stance = (row["verdict"], row["stance"]) if row["action"] == Action.JUDGE else (None, None)
-    note = row["note"] if row["action"] == Action.NOTE else None
-    judgements.add(Row(annotator, item, Action(row["action"]), verdict, stance, note), key)
+    judgements.add(row, key)
     return {}
 
 
@@ -267,7 +242,7 @@ def serve(judgements: Judgements, chosen: Chosen, breaks: Breaks, *, port: int, 
         ]
         _write_addresses(work, known | {each.name: (each.token, bound) for each in annotators})
         config = uvicorn.Config(
-            make_app(judgements, annotators, bound, breaks),
+            ReviewApp(judgements, annotators, bound, breaks),
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -303,25 +278,17 @@ def _progress(judgements: Judgements, annotator: Annotator) -> str:
     return f"{n_judged} of {len(annotator.items)} judged"
 
 
-@contextmanager
-def _listen(port: int, last: int) -> Iterator[socket.socket]:
-    """Listen on loopback. This starts before the address is printed, so a quick click waits instead of failing."""
-    for each in (port,) if port else (last, 0) if last else (0,):
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        if os.name == "posix":  # otherwise the port still counts as taken right after a restart
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def _listen(port: int, last: int) -> socket.socket:
+    """Listen on loopback, already before the address is printed: then a quick click waits instead of failing."""
+    if port not in range(_N_PORTS):
+        fault = f"cannot be used: a port is a number from 1 to {_N_PORTS - 1}"
+        raise OptionError(f"--port {port}: {fault}. Leave out --port.")
+    for each in (port,) if port else (last, 0):
         try:
-            listening.bind((_HOST, each))
-            listening.listen()
-        except (OSError, OverflowError) as exc:
-            listening.close()
+            return socket.create_server((_HOST, each))
+        except OSError as exc:
             if port:
-                reason = getattr(exc, "strerror", None) or "a port is a number from 1 to 65535"
-                raise OptionError(f"--port {port}: cannot be used: {reason}. Leave out --port.") from exc
-        else:
-            with listening:
-                yield listening
-            return
+                raise OptionError(f"--port {port}: cannot be used: {exc.strerror}. Leave out --port.") from exc
     raise OptionError("No port of this machine is free for the page. Close other programs first.")
 
 
@@ -352,7 +319,8 @@ def _read_addresses(work: Path) -> dict[str, tuple[str, int]]:
     """Read each annotator's token and last port. Content that cannot be read, or is not ours, will be replaced."""
     try:
         found: Any = parse_json((work / ADDRESSES).read_text(encoding="utf-8"))
-        return {name: (token, int(port)) for name, (token, port) in found.items() if _TOKEN.fullmatch(token)}
+        ours = {name: (token, int(port)) for name, (token, port) in found.items() if _TOKEN.fullmatch(token)}
+        return {name: (token, port) for name, (token, port) in ours.items() if port in range(_N_PORTS)}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 

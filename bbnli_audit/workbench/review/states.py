@@ -1,7 +1,7 @@
 """The judgements as values: rows as they were entered, and the state of each item that results from them.
 
-Rows are never changed or removed. An undo is a row that names the row it undoes. For an item, the last row counts that
-was not undone. Notes are separate: undoing a judgement keeps its note.
+Rows are never changed or removed. An undo is a row that names the row it undoes. Of an item's rows, the last one that
+was not undone counts. Notes are separate: undoing a judgement keeps its note.
 """
 
 import re
@@ -59,7 +59,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One key press. If the note is None, it stays as it was. A new row has no id, and gets the present time."""
+    """One key press. A note of None leaves the note as it was. A new row has no id, and gets the present time."""
 
     annotator: str
     item: str
@@ -90,10 +90,6 @@ class State:
     @property
     def is_finished(self) -> bool:
         return self.verdict is not None and (self.verdict not in STANCES_OF or self.stance is not None)
-
-    @property
-    def says_something(self) -> bool:
-        return self.verdict is not None or self.note != ""
 
     @property
     def label(self) -> str:

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bbnli_audit.reports.markdown import figures, number, signed_figures, table
+from bbnli_audit.core.words import figure as number
+from bbnli_audit.reports.markdown import figures, signed_figures, table
 from tools.validity.carry_out import ROOT
 from tools.validity.mitigation.figures import (
     ACCURACY,
