@@ -19,7 +19,7 @@ from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 # With fewer rows, the library computes a matrix product in another way, which rounds differently.
 MIN_ROWS = 16
-# Per text of a call, a tokenizer keeps much more in memory than the ids, so it gets only this many texts at once.
+# For each text of a call, a tokenizer keeps much more in memory than the ids. So a call gets this many texts at most.
 TEXTS_AT_ONCE = 2048
 _PATIENCE = 2.0  # seconds
 
@@ -120,9 +120,9 @@ def run_in_threads(
 
 
 class _Pool:
-    """Threads that do not keep Python from ending: after Ctrl-C, a server may take a minute for its answers.
+    """Daemon threads, which let Ctrl-C end Python at once even if a server takes a minute for its answer.
 
-    Python waits for the threads of `concurrent.futures` before it ends.
+    At its end Python would wait for the threads of `concurrent.futures`.
     """
 
     def __init__(self, forward: Callable[[Batch], Predictions], n_threads: int) -> None:
@@ -138,7 +138,7 @@ class _Pool:
         return future
 
     def close(self) -> None:
-        """Let the threads end. Wait briefly for threads that compute here, but not for a server's answers."""
+        """Tell the threads to end, and wait two seconds at most: enough for a computation, not for a slow server."""
         until = time.monotonic() + _PATIENCE
         for _ in self._threads:
             self._given.put(None)

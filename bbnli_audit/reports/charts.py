@@ -97,7 +97,7 @@ def draw_increases(rows: Sequence[Row], panels: Sequence[str], layout: Layout) -
 
 
 def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str = "") -> str:
-    """Draw a measure for which 0.5 means no preference. `share` is the title of a panel with the shares at its left."""
+    """Draw a measure for which 0.5 means no preference. With a title `share`, a panel of shares comes before it."""
     wider = replace(layout, panel=layout.bar)
     panels = [_interval_panel(rows, wider, name, (0.0, 1.0), line=0.5)]
     if share:
@@ -106,7 +106,7 @@ def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str 
 
 
 def round_up(value: float) -> float:
-    """Return the end of an axis that shows this value."""
+    """Round up to a value at which an axis can end."""
     steps = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
     return next((step for step in steps if value <= step), 1.0)
 

@@ -30,7 +30,7 @@ def test_a_required_failure_is_never_green_and_never_saved(project: Project, par
     done = project.audit("planted:always-pro", "--bbnli-save-baseline=base.json", *parallel)
     done.assert_outcomes(skipped=2, xfailed=2)
     assert done.ret == pytest.ExitCode.TESTS_FAILED
-    told = "ERROR: required verdicts are not met, although pytest would have passed: bbnli lean is FAIL, and 2 more.*"
+    told = "ERROR: required limits are not met, although pytest would have passed: bbnli lean is FAIL, and 2 more.*"
     done.stdout.fnmatch_lines(
         ["Baseline not saved: base.json is not *, because limits are crossed without a waiver (bbnli lean, *", told]
     )

@@ -1,8 +1,8 @@
 """Keeps what the tests of a run required, whatever the outcomes of the tests.
 
-A test may be marked as an expected failure, or may catch an exception of a handle. Its limits count all the same:
-handles record them before they raise, and all handles are kept. So neither the phase, the process and the outcome of a
-test matter, nor what happens to its report.
+A test requires limits of its handle, which is the value of its fixture. It may be marked as an expected failure, or may
+catch what the handle raises. The limits count all the same: a handle records each one before it raises, and the ledger
+keeps all handles. So it does not matter when and in which process a test required a limit, or how the test ended.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ def handles_of(item: pytest.Item) -> list[Handle]:
 
 
 def has_news(item: pytest.Item, when: str | None) -> bool:
-    """Whether the report of this phase must say what the test required: after the call, or if there is more since."""
+    """Whether this report must say what the test required: the one of the call, and later ones with something new."""
     found = handles_of(item)
     n_required = sum(len(handle.required) for handle in found)
     is_new = bool(found) and (when == "call" or n_required > item.stash.get(_n_told_key, 0))
@@ -63,9 +63,10 @@ class Ledger:
         return handle
 
     def pack(self, handles: Iterable[Handle]) -> dict[str, Any]:
-        """Return a test's requirements as plain values, and how many audits there are: a worker may die before its end.
+        """Return as plain values what a test required, and how many audits there are.
 
-        All workers collect, and deselect, the same tests.
+        Each report carries the numbers, because a worker that dies cannot tell them at its end. They are the same in
+        all workers.
         """
         found = list(handles)
         return {
@@ -80,7 +81,7 @@ class Ledger:
             report.bbnli_broken = str(error).partition("\n")[0]  # type: ignore[attr-defined]  # xdist sends it too
 
     def gather(self, report: pytest.TestReport, packed: Mapping[str, Any] | None) -> None:
-        """Take over the requirements in a report. A worker that crashes later sends nothing at its end."""
+        """Take over what a report says that its test required."""
         if AUDIT_KEYWORD in report.keywords:
             if report.when == "teardown":
                 self._ended.add(report.nodeid)
@@ -97,7 +98,7 @@ class Ledger:
         """Say which audits did not run to the end, or failed; None if there are none."""
         n_left = self._n_selected - len(self._ended)
         if n_left > 0:
-            return f"{counted(n_left, 'audit')} did not run to the end: something ended the run before."
+            return f"{counted(n_left, 'audit')} did not run to the end: something ended the run early."
         if self._failed:
             return f"{counted(len(self._failed), 'audit')} failed: {list_some(list(self._failed))}."
         return None
@@ -115,11 +116,12 @@ class Ledger:
             (path, measure), verdict = unmet[0]
             first = f"{path} {measure} is {verdict}"
             more = f", and {len(unmet) - 1} more" if len(unmet) > 1 else ""
-            told = f"required verdicts are not met, although pytest would have passed: {first}{more}"
+            told = f"required limits are not met, although pytest would have passed: {first}{more}"
             return f"{told}. Only a waiver in the threshold file lets a limit be crossed."
         if self.broken:
             test, error = next(iter(sorted(self.broken.items())))
-            return f"{len(self.broken)} audits could not measure, although pytest would have passed. {test}: {error}"
+            told = f"{counted(len(self.broken), 'audit')} could not be measured, although pytest would have passed"
+            return f"{told}. {test}: {error}"
         return None
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:

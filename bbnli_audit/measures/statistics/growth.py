@@ -26,11 +26,12 @@ class Increase(NamedTuple):
     value: float  # candidate minus baseline; without pairs, the value and the bounds are nan
     low: float
     high: float
-    p_value: float  # for "it grew by the margin at most": 1 minus the confidence at which the lower bound is the margin
-    p_pairs: float  # for "it did not grow": exact McNemar test on the pairs that changed, one-sided
+    p_value: float  # of "it grew by the margin at most": 1 minus the confidence at which `low` is equal to the margin
+    p_pairs: float  # of "it did not grow": exact McNemar test on the pairs that changed, one-sided
     n_worse: int  # pairs that count more towards the measure than before
     n_better: int
-    times_needed: tuple[float, float] | None  # how many times as many templates would decide; None if too close to call
+    # This many times the templates would decide, at least and at most; None if it is too close to call.
+    times_needed: tuple[float, float] | None
 
 
 def split_change(before: ArrayLike, after: ArrayLike) -> tuple[Floats, Floats]:
@@ -40,7 +41,7 @@ def split_change(before: ArrayLike, after: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def find_change_spreads(before: ArrayLike, after: ArrayLike, design: Design) -> list[Spread]:
-    """Find how alike the changes of two pairs that share templates are, over all subtopics of a run."""
+    """Find how much the changes of pairs that share a template vary together, in all subtopics of a run."""
     return find_spreads(np.column_stack(split_change(before, after)), design)
 
 
@@ -52,14 +53,14 @@ def measure_increase(
     confidence: float = 0.95,
     spreads: Sequence[Spread] = (),
 ) -> Increase:
-    """Compare what each pair adds to a measure, in [0, 1], before and after."""
+    """Compare what each pair added to a measure before and adds now. Both are values from 0 to 1."""
     grown, shrunk = split_change(before, after)
     difference = Difference.of(grown, shrunk, clusters, spreads)
     if difference is None:
         return Increase(math.nan, math.nan, math.nan, 1.0, 1.0, 0, 0, None)
 
     def estimate_at(level: float) -> Estimate:
-        # The confidence of the two-sided interval; at 0 a ratio of Student quantiles would be 0 / 0.
+        # A one-sided bound is one end of a two-sided interval. With confidence 0 its quantiles would divide 0 by 0.
         return difference.estimate(max(2.0 * level - 1.0, 1e-6))
 
     found = estimate_at(confidence)
@@ -111,8 +112,8 @@ def mcnemar(n_worse: int, n_better: int) -> float:
 def holm(p_values: Sequence[float], weights: Sequence[float] | None = None) -> Floats:
     """Correct p values for their number (Holm 1979): the chance of any wrong rejection stays at the level.
 
-    Reject where the corrected value is at or below the level. A test with twice the weight of another one is rejected
-    at twice its p value. By default all weigh the same.
+    Reject where the corrected value is at or below the level. Of two hypotheses, the one with twice the
+    weight may have twice the p value. By default all weigh the same.
     """
     shares = np.ones(len(p_values)) if weights is None else np.asarray(weights, dtype=np.float64)
     values = np.asarray(p_values, dtype=np.float64) / shares

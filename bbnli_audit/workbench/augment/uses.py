@@ -63,7 +63,7 @@ _LONGEST_BEFORE = 16
 
 
 def find_use(text: str, start: int, end: int, uses: Collection[Use | None]) -> Decision:
-    """Decide how the pronoun text[start:end] is used, among the uses of its form.
+    """Decide how the pronoun text[start:end] is used. `uses` are those that the word can have (*her*: two).
 
     Words after the pronoun match only in lower case, because a name can contain any word (*her In Utero tour*).
     """
