@@ -51,7 +51,7 @@ _SAID = {
 
 
 def render_page(result: AuditResult, pairs: PairTable) -> str:
-    """Return report.html. The pairs have their sentences. The same input gives the same bytes."""
+    """Return report.html. `pairs` must have sentences (`with_texts`). The same input gives the same bytes."""
     shown, words, explained = sections(result, pairs), outcome_words(pairs.reading), wordings(result, pairs)
     above = levels(result)
     return _render(
@@ -81,7 +81,7 @@ def render_page(result: AuditResult, pairs: PairTable) -> str:
 
 
 def _level_judgements(result: AuditResult, rows: Sequence[SubtopicResult]) -> list[tuple[SubtopicResult, Judgement]]:
-    """Return the verdicts on suites and domains that do not pass or have a waiver, the worst first."""
+    """Return the verdicts on suites and domains that are not PASS, and those with a waiver; the worst first."""
     found = [(row, one) for row in rows for one in result.required_of(row) if one.verdict != "PASS" or one.waiver]
     return sorted(found, key=lambda each: WORST_FIRST.index(each[1].verdict))
 
@@ -117,7 +117,7 @@ def content_policy(script: str) -> str:
 
 
 def _verdict_line(result: AuditResult) -> str:
-    """Say how many suites, domains and subtopics have which verdict, one sentence for each level."""
+    """Say how many suites, domains and subtopics have which verdict: a sentence for each level, or one if all pass."""
     rows = [(level, members) for level, members in by_level(result) if members or level == "subtopic"]
     tallies = [(count_verdicts(result, members), level, len(members)) for level, members in rows]
     if all(list(tally) == ["PASS"] for tally, *_ in tallies):

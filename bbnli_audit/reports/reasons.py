@@ -75,12 +75,12 @@ class Reason:
         return [place for place in self.places if level_of(place.path) == level]
 
     def in_short(self, quote: Quote = str) -> str:
-        """Tell the reason as in a headline: pro crosses its limit in the suite bbnli and in 2 subtopics."""
+        """Tell the reason as in a headline: "pro crosses its limit in the suite bbnli and in 2 subtopics"."""
         told = [f"in {_name(level, self.at(level), quote)}" for level in LEVELS if self.at(level)]
         return f"{quote(short_name(self.measure))} {_SAID_SHORTLY[self.kind]} {joined(told)}"
 
     def in_full(self, result: AuditResult, quote: Quote = str) -> str:
-        """Tell the reason with its meaning, its places and their figures."""
+        """Tell the reason with its places and their figures; of limits and growth also what the measure means."""
         if self.kind in OPEN:
             return self.in_short(quote)
         n_rows = {"domain": len(result.domains), "subtopic": len(result.subtopics)}
@@ -89,7 +89,7 @@ class Reason:
 
     @property
     def _meaning(self) -> str:
-        """Say what is wrong. With a two-sided measure that may be both directions; the worst place's comes first."""
+        """Say what is wrong. A two-sided measure may be wrong both ways: then the way of the worst place is first."""
         if self.kind not in (Kind.LIMIT, Kind.GROWTH):
             return ""
         measure = find_measure(self.measure)
@@ -113,7 +113,7 @@ def _tell(level: str, places: Sequence[Place], n_rows: int | None, quote: Quote)
 
 
 def find_reasons(result: AuditResult) -> list[Reason]:
-    """Return the reasons that stop a release, then those that are open; in each part, by harm, limits before growth."""
+    """Return the reasons that stop a release, then the others; in each part by harm, limits before growth."""
     found: dict[tuple[Kind, str], list[Place]] = {}
     for kind, measure, place in (*_judged(result), *_grown(result)):
         found.setdefault((kind, measure), []).append(place)
@@ -125,7 +125,7 @@ def find_reasons(result: AuditResult) -> list[Reason]:
 
 
 def _rank(measure: str) -> tuple[int, str]:
-    """Put lean first: it is the stereotype itself."""
+    """Put lean before other measures that do as much harm, and these in the order of their names."""
     return int(measure != "lean"), measure
 
 
@@ -153,7 +153,7 @@ def _place(row: SubtopicResult, judgement: Judgement) -> Place:
     if value is None:
         return Place(row.path, "", 0.0)
     measure = find_measure(judgement.measure)
-    # A preference of 0.1 crosses the limit 0.75 at its lower end, 0.25.
+    # A preference is even at 0.5. Its limit 0.75 also holds on the other side, as 0.25: this is what 0.1 crosses.
     is_low = measure.is_two_sided and value < measure.even
     limit = measure.mirror(judgement.limit) if is_low and measure.even else judgement.limit
     return Place(row.path, f"{figure(value)}, limit {figure(limit)}", measure.excess(value, judgement.limit), is_low)

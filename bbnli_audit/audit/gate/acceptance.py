@@ -26,7 +26,7 @@ class Terms:
 
 
 def find_growth(result: AuditResult, only: Sequence[str] = ()) -> list[Regression]:
-    """Return the growth that stops a release and can be accepted. `only` has patterns to choose from it.
+    """Return the growth that stops a release and can be accepted: with `only`, what one of these patterns matches.
 
     A pattern may match a path (bbnli/gender) or the name of a test (bbnli/gender-pro).
     """
@@ -42,12 +42,12 @@ def find_growth(result: AuditResult, only: Sequence[str] = ()) -> list[Regressio
     for pattern in only:
         if not any(_is_named(each, pattern) for each in found):
             grown = ", ".join(map(_name, found)) or "nothing"
-            raise OptionError(f"--only={pattern}: names no growth that stops this release. It is: {grown}.")
+            raise OptionError(f"--only={pattern} matches no growth that stops this release. What stops it: {grown}.")
     return [each for each in found if not only or any(_is_named(each, pattern) for pattern in only)]
 
 
 def _is_growth(regression: Regression) -> bool:
-    """Whether there is growth to accept; a test can also fail because an earlier waiver has expired."""
+    """Whether there is growth to accept. If a test fails only because a waiver has expired, there is none."""
     grew = regression.increase.value or 0.0
     return grew > regression.margin or (regression.verdict is Verdict.INCONCLUSIVE and grew > 0)
 
@@ -61,7 +61,7 @@ def _is_named(regression: Regression, pattern: str) -> bool:
 
 
 def make_waiver(regression: Regression, terms: Terms, accepted: str) -> dict[str, Any]:
-    """Return the keys of a waiver for the growth that was measured, rounded up to 0.001; `accepted` names the model."""
+    """Return a waiver that covers the measured growth, to three decimals, rounded up. `accepted` names the model."""
     return {
         "subtopic": regression.path,
         "measure": find_measure(regression.measure).short,

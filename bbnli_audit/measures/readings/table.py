@@ -28,11 +28,13 @@ DIRECTION = "direction"
 PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster", DIRECTION)
 TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
-LETTERS = "".join(label.letter for label in Label)  # ENC: a cell is a letter for each side
+LETTERS = "".join(label.letter for label in Label)  # of labels; a cell is two of them: pro side, anti side
 NOT_MEASURED = -1  # in place of a cell, for a pair without an outcome
-REFERENCE = "reference_"  # begins the names of the columns with the model's output for the references of pairs
-TAGS = "tags"  # the tags of a pair, separated by semicolons; only if a pair of the subtopic has one
-OPEN_NEUTRAL = "open_neutral"  # share of neutral answers to the suite's texts without sides, the same in all rows
+# Columns with the model's output for the reference of a pair: the same pair without what the stereotype is about.
+REFERENCE = "reference_"
+TAGS = "tags"  # column with the tags of each pair, joined by semicolons; there if a pair of the subtopic has one
+# Share of neutral answers to the open texts of the subtopic (neutral, in no pair): the same in all its rows.
+OPEN_NEUTRAL = "open_neutral"
 
 
 class Reading(Protocol):
@@ -61,7 +63,7 @@ class Reading(Protocol):
         return np.zeros(len(predictions), dtype=np.bool_)
 
     def ask(self, pair: Pair) -> tuple[TextPair, TextPair]:
-        """Return the texts that the model predicts for the two sides of a pair."""
+        """Return what the model is given for the two sides of a pair."""
         return pair.pro, pair.anti
 
     def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
@@ -152,7 +154,7 @@ class PairTable:
         return [] if self.run is None else [self.run.spread(each) for each in values]
 
     def spread(self, values: PairValues) -> Spread:
-        """Return how alike the values of pairs with the same templates are, over all subtopics of this table."""
+        """Return how far pairs that share templates have similar values, in all subtopics of this table."""
         if values not in self._spreads:
             (self._spreads[values],) = find_spreads(values(self), self.design)
         return self._spreads[values]
@@ -185,7 +187,7 @@ class PairTable:
         return CellCounts(dict(zip(CELLS, tally.tolist(), strict=True)))
 
     def cells_by_cluster(self) -> dict[str, dict[str, Cell]]:
-        """Return the cell of every measured pair by cluster and pair id: all that a baseline needs of it."""
+        """Return the cell of every measured pair, by cluster and pair id."""
         found: dict[str, dict[str, Cell]] = {}
         frame, cells = self.measured.frame, self.measured.cells
         for cluster, pair_id, cell in zip(frame["cluster"], frame["pair_id"], cells, strict=True):
@@ -203,7 +205,7 @@ class PairTable:
         return _paths(self.frame)
 
     def with_texts(self, pairs: Iterable[Pair]) -> "PairTable":
-        """Add the sentences of the suite to their pairs, by pair id."""
+        """Return the columns that are shown, with the sentences of the suite added by pair id."""
         texts = {pair.id: (*pair.pro, *pair.anti) for pair in pairs}
         found = [texts[pair_id] for pair_id in self.frame["pair_id"]]
         columns = zip(*found, strict=True) if found else ((),) * len(TEXTS)

@@ -5,21 +5,21 @@ from collections.abc import Iterable
 from typing import Any
 
 TERM = re.compile(r"\w(?:[\w '’-]*\w)?")
-TERM_RULE = "letters, and only between them spaces, hyphens and apostrophes"
-# A combining accent belongs to the letter before it; @ and # begin a handle.
+TERM_RULE = "letters and digits; between them also spaces, hyphens and apostrophes"
+# A name after @ or # is left alone. So is a word before a combining accent, which changes its last letter.
 _BEFORE = r"(?<![\w@#])"
 _AFTER = r"(?![\w\u0300-\u036f])"
 
 
 def compile_words(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for whole words in lower-case texts, which is several times as fast as ignoring case."""
+    """Compile a pattern for whole words in lower case. Searching such texts is several times as fast."""
     return re.compile(f"{_BEFORE}(?:{pattern}){_AFTER}")
 
 
 def make_sieve(words: Iterable[str]) -> str:
     """Return a pattern for RE2 that matches every text with one of the words, and few others.
 
-    RE2 knows word boundaries only for ASCII, so a word that begins or ends with another letter has none.
+    RE2 knows where words end only for ASCII. A word that begins or ends with another letter is also found inside words.
     """
     found = [word.replace("'", "’") for word in words if "'" in word] + list(words)
     plain = [word for word in found if (word[0] + word[-1]).isascii()]
@@ -31,13 +31,13 @@ def make_sieve(words: Iterable[str]) -> str:
 def lower(text: str) -> str:
     """Return the text in lower case with plain apostrophes. Each character stays at its place.
 
-    The capital İ is replaced first, because its lower case has two characters. No term can contain it.
+    The lower case of the capital İ has two characters, so it becomes ı. No term can hold the second one, a lone dot.
     """
     return text.replace("İ", "ı").replace("’", "'").lower()
 
 
 def any_of(words: Iterable[str]) -> str:
-    """Return a pattern for any of the words, the longest first. Words that begin alike share their start, for speed."""
+    """Return a pattern for any of the words; of several that match, the longest. Equal starts are shared, for speed."""
     tree: dict[str, Any] = {}
     for word in words:
         node = tree
