@@ -7,9 +7,7 @@ growth, the rates that are decided, and the time.
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +16,7 @@ from bbnli_audit.measures.statistics.intervals import find_spreads
 from benchmarks import power_table
 from benchmarks.growth_runs import SAME_MARGIN, Comparison, places_of
 from benchmarks.limit_runs import LIMITS, any_fail
-from benchmarks.page import Figure, figures_table, replace_section, table
+from benchmarks.page import Figure, figures_table, table, write_simulations
 from benchmarks.simulated_runs import (
     CHUNK,
     FITTED_BRITTLE,
@@ -42,6 +40,7 @@ Found = dict[tuple[str, float, float], tuple[float, float]]  # effects, step, fl
 WHICH = (NONE, MODERATE, STRONG, FITTED_PRO, FITTED_BRITTLE, Effects(2, 2, 2))
 GROWING = 10  # the number of the subtopic that grows alone
 FLIPS = (0.02, 0.05, 0.1)
+OTHERS = ("winoqueer", "occupations")
 DECIDED = ("limit", "level", "premise, hypothesis, cell", "PASS at or below", "FAIL at or above, alone")
 
 
@@ -140,6 +139,12 @@ def write_section(n_runs: int, seed: int) -> str:
         for effects in (MODERATE, FITTED_PRO)
         for row in power_table.rows(layout, effects, max(n_runs // 200, 1) * 100, random)
     ]
+    others = [
+        [name, *(cell for place, cell in enumerate(row) if place != 2)]
+        for name in OTHERS
+        for row in power_table.rows(Layout.of_suite(name), MODERATE, max(n_runs // 300, 1) * 100, random)
+        if not row[1].startswith("domain")
+    ]
     names = ("wrong PASS", "wrong FAIL")
     shares = peeking(layout, 10 * n_runs, np.random.default_rng(seed + 1))
     peeked = ", ".join(f"{name} {once:.3f} and {ever:.3f}" for name, (once, ever) in zip(names, shares, strict=True))
@@ -150,6 +155,7 @@ def write_section(n_runs: int, seed: int) -> str:
         *regression_figures,
         *found_figures(found),
         Figure("statistics of an audit with a baseline, seconds", 0.5, 0.2, times.statistics, "{:.2f}", is_upper=True),
+        Figure("the same, with tables and verdicts around them", 0.5, 0.2, times.in_all, "{:.2f}", is_upper=True),
     ]
     seconds = time.process_time() - start
     return "\n".join(
@@ -165,6 +171,8 @@ def write_section(n_runs: int, seed: int) -> str:
             found_table(found),
             "### Rates that are decided with a chance of 80 %\n",
             table([*DECIDED, f"as one of {n_limits}"], decided),
+            f"Other suites, if templates differ moderately ({MODERATE}); a run has {len(LIMITS)} limits a subtopic:\n",
+            table(["suite", *(name for name in DECIDED if "cell" not in name), "as one of the run"], others),
             "### Adding pairs until a verdict comes, and time\n",
             f"A rate at its limit, at one look and if pairs are added up to seven times: {peeked}.\n",
             f"One audit of bbnli against a baseline in which every measure grew, processor time, best of five: {took}.",
@@ -173,16 +181,7 @@ def write_section(n_runs: int, seed: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=300, help="simulated runs per cell")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, help="a page that has or gets the section; without it, print")
-    arguments = parser.parse_args()
-    section = write_section(arguments.runs, arguments.seed)
-    if arguments.output is None:
-        print(section)
-    else:
-        replace_section(arguments.output, "Whole runs", section)
+    write_simulations("Whole runs", write_section, __doc__)
 
 
 if __name__ == "__main__":

@@ -7,16 +7,14 @@ measures, data with one factor, subtopics that share templates, and other rules.
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import find_spreads
-from benchmarks.page import Figure, figures_table, replace_section, table
+from benchmarks.page import Figure, figures_table, table, write_simulations
 from benchmarks.simulated_runs import (
     CHUNK,
     FITTED_BRITTLE,
@@ -279,16 +277,7 @@ def _figures(part: Part) -> Iterator[Figure]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=300, help="simulated runs per cell")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, help="a page that has or gets the section; without it, print")
-    arguments = parser.parse_args()
-    section = write_section(arguments.runs, arguments.seed)
-    if arguments.output is None:
-        print(section)
-    else:
-        replace_section(arguments.output, "Intervals", section)
+    write_simulations("Intervals", write_section, __doc__)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """What the pages of the benchmarks have in common: tables, figures to reach, and what machine it was."""
 
+import argparse
 import os
 import platform
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -53,6 +54,21 @@ def replace_section(page: Path, title: str, section: str) -> None:
     parts[title] = f"\n{section.strip()}\n"
     whole = "\n## ".join([head.rstrip("\n") + "\n", *(f"{name}\n{text.rstrip()}\n" for name, text in parts.items())])
     page.write_text(whole.removeprefix("\n"), encoding="utf-8")
+
+
+def write_simulations(title: str, make: Callable[[int, int], str], description: str | None) -> None:
+    """Make a section of docs/simulations.md from the command line: print it, or put it into the page."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, formatter_class=form)
+    parser.add_argument("--runs", type=int, default=300, help="simulated runs per cell")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, help="a page that has or gets the section; without it, print")
+    arguments = parser.parse_args()
+    section = make(arguments.runs, arguments.seed)
+    if arguments.output is None:
+        print(section)
+    else:
+        replace_section(arguments.output, title, section)
 
 
 def describe_machine(load: float, packages: Sequence[str] = _PACKAGES) -> str:

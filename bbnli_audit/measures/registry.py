@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from bbnli_audit.core.results.rows import NO_DATA, Measured
 from bbnli_audit.core.values import Control
 from bbnli_audit.measures import answers, coal, direction, occupations, rates, winoqueer
 from bbnli_audit.measures.measure import Measure
-from bbnli_audit.measures.readings.kinds import LIKELIHOOD
+from bbnli_audit.measures.readings.kinds import LIKELIHOOD, READINGS
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.measures.statistics.intervals import Estimate
 
@@ -85,6 +86,17 @@ def _check(measure: Measure) -> None:
         raise OptionError(f"Measure {measure.name!r} has limit {measure.limit!r}; it must begin with max_ or min_.")
     if (measure.values is None) == (measure.estimate is None):
         raise OptionError(f"The measure {measure.name!r} needs either `values` or `estimate`.")
+    given = cast("object", measure.readings)  # of another project, so it may be anything
+    if not isinstance(given, tuple) or not given:
+        told = f"has readings {given!r}; expected a tuple of names"
+        raise OptionError(f"The measure {measure.name!r} {told}, such as ('labels',).")
+    for found, allowed, name in (
+        *((reading, [each.name for each in READINGS], "readings") for reading in measure.readings),
+        (measure.unit, ["pairs", "samples"], "unit"),
+        (measure.source, ["pairs"], "source"),
+    ):
+        if found not in allowed:
+            raise OptionError(f"The measure {measure.name!r} has {found!r} as `{name}`. {suggest(found, allowed)}")
 
 
 def find_measure(name: str) -> Measure:

@@ -72,6 +72,10 @@ def test_its_limit_has_messages_and_a_direction(foreign: Project) -> None:
         ("entailment_gap.py", '"entailment_gap"', '"pro_rate"', "The measure 'pro_rate' has the name or the limit of"),
         ("entailment_gap.py", '"max_entailment_gap"', '"gap"', "it must begin with max_ or min_"),
         ("entailment_gap.py", "    values=gaps,\n", "", "needs either `values` or `estimate`"),
+        ("entailment_gap.py", '("labels",)', '("lables",)', "has 'lables' as `readings`. Did you mean 'labels'?"),
+        ("entailment_gap.py", '("labels",)', '"labels"', "has readings 'labels'; expected a tuple of names"),
+        ("entailment_gap.py", '("labels",)', '("labels",), source="pair"', "as `source`. Did you mean 'pairs'?"),
+        ("entailment_gap.py", '("labels",)', '("labels",), unit="sample"', "as `unit`. Did you mean 'samples'?"),
         (
             "planets.py",
             "    version",

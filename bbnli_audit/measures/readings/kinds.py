@@ -198,6 +198,7 @@ class LabelAnswers(Answers):
 
 
 LABEL_ANSWERS = LabelAnswers()
+READINGS: tuple[Reading, ...] = (LABELS, LIKELIHOOD, ANSWERS, LABEL_ANSWERS)
 
 
 def find_unread(frame: pd.DataFrame) -> NDArray[np.bool_]:
