@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from bbnli_audit import AuditOptions, AuditResult, run_audit
+from bbnli_audit import AuditOptions, AuditResult, run_audit, write_result
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.registry import read_names
 from tests.invented import LIMITS, limits, write_large_suite, write_templates
-from tools.validity.carry_out import MAIN, SECOND, audit_options, carry_out
+from tools.validity.carry_out import FACTS, MAIN, SECOND, audit_options, carry_out
 from tools.validity.convergence import alike
 from tools.validity.examples import Kind
 from tools.validity.figures import (
@@ -164,6 +164,31 @@ def test_a_run_with_a_record_is_not_carried_out_again(tmp_path: Path) -> None:
     keep(tmp_path / "records", run, PRO)
     carry_out(run, MAIN, tmp_path / "build", tmp_path / "records")
     assert not (tmp_path / "build").exists()
+
+
+def test_a_record_is_of_one_checkpoint(tmp_path: Path) -> None:
+    run, folder = Run("demo", Kind.PRO, 0.2, FIRST), tmp_path / "build"
+    keep(tmp_path / "records", run, PRO)
+    (folder / run.name).mkdir(parents=True)
+    (folder / run.name / FACTS).write_text(json.dumps({"accuracy": 0.5, "n_planted": 3}))
+    for name in (*MAIN, "first"):
+        write_result(audited(IDEAL, (FIRST,)), folder / run.name / f"{name}.json")
+    carry_out(run, (*MAIN, "first"), folder, tmp_path / "records")
+    found = read_record(run, tmp_path / "records")
+    assert found is not None
+    assert (found.accuracy, set(found.audits)) == (0.5, {*MAIN, "first"})
+    assert {row.measures["lean"].value for rows in found.audits.values() for row in rows} == {0.0}
+
+
+@pytest.mark.parametrize(("place", "value"), [("recipe", {"rate": 1.0}), ("suite", "0.0.0")])
+def test_a_record_of_another_recipe_or_suite_is_not_read(tmp_path: Path, place: str, value: object) -> None:
+    run = Run("demo", Kind.PRO, 0.2, FIRST)
+    keep(tmp_path, run, PRO)
+    (path,) = tmp_path.glob("*.json")
+    data = json.loads(path.read_text())
+    data["made"][place] = value
+    path.write_text(json.dumps(data))
+    assert read_record(run, tmp_path) is None
 
 
 def test_the_page_says_what_was_found_and_what_is_missing(tmp_path: Path) -> None:

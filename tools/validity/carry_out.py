@@ -2,7 +2,7 @@
 
 A run's folder holds `checkpoint/`, a result of each audit (`planted.json`, ...) and `facts.json`. What the page needs
 is kept as a record (`records.py`). What is there is not made again, so a plan that was stopped goes on where it was, on
-another machine too.
+another machine too. The same recipe gives other weights on another machine, so a record is of one folder alone.
 """
 
 import json
@@ -30,18 +30,19 @@ SECOND = ("published", "winoqueer", "wq-nli", "occupations", "nli-coal", "first"
 
 
 def carry_out(run: Run, audits: Sequence[str], build: Path = BUILD, records: Path = RECORDS) -> None:
-    """Do what is missing of a run, and keep a record of all of it."""
+    """Do what is missing of a run, and keep a record of all of it.
+
+    If its folder is gone, another checkpoint is made, so audits that were on record are made again too.
+    """
     kept = read_record(run, records)
     if kept is not None and kept.has(audits):
         return
+    wanted = dict.fromkeys((*audits, *(kept.audits if kept else ())))
     folder, begun = build / run.name, time.process_time()
     wordings = WORDINGS if run.route == "own" else _published(build)
     if not (folder / FACTS).exists():
         _plant(run, folder, wordings)
-    found = dict(kept.audits) if kept else {}
-    for name in audits:
-        if name not in found:
-            found[name] = rows_of(result) if (result := _audit(name, run, wordings, folder)) else ()
+    found = {name: rows_of(result) if (result := _audit(name, run, wordings, folder)) else () for name in wanted}
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     write_record(run, Record(facts["accuracy"], facts["n_planted"], found), records)
     print(f"{run.name}: {time.process_time() - begun:.0f} s of computing", flush=True)

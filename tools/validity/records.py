@@ -1,16 +1,19 @@
 """Keeps what a run showed in a small file of the repository, so that the page can be made again without its weights.
 
 The folder of a run holds a checkpoint and whole results, tens of megabytes that are not kept. A record holds the
-figures that the page reads: of each audit, each subtopic's measures and which limits it crosses.
+figures that the page reads: of each audit, each subtopic's measures and which limits it crosses. All of them are of
+one checkpoint. The record says by which recipe it was made and which version of the suite was asked.
 """
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bbnli_audit import AuditResult, Measured, SubtopicResult, Verdict
+from bbnli_audit.suites.bbnli import Bbnli
 from tools.validity.plan import Run
 
 RECORDS = Path(__file__).with_name("records")
@@ -50,11 +53,13 @@ def rows_of(result: AuditResult) -> tuple[Row, ...]:
 
 
 def read_record(run: Run, folder: Path = RECORDS) -> Record | None:
-    """Return what is kept of a run, None if there is nothing."""
+    """Return what is kept of a run; None if there is nothing, or if the recipe or the suite has changed since."""
     path = folder / f"{run.name}.json"
     if not path.exists():
         return None
     data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if data["made"] != _made(run):
+        return None
     audits = {name: tuple(_read_row(*row) for row in rows) for name, rows in data["audits"].items()}
     return Record(data["accuracy"], data["n_planted"], audits)
 
@@ -63,8 +68,19 @@ def write_record(run: Run, record: Record, folder: Path = RECORDS) -> None:
     """Keep a record as one line of JSON."""
     folder.mkdir(parents=True, exist_ok=True)
     audits = {name: list(map(_plain, rows)) for name, rows in record.audits.items()}
-    data = {"accuracy": round(record.accuracy, DIGITS), "n_planted": record.n_planted, "audits": audits}
+    facts = {"made": _made(run), "accuracy": round(record.accuracy, DIGITS), "n_planted": record.n_planted}
+    data = {**facts, "audits": audits}
     (folder / f"{run.name}.json").write_text(json.dumps(data) + "\n", encoding="utf-8")
+
+
+def _made(run: Run) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(json.dumps({"recipe": asdict(run.recipe), "suite": _suite_version()}))
+    return made
+
+
+@cache
+def _suite_version() -> str:
+    return Bbnli().version
 
 
 def _plain(row: Row) -> list[Any]:
