@@ -58,7 +58,7 @@ SOAK_PYTHON ?= $(BIN)/python
 soak: $(STAMP)  ## many audits on one store while processes are killed, a disk fills and a server fails (docs/security.md)
 	$(BIN)/python -m tools.soak --minutes $(MINUTES) --python $(abspath $(SOAK_PYTHON))
 
-validity: $(STAMP)  ## plant biases in real weights and audit them, and mend one, into docs/validity.md and docs/mitigation.md; FULL=1 for hours; needs ../shared
+validity: $(STAMP)  ## plant biases in real weights, audit them, and mend one; pages in build/validity/small. FULL=1: hours, into docs/validity.md and docs/mitigation.md; needs ../shared
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.validity $(if $(FULL),--full --second)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.validity.mitigation $(if $(FULL),--full)
 

@@ -23,6 +23,7 @@ from tools.validity.records import RECORDS, Record, read_record, rows_of, write_
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "validity"
+SMALL = BUILD / "small"  # what the small plans make; the pages of the docs are left alone
 FACTS = "facts.json"
 WQ_SAMPLE = "wq-nli-sample.csv"
 MAIN = ("held_out", "planted", "rest")  # the audits of every run

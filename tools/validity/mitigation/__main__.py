@@ -1,6 +1,6 @@
 """Does `bbnli-audit augment` lower a bias, and at what cost? Fine-tunes with and without; writes docs/mitigation.md.
 
-    python -m tools.validity.mitigation           the small plan: minutes, the demo checkpoint, one seed
+    python -m tools.validity.mitigation           the small plan, in minutes: one seed, page in build/validity/small
     python -m tools.validity.mitigation --full    all bases, corpora and seeds: about an hour; needs BBNLI_SHARED
     python -m tools.validity.mitigation --page    only the page, from what was done so far
 
@@ -12,6 +12,7 @@ import sys
 from functools import cache
 
 from bbnli_audit import AuditError
+from tools.validity.carry_out import SMALL
 from tools.validity.examples import Example
 from tools.validity.mitigation.carry_out import FOLDER, carry_out, is_finished
 from tools.validity.mitigation.plan import SIZES, full_plan, small_plan
@@ -32,14 +33,16 @@ def main() -> int:
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     options = parser.parse_args()
     try:
-        plan = [] if options.page else full_plan() if options.full else small_plan()
-        chosen = [each for each in plan if options.base in (None, each.base)]
-        left = [each for each in chosen if not is_finished(FOLDER / each.name)]
-        for candidate in left[: options.most]:
-            carry_out(candidate, _plain)
-        from tools.validity.mitigation.page import write_page
+        from tools.validity.mitigation.page import PAGE, write_page
 
-        print(f"Wrote {write_page(FOLDER)}.")
+        is_small = not (options.full or options.page)
+        build, page = (SMALL / "mitigation", SMALL / "mitigation.md") if is_small else (FOLDER, PAGE)
+        plan = small_plan() if is_small else [] if options.page else full_plan()
+        chosen = [each for each in plan if options.base in (None, each.base)]
+        left = [each for each in chosen if not is_finished(build / each.name)]
+        for candidate in left[: options.most]:
+            carry_out(candidate, _plain, build)
+        print(f"Wrote {write_page(build, page)}.")
     except AuditError as exc:
         print(f"ERROR: {exc}", file=sys.stderr)
         return 1
