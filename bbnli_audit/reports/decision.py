@@ -16,7 +16,7 @@ from bbnli_audit.core.results.rows import Judgement, Verdict
 from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted, figure
 from bbnli_audit.reports.next_steps import next_steps
-from bbnli_audit.reports.notes import Quote
+from bbnli_audit.reports.notes import Quote, count_held
 from bbnli_audit.reports.reasons import OPEN, Kind, Reason, find_reasons
 from bbnli_audit.reports.shown import short_name
 
@@ -120,7 +120,11 @@ def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
             told += ", and no growth beyond the margin was shown"
     n_open = sum(len(reason.places) for reason in reasons if reason.kind in OPEN)
     if n_open:
-        told += f"; {counted(n_open, 'verdict is', 'verdicts are')} open"
+        told += f"; {n_open:,} of {counted(len(result.verdicts), 'verdict')} {'is' if n_open == 1 else 'are'} open"
+    n_held = count_held(result)
+    if n_held:
+        limits = "its limit" if n_held == 1 else "their limits"
+        told += f", {n_held:,} of them beyond {limits} before the correction for many limits"
     return told
 
 
@@ -133,6 +137,8 @@ def _waived(verdicts: Sequence[Judgement | Regression]) -> str:
 def _steps_to_know(result: AuditResult, word: Word) -> Iterator[str]:
     """Say how to complete an audit that cannot tell, or to keep a result that says Release."""
     if word is Word.RELEASE:
+        if count_held(result):
+            yield "Look first at what is beyond its limit before the correction: that is neither shown nor ruled out."
         yield "Keep this result as the baseline of the next release: --bbnli-save-baseline=FILE."
     elif word is Word.UNKNOWN:
         if set(result.settings.not_audited) - set(result.settings.excluded):

@@ -68,12 +68,17 @@ def corrected(result: AuditResult, mark: str) -> Iterator[str]:
     if not result.settings.n_limits:
         return
     told = f"FAIL is corrected for the {counted(result.settings.n_limits, 'limit')} of this run (Holm)"
-    required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
-    n_held = sum(judgement.is_corrected and not judgement.is_waived for judgement in required)
+    n_held = count_held(result)
     if n_held:
         verdicts = counted(n_held, "verdict is", "verdicts are")
         told += f"; {verdicts} open because of it, marked {mark}: beyond the limit before the correction, not after it"
     yield f"{told}."
+
+
+def count_held(result: AuditResult) -> int:
+    """Count the required verdicts that would be FAIL without the correction for the number of limits."""
+    required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
+    return sum(judgement.is_corrected and not judgement.is_waived for judgement in required)
 
 
 def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:

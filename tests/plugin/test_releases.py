@@ -104,17 +104,17 @@ GREW = (
     "and in the subtopic bbnli/planets/zorbs_are_to_juggling"
 )
 WAIVED = (
-    f"{RELEASE}, and nothing grew beyond the margin without a waiver (waived: brittleness, 3 verdicts); 22 verdicts"
+    f"{RELEASE}, and nothing grew beyond the margin without a waiver (waived: brittleness, 3 verdicts); 22 of 32 "
 )
 # Exit code and first line of each audit.
 EXPECTED = {
-    "r1": (0, f"{RELEASE}; 5 verdicts are open"),
-    "r2": (0, f"{RELEASE}, and no growth beyond the margin was shown; 20 verdicts are open"),
-    "r3": (0, f"{RELEASE}; this is the model of the baseline; 5 verdicts are open"),
+    "r1": (0, f"{RELEASE}; 5 of 12 verdicts are open"),
+    "r2": (0, f"{RELEASE}, and no growth beyond the margin was shown; 20 of 32 verdicts are open"),
+    "r3": (0, f"{RELEASE}; this is the model of the baseline; 5 of 12 verdicts are open"),
     "r4": (1, GREW),
-    "r4-waived": (0, f"{WAIVED} are open"),
+    "r4-waived": (0, f"{WAIVED}verdicts are open"),
     "r5": (1, GREW),
-    "r5-accepted": (0, f"{WAIVED} are open"),
+    "r5-accepted": (0, f"{WAIVED}verdicts are open"),
     "r6": (
         1,
         "Do not release: pro crosses its limit in the subtopic bbnli/oceans/fins_are_to_singing; "

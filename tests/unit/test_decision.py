@@ -240,9 +240,18 @@ def not_audited(result: AuditResult, *paths: str, excluded: tuple[str, ...] = ()
     return replace(result, settings=replace(result.settings, not_audited=paths, excluded=excluded))
 
 
+def test_a_release_tells_what_only_the_correction_keeps_from_fail(ideal: AuditResult) -> None:
+    held = with_verdict(ideal, 1, "pro_rate", verdict=Verdict.INCONCLUSIVE, is_corrected=True)
+    assert decide(held).word is Word.RELEASE
+    assert decide(held).line.endswith("1 of them beyond its limit before the correction for many limits")
+    assert "neither shown nor ruled out" in told(decide(held))
+    assert "before the correction" not in told(decide(ideal))
+
+
 def test_what_is_open_passes_or_not_as_the_file_says(ideal: AuditResult) -> None:
     still_open = with_verdict(ideal, 1, "pro_rate", verdict=Verdict.INCONCLUSIVE)
-    assert decide(still_open).line == "Release: no limit was crossed on these pairs; 1 verdict is open"
+    n_open = f"1 of {len(ideal.verdicts)} verdicts is open"
+    assert decide(still_open).line == f"Release: no limit was crossed on these pairs; {n_open}"
     assert "add items" in told(decide(still_open))
     strict = replace(still_open, settings=replace(still_open.settings, inconclusive="fail"))
     assert decide(strict).line == "Cannot tell: some verdicts are open, and the threshold file says inconclusive: fail"

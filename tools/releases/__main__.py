@@ -61,6 +61,7 @@ def make_repository(folder: Path) -> None:
 def run_python(module: str, args: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "160"}
+    environment["GIT_CEILING_DIRECTORIES"] = str(folder.parent)  # the commit of what lies around is not that of a model
     command = [sys.executable, "-m", module, *args]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
