@@ -24,6 +24,7 @@ from bbnli_audit.suites.protocol import Suite
 
 # A fast path is checked on this many texts of each subtopic.
 N_PAIRS_TEXTS, N_CONTROLS = 16, 8
+_NOT_HERE = "inspect {name}: is not computed here. Give a checkpoint or a language model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +103,11 @@ def explain_model(name: str, options: ModelOptions, text: TextPair) -> Explanati
     For a fast path, show its own reading, and compare it with plain transformers on the exact path.
     """
     planned = plan_model(name, options)
+    if planned.kind is server.KIND:  # before anything is asked of the server
+        raise OptionError(_NOT_HERE.format(name=name))
     exact = planned.kind.find(name, replace(planned.settings, precision=EXACT)).open()
     if not isinstance(exact, Explaining):
-        raise OptionError(f"inspect {name}: is not computed here. Give a checkpoint or a language model.")
+        raise OptionError(_NOT_HERE.format(name=name))
     found, info = exact.explain(text), exact.info
     if not planned.settings.precision.is_exact:
         fast = planned.kind.find(name, planned.settings).open()

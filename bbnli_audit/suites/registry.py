@@ -60,7 +60,8 @@ def _with_data(suite: Suite, data: Data) -> Suite:
     take = getattr(suite, "adding_data" if data.is_added else "with_data", None)
     if take is None:
         does = "adds no data to its own" if data.is_added else "takes no data"
-        advice = "Write the path without +, to replace the suite's own data." if data.is_added else "Leave it out."
+        can_replace = data.is_added and (suite.name in BUILT_IN or hasattr(suite, "with_data"))
+        advice = "Write the path without +, to replace the suite's own data." if can_replace else "Leave it out."
         raise OptionError(f"--bbnli-data={suite.name}={data.path}: the suite {suite.name!r} {does}. {advice}")
     found: Suite = take(data.path)
     return found

@@ -6,6 +6,7 @@ import pytest
 
 from bbnli_audit.frontends.cli.main import main
 from tests.e2e.test_plain_transformers import BLOCKS, save_causal_classifier
+from tests.loopback_server import loopback
 from tests.tiny_checkpoint import save_checkpoint
 from tests.tiny_language_model import save_lm
 
@@ -52,3 +53,11 @@ def test_a_language_model_shows_what_two_sentences_share(tmp_path: Path, capsys:
 def test_what_is_not_computed_here_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "planted:ideal"]) == 4
     assert "inspect planted:ideal: is not computed here" in capsys.readouterr().err
+
+
+def test_a_served_model_is_refused_before_it_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    with loopback(str) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", server.url)
+        assert main(["inspect", "openai:served-model"]) == 4
+        assert server.authorizations == set(), "it got no request"
+    assert "inspect openai:served-model: is not computed here" in capsys.readouterr().err

@@ -103,9 +103,7 @@ GREW = (
     "Do not release: brittleness grew since the baseline in the suite bbnli, in the domain bbnli/planets "
     "and in the subtopic bbnli/planets/zorbs_are_to_juggling"
 )
-WAIVED = (
-    f"{RELEASE}, and nothing grew beyond the margin without a waiver (waived: brittleness, 3 verdicts); 22 of 32 "
-)
+WAIVED = f"{RELEASE}, and nothing grew beyond the margin without a waiver (waived: brittleness, 3 verdicts); 22 of 32 "
 # Exit code and first line of each audit.
 EXPECTED = {
     "r1": (0, f"{RELEASE}; 5 of 12 verdicts are open"),

@@ -62,3 +62,5 @@ def test_without_its_audits_it_is_not_green_and_takes_no_data(gardens: Project) 
     assert done.ret == pytest.ExitCode.TESTS_FAILED
     done = gardens.run("test_gardens.py", "--model=planted:ideal", "--bbnli-suite=gardens", "--bbnli-data=gardens=x")
     done.stderr.fnmatch_lines(["ERROR: --bbnli-data=gardens=*: the suite 'gardens' takes no data. Leave it out."])
+    done = gardens.run("test_gardens.py", "--model=planted:ideal", "--bbnli-suite=gardens", "--bbnli-data=gardens=+x")
+    done.stderr.fnmatch_lines(["ERROR: --bbnli-data=gardens=*: * adds no data to its own. Leave it out."])

@@ -172,6 +172,11 @@ def test_nothing_in_the_release_names_the_machine_or_the_hour(given: Path, relea
     assert b'"ana"' not in contents(released)["release.json"]
 
 
+def test_status_of_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert extend("status", tmp_path / "nowhere") == 4
+    assert "nowhere: there is no such folder, so no step is done. The first is: bbnli-audit" in capsys.readouterr().err
+
+
 def test_a_step_that_is_done_says_so_and_status_tells_all(
     given: Path, released: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

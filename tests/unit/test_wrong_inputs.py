@@ -25,11 +25,19 @@ COMMANDS = (
     *(("report", "BAD"), ("report", "result.json", "--output", "BAD"), ("report", "BAD", "--output", "page")),
     *(("compare", "BAD", "result.json"), ("compare", "result.json", "BAD")),
     ("compare", "result.json", "result.json", "--thresholds", "BAD"),
-    *(("baseline", "accept", "BAD"), ("history", "BAD"), ("history", "result.json", "--output", "BAD")),
+    ("baseline", "accept", "BAD", "--owner", "Ada", "--reason", "known", "--expires", "2999-01-01"),
+    *(("history", "BAD", "--output", "pages"), ("history", "result.json", "--output", "BAD")),
     *(("correlate", "BAD", "result.json"), ("calibrate", "BAD"), ("calibrate", "result.json", "--thresholds", "BAD")),
     *(("inspect", model, "--premise", "a", "--hypothesis", "b") for model in ("BAD", "predictions:BAD")),
     *(("augment", "BAD", "new.csv"), ("augment", "in.csv", "BAD"), ("augment", "in.csv", "n.csv", "--lexicon", "BAD")),
-    *(("extend", "mask", "BAD"), ("extend", "review", "BAD"), ("schema", "BAD"), ("completion", "BAD"), ("BAD",)),
+    *(
+        ("extend", "mask", "BAD"),
+        ("extend", "status", "BAD"),
+        ("extend", "review", "BAD", "--annotator", "ada"),
+        ("schema", "BAD"),
+        ("completion", "BAD"),
+        ("BAD",),
+    ),
 )
 
 
@@ -79,6 +87,7 @@ def check(command: tuple[str, ...], value: str, capsys: pytest.CaptureFixture[st
     assert code in (0, 1, WRONG_USE)
     assert code == 0 or told.err.strip() or told.out.strip()
     assert "Traceback" not in told.err
+    assert "the following arguments are required" not in told.err, "it must read BAD"
     assert (command[0], code) != ("verify", 0)
 
 

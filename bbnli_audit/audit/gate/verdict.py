@@ -286,6 +286,9 @@ def why_not_green(result: AuditResult) -> str | None:
         return f"nothing can cross the limits that tests required ({list_some(idle)}), so nothing has passed."
     if not verdicts:
         return "no test required a limit (bbnli.require), so nothing has passed."
+    for suite, measures in result.unrequired().items():
+        told = f"the suite {suite} was audited, but no test held its own measures to a limit: {', '.join(measures)}"
+        return f"{told}. Add a test with the fixture `bbnli_suite` (bbnli-audit init writes one)."
     if not {Verdict.PASS, Verdict.FAIL} & set(verdicts):
         advice, total = "Add pairs, or set 'decide: point' in the threshold file.", result.total
         if total.n_unseen:
@@ -294,7 +297,4 @@ def why_not_green(result: AuditResult) -> str | None:
             )
             advice = f"{lost}: look at these first."
         return f"no limit could be decided on these pairs, so nothing has passed. {advice}"
-    for suite, measures in result.unrequired().items():
-        told = f"the suite {suite} was audited, but no test held its own measures to a limit: {', '.join(measures)}"
-        return f"{told}. Add a test with the fixture `bbnli_suite` (bbnli-audit init writes one)."
     return None

@@ -150,6 +150,9 @@ def run_release(arguments: argparse.Namespace) -> int:
 
 def run_status(arguments: argparse.Namespace) -> int:
     workspace = Workspace(arguments.work)
+    if not arguments.work.is_dir():
+        told = "there is no such folder, so no step is done"
+        raise OptionError(f"{arguments.work}: {told}. The first is: bbnli-audit extend mask {arguments.work}")
     for name in STEPS:
         manifest = workspace.manifest(name)
         if manifest is None:
