@@ -144,6 +144,8 @@ def regression_headline(regression: Regression) -> str:
         return f"{grew}, up by more than {margin}{more}"
     if regression.verdict is Verdict.PASS:
         return f"{grew}, within {margin}"
+    if regression.times_needed is None and regression.increase.value <= 0:
+        return f"{grew}: too few templates to rule out growth beyond {margin}"
     if regression.times_needed is None:
         return f"{grew}: too close to {margin} to call"
     if regression.times_needed[0] <= 1 and regression.increase.value > regression.margin:

@@ -61,9 +61,10 @@ def counted_shared(regression: Regression) -> str:
     return counted(regression.n_shared, "shared fact" if is_of_facts(regression) else "shared pair")
 
 
-def row_growth(result: AuditResult, path: str) -> str | None:
-    """Return the worst verdict on the growth of a row; None if nothing was compared."""
-    found = [growth_verdict(each) for each in result.comparison.of(path)] if result.comparison else []
+def row_growth(result: AuditResult, path: str, measure: str | None = None) -> str | None:
+    """Return the worst verdict on the growth of a row, or of one measure of it; None if nothing was compared."""
+    compared = result.comparison.of(path) if result.comparison else []
+    found = [growth_verdict(each) for each in compared if measure in (None, each.measure)]
     return min(found, key=ROWS_WORST_FIRST.index, default=None)
 
 

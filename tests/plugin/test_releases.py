@@ -141,7 +141,12 @@ def test_release_after_release(project: Project) -> None:
     assert better in found[1].output
     history = project.history()
     comment = (history / "comment.md").read_text(encoding="utf-8")
-    # r3 is the model of r2, and all of them are releases of one model.
-    assert "`r8` (`2026-08-15`) against `r7` (`2026-07-15`)" in comment
+    # r3 is the model of r2, and all of them are releases of one model. The newest is compared with its baseline.
+    assert "`r8` (`2026-08-15`) against `r5` (`2026-05-15`)" in comment
+    assert comment.index("Grown by more than the margin") < comment.index("| suite, domain, subtopic |")
     assert "`bbnli/planets` `pro` +1.000 (margin 0.020)" in comment
+    page = (history / "history.html").read_text(encoding="utf-8")
+    assert page.count("FAIL: growth") >= 6, "in the table of models, and at the suite, a domain and a subtopic"
+    assert ">grew<" in page
+    assert ">grew (waived)<" in page
     assert {path.name for path in history.iterdir()} == {"badge.svg", "comment.md", "flips.csv", "history.html"}

@@ -80,16 +80,15 @@ def _part(series: Series) -> dict[str, object]:
         "n_verdicts": counted(n_verdicts, "verdict"),
         "table": table(_TITLES, [each.cells() for each in changes[:MOST_CHANGES]], n_left=2) if changes else "",
         "n_more": max(0, len(changes) - MOST_CHANGES),
-        "flips": count_flips(series) if len(series.entries) > 1 else {},
+        "flips": count_flips(series),
     }
 
 
 def find_changes(series: Series) -> list[Changed]:
     """Return what a reader must see: every verdict that changed, and the figures of each suite as a whole."""
-    if len(series.entries) == 1:
+    if series.before is None:
         return []
-    *_, earlier, newest = (entry.result for entry in series.entries)
-    found = _compare(earlier, newest)
+    found = _compare(series.before.result, series.newest.result)
     shown = [change for change in found if change.has_other_verdict or level_of(change.path) == "suite"]
     return sorted(shown, key=lambda change: change.order)
 
@@ -109,8 +108,10 @@ def _verdict(result: AuditResult, row: SubtopicResult | None, measure: str) -> s
 
 
 def count_flips(series: Series) -> dict[str, int]:
-    """Count the pairs that changed in the newest release, by the kind of change."""
-    found = [each.count(1) for each in find_flips(Series(series.name, series.entries[-2:]))]
+    """Count the pairs that changed in the newest release, by the kind of change; nothing without an earlier one."""
+    if series.before is None:
+        return {}
+    found = [each.count(1) for each in find_flips(Series(series.name, (series.before, series.newest)))]
     return {kind: sum(each[kind] for each in found) for kind in ("more", "less", "other")}
 
 

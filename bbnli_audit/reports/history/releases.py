@@ -42,6 +42,15 @@ class Series:
     def newest(self) -> Entry:
         return self.entries[-1]
 
+    @property
+    def before(self) -> Entry | None:
+        """What the newest release is compared with: its baseline if that is here, else the release before it."""
+        *earlier, newest = self.entries
+        comparison = newest.result.comparison
+        baseline = None if comparison is None else comparison.baseline.fingerprint
+        found = [each for each in earlier if each.result.model.fingerprint == baseline]
+        return next(reversed(found or earlier), None)
+
 
 @dataclass(frozen=True, slots=True)
 class History:

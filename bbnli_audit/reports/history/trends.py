@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bbnli_audit.core.results.rows import Measured, SuiteInfo
+from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
 from bbnli_audit.core.values import level_of
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.history.releases import Entry, Series
-from bbnli_audit.reports.shown import measure_verdict, row_verdict, shown_measures
+from bbnli_audit.reports.shown import measure_verdict, row_growth, row_verdict, shown_measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Place:
 
     path: str
     verdict: str  # in the newest release that has it
+    growth: str | None  # the verdict on its growth there
     trends: tuple[Trend, ...]
 
     @property
@@ -65,7 +67,8 @@ def _find_place(series: Series, path: str) -> Place:
     shown = [name for result, row in rows for name in shown_measures(result, [row])]
     measures = dict.fromkeys((*shown, *(name for _, row in rows for name in row.measures)))
     trends = [Trend(path, name, tuple(_points(series.entries, path, name))) for name in measures]
-    return Place(path, row_verdict(*rows[0]), tuple(trend for trend in trends if trend.points))
+    growth = row_growth(rows[0][0], path)
+    return Place(path, row_verdict(*rows[0]), growth, tuple(trend for trend in trends if trend.points))
 
 
 def _points(entries: Sequence[Entry], path: str, measure: str) -> Iterable[Point]:
@@ -80,9 +83,15 @@ def _points(entries: Sequence[Entry], path: str, measure: str) -> Iterable[Point
             label=entry.label,
             measured=measured,
             limit=None if judgement is None else judgement.limit,
-            verdict=measure_verdict(result, row, measure),
+            verdict=_point_verdict(result, row, measure),
             data=(data_of(entry, path), result.model.kind, result.settings.size),
         )
+
+
+def _point_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> str:
+    """Return FAIL if a measure crosses its limit or grew beyond its margin, else the verdict on its limit."""
+    is_grown = row_growth(result, row.path, measure) == "FAIL"
+    return "FAIL" if is_grown else measure_verdict(result, row, measure)
 
 
 def data_of(entry: Entry, path: str) -> SuiteInfo | None:
