@@ -83,7 +83,7 @@ def biased_answers(result: AuditResult, quote: Quote = str) -> Iterator[str]:
     yield f"Biased answers, the share of all (pro + anti): {'; '.join(told)}."
     by_path = {row.path: sum(each.values()) for row in result.subtopics if (each := _biased_shares(row)) is not None}
     worst = sorted(by_path, key=lambda path: (-by_path[path], path))[:N_WORST]
-    if len(result.subtopics) > 1:
+    if len(result.subtopics) > 1 and any(by_path.values()):
         listed = ", ".join(f"{quote(path)} {figure(by_path[path])}" for path in worst)
         yield f"Subtopics with the largest share of biased answers: {listed}."
 

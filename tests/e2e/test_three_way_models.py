@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from bbnli_audit import AuditOptions, run_audit
 from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.results.file import read_result
-from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.results.rows import Measured, Verdict
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.language_model.forms import FORMS
 from bbnli_audit.models.options import ModelSettings
@@ -161,6 +162,9 @@ def test_biased_answers_are_told_by_prompt_and_for_the_worst_subtopics(tmp_path:
     paths = [row.path for row in result.subtopics]
     shares = ", ".join(f"{path} {pro + anti:.3f}" for path in sorted(paths))
     assert told[1] == f"Subtopics with the largest share of biased answers: {shares}."
+    nothing = dict.fromkeys(("pro_rate", "anti_rate"), Measured(0.0, 0.0, 0.1, 8))
+    right = tuple(replace(row, measures={**row.measures, **nothing}) for row in result.subtopics)
+    assert len(list(biased_answers(replace(result, subtopics=right)))) == 1, "none is the worst"
     summary, page = ((tmp_path / "report" / name).read_text() for name in ("summary.md", "report.html"))
     assert "with the prompt `nli`" in summary
     assert told[0] in page

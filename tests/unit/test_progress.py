@@ -50,6 +50,13 @@ def test_elsewhere_a_plain_line_now_and_then() -> None:
     ]
 
 
+def test_a_slow_model_has_a_rate_too() -> None:
+    terminal = Terminal(can_move=True)
+    terminal.shown.begin(1200, 1200)
+    terminal.work(12, 9, 9)
+    assert "9 of 1,200 texts, 0.8/s" in terminal.moves[0]
+
+
 def test_a_short_pass_is_not_worth_a_line() -> None:
     terminal = Terminal(can_move=True)
     terminal.shown.begin(10, 10)

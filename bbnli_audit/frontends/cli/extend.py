@@ -39,7 +39,8 @@ def add_parser(commands: Any) -> None:
     actions = parser.add_subparsers(title="steps", metavar="STEP", required=True)
     what = "propose masked hypothesis templates, or check your own: masked.csv"
     mask = _add(actions, run_mask, what, "", "--data DIR --strategies slot,added", "--templates mine.csv")
-    mask.add_argument("--data", metavar="DIR", type=Path, help="the suite to extend (default: our own)")
+    what = "the suite to extend, in the published format (default: the first benchmark, bbnli@1)"
+    mask.add_argument("--data", metavar="DIR", type=Path, help=what)
     mask.add_argument("--strategies", default=",".join(STRATEGIES), help="any of verb,slot,added (default: all)")
     mask.add_argument("--templates", metavar="FILE", type=Path, help="check and use these instead of proposing")
     mask.add_argument("--subtopics", metavar="PATHS", help="extend only these, such as gender/*, with commas between")

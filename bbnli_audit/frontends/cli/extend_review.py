@@ -201,7 +201,8 @@ def run_agree(arguments: argparse.Namespace) -> int:
     with _open(arguments) as (items, judgements):
         states = judgements.states()
     judged = finished(states, (item.id for item in items))
-    print(f"{len(items)} items. " + "; ".join(f"{name}: {len(judged[name])} judged" for name in judged))
+    each = "; ".join(f"{name}: {len(judged[name])} judged" for name in judged)
+    print(f"{len(items)} items. {each or 'Nobody has judged any: extend review, or extend annotations import'}")
     agreed = decide.agreements(items, judged)
     _print_agreements([each for each in agreed if arguments.per_subtopic or each.scope == decide.OVERALL])
     decide.write_disagreements(arguments.work / DISAGREEMENTS, items, judged)

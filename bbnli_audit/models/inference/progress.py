@@ -66,7 +66,7 @@ class Shown(Progress):
 
     def end(self) -> None:
         seconds, n_done = max(self._clock() - self._started, 1e-9), self.state.n_done
-        line = f"bbnli: predicted {n_done:,} texts in {tell_time(seconds)} ({n_done / seconds:,.0f}/s)"
+        line = f"bbnli: predicted {n_done:,} texts in {tell_time(seconds)} ({_rate(n_done, seconds)})"
         if self._move and self._last_shown > self._started:
             self._move(line)
             self._write_line("")  # only ends the line
@@ -79,7 +79,12 @@ class Shown(Progress):
         left = f", {tell_time(seconds * (1 - share) / share)} left" if 0 < share < 1 else ""
         filled = round(share * _BAR)
         bar = f"[{'=' * filled}{' ' * (_BAR - filled)}] " if self._move else ""
-        return f"bbnli: {bar}{state.n_done:,} of {state.n_texts:,} texts, {state.n_done / seconds:,.0f}/s{left}"
+        return f"bbnli: {bar}{state.n_done:,} of {state.n_texts:,} texts, {_rate(state.n_done, seconds)}{left}"
+
+
+def _rate(n_texts: int, seconds: float) -> str:
+    each_second = n_texts / seconds
+    return f"{each_second:,.1f}/s" if each_second < 10 else f"{each_second:,.0f}/s"
 
 
 def tell_time(seconds: float) -> str:
