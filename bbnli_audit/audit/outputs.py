@@ -14,7 +14,15 @@ from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.words import counted
 from bbnli_audit.measures.readings.table import PairTable
 from bbnli_audit.reports.files import FILES, check_folder, remove_files, write_data, write_reports
-from bbnli_audit.reports.folder import PAGE, SUMMARY, UNFINISHED, UNFINISHED_TEXT, has_report
+from bbnli_audit.reports.folder import (
+    PAGE,
+    SUMMARY,
+    UNFINISHED,
+    UNFINISHED_TEXT,
+    has_report,
+    mark_finished,
+    writing,
+)
 from bbnli_audit.reports.github import annotations, append_step_summary, is_github
 from bbnli_audit.reports.report import Report
 from bbnli_audit.reports.summary import summary_markdown
@@ -53,6 +61,8 @@ class Outputs:
     def keep(self, option: str, path: Path) -> None:
         """Refuse a path that files of the report folder would replace: a failed run would then destroy a baseline."""
         file = (path / RESULT if path.is_dir() else path).resolve()
+        if option == "--bbnli-store" and self._baseline is not None and file == self._baseline.resolve():
+            raise OptionError(f"{option}={path}: is also --bbnli-save-baseline. Give them two names.")
         if self.folder is not None and file.parent == self.folder.resolve() and file.name in FILES:
             told = "is in the report folder, and the report of this run would replace it"
             raise OptionError(f"{option}={path}: {told} (--bbnli-report={self.folder}). Give another folder.")
@@ -108,7 +118,8 @@ class Outputs:
                 self._save(result, self._baseline, NOT_PASSED if self.troubles else why_no_pass)
         self._tell_github(result)
         if self.folder is not None and not self.troubles:
-            (self.folder / UNFINISHED).unlink(missing_ok=True)
+            with self._telling("--bbnli-report"), writing(self.folder, f"--bbnli-report={self.folder}"):
+                mark_finished(self.folder)
 
     @contextmanager
     def _telling(self, option: str) -> Iterator[None]:
@@ -128,7 +139,7 @@ class Outputs:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_result(result, path)
+            write_result(result, path.resolve())  # through a link, to the file that it names
         except OSError as exc:
             raise OptionError(f"--bbnli-save-baseline={name}: cannot be written: {exc.strerror}.") from exc
         size = f"{counted(len(result.subtopics), 'subtopic')}, {counted(result.total.n_pairs, 'pair')}"

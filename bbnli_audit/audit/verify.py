@@ -4,9 +4,8 @@ An exit code comes from the process that ran the model, and a model's code can e
 another process reads the files of the run, and decides again whatever can be decided from them.
 """
 
-import math
-import time
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bbnli_audit.audit.audit import Audit
@@ -15,12 +14,13 @@ from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.audit.gate.recheck import recheck_growth, recheck_limits
 from bbnli_audit.audit.gate.verdict import find_unmet, why_not_green
 from bbnli_audit.core.errors import ResultError, list_some
+from bbnli_audit.core.reading import Source
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME, read_result
 from bbnli_audit.core.results.rows import SuiteInfo
 from bbnli_audit.core.versions import VERSION
 from bbnli_audit.reports.files import read_pairs
-from bbnli_audit.reports.folder import UNFINISHED
+from bbnli_audit.reports.folder import FINISHED, FINISHED_MARK, UNFINISHED
 from bbnli_audit.suites.sizes import FULL
 
 _CLOCKS_DIFFER = 1.0  # hours by which the clock of a file's machine may be ahead of ours
@@ -30,17 +30,28 @@ def read_left(folder: Path, max_hours: float) -> AuditResult:
     """Read the result in a report folder. A ResultError says why the folder has no valid result."""
     path = folder / NAME
     try:
-        is_unfinished, written = (folder / UNFINISHED).exists(), path.stat().st_mtime if path.exists() else None
+        is_unfinished = (folder / UNFINISHED).exists()
     except OSError as exc:
         raise ResultError(f"{folder}: cannot be read: {exc.strerror}.") from exc
     if is_unfinished:
         raise ResultError(f"{folder}: the run that began last has not finished ({UNFINISHED} is there). Run it again.")
     result = read_result(path)
-    hours = math.inf if written is None else (time.time() - written) / 3600
+    hours = (datetime.now(UTC) - _read_finished(folder)).total_seconds() / 3600
     if not -_CLOCKS_DIFFER <= hours <= max_hours:
         told = f"was written {hours:.1f} hours ago, and --max-age allows {max_hours:g}"
         raise ResultError(f"{path}: {told}. Run the audit again, or allow more.")
     return result
+
+
+def _read_finished(folder: Path) -> datetime:
+    """Return when the run finished, as it wrote it down."""
+    source = Source(folder / FINISHED, ResultError, str(folder / FINISHED), advice="Run the audit again.")
+    text = source.read_text()
+    try:
+        found = datetime.fromisoformat(text.removeprefix(FINISHED_MARK).rstrip(".\n"))
+    except ValueError as exc:
+        raise source.wrong("does not say when the run finished") from exc
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def find_faults(result: AuditResult, folder: Path, audit: Audit, fingerprint: str | None) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from stat import S_IMODE
 from typing import IO, Any, NamedTuple
 
 from bbnli_audit.core.errors import OptionError
@@ -25,13 +26,21 @@ def replacing(path: Path, mode: str = "w", *, must_be_new: bool = False) -> Iter
     try:
         with os.fdopen(handle, mode, **text) as file:
             yield file
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
+        Path(name).chmod(_mode_of(path))
         (_rename_new if must_be_new else os.replace)(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _mode_of(path: Path) -> int:
+    """Return the permissions of the file that is replaced, or those that a new one gets here."""
+    try:
+        return S_IMODE(path.stat().st_mode)
+    except OSError:
+        umask = os.umask(0)
+        os.umask(umask)
+        return 0o666 & ~umask
 
 
 def _rename_new(name: str, path: Path) -> None:
@@ -62,9 +71,14 @@ def hash_file(path: Path) -> str:
 
 
 def file_stamp(path: Path) -> str:
-    """Return a text that changes whenever the file does: a file's change time, unlike its mtime, cannot be set back."""
+    """Return a text that changes whenever the file does: a file's change time, unlike its mtime, cannot be set back.
+
+    Of a folder, only its identity. Links on the way count too: one may lead elsewhere for a moment.
+    """
     state = path.stat()
-    return f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
+    links = [link.lstat() for link in (path, *path.absolute().parents) if link.is_symlink()]
+    told = [state.st_ino] if path.is_dir() else [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
+    return " ".join(map(str, [*told, *(value for link in links for value in (link.st_ino, link.st_ctime_ns))]))
 
 
 class DatabaseHeader(NamedTuple):

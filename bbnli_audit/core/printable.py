@@ -10,8 +10,9 @@ import unicodedata
 # lone surrogates, which no file can have.
 _UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _SPACES = re.compile(r"[\r\n\t\v\f\x85\u2028\u2029]+")
-# Texts that GitHub's runner takes for a command: `::` starts a line, an older form may stand anywhere in it.
-_COMMAND = re.compile(r"^(\s*:):|##(?=\[)")
+# Texts that a CI service takes for a command. GitHub: `::` starts a line, and `##[` may stand anywhere in it. Azure:
+# `##vso[`; TeamCity: `##teamcity[`.
+_COMMAND = re.compile(r"^(\s*:):|##(?=\w*\[)")
 
 
 def printable(text: str) -> str:

@@ -5,6 +5,7 @@ A run whose predictions are all stored needs no more than this of the model.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ CONTENT_FILES = (
     *("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe", "*.codes", "*.vocab", "*.tiktoken"),
     "additional_chat_templates/*.jinja",
 )
+
+# Settings that name further files for transformers to load.
+_NAMED_FILES = (("config.json", "transformers_weights"), ("tokenizer_config.json", "fast_tokenizer_files"))
 
 DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
 BACKENDS = ("torch", "onnx")
@@ -131,8 +135,30 @@ def check_contents(name: str, folder: Path) -> None:
     if not any(path for place in parts.all for pattern in TOKENIZER_FILES for path in place.glob(pattern)):
         fault = f"the folder has no tokenizer ({', '.join(TOKENIZER_FILES)})"
         raise ModelError(f"--model={name}: {fault}.\nSave it there with tokenizer.save_pretrained(folder).")
-    for path in sorted(folder.glob("*.index.json")):
-        _check_index(name, path)
+    for place in parts.all:
+        _check_named_files(name, place)
+        for path in sorted(place.glob("*.index.json")):
+            _check_index(name, path)
+
+
+def _check_named_files(name: str, folder: Path) -> None:
+    """Refuse settings that have transformers load a file from elsewhere: no fingerprint would cover it."""
+    for file, key in _NAMED_FILES:
+        path = folder / file
+        if not path.exists():
+            continue
+        source = Source(path, ModelError, f"--model={name}: its {file}", advice="Save the checkpoint again.")
+        settings = source.read_json()
+        named = settings.get(key) if isinstance(settings, dict) else None
+        for one in named if isinstance(named, list) else [named]:
+            if one is not None and not (isinstance(one, str) and _is_content(one)):
+                problem = f"{key} is {one!r:.120}, which is not a file of the folder itself"
+                raise source.wrong(problem)
+
+
+def _is_content(file: str) -> bool:
+    """Whether a file of this name in the folder of a checkpoint is part of its fingerprint."""
+    return file == Path(file).name and any(fnmatchcase(file, pattern) for pattern in CONTENT_FILES)
 
 
 def _check_index(name: str, path: Path) -> None:
@@ -169,7 +195,7 @@ class ContentStamps:
 
 def _stamps(folder: Path) -> dict[Path, str]:
     try:
-        return {path: file_stamp(path) for path in content_files(folder)}
+        return {path: file_stamp(path) for path in (*content_files(folder), *Parts(folder).all)}
     except OSError:
         return {}  # removed in this moment
 

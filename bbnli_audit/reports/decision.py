@@ -118,6 +118,9 @@ def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
             told += f", and nothing grew beyond the margin without a waiver ({_waived(grown)})"
         else:
             told += ", and no growth beyond the margin was shown"
+        lacking = [each for each in comparison.regressions if each.verdict is Verdict.NO_DATA]
+        if lacking:
+            told += f" ({len(lacking):,} of {counted(len(comparison.regressions), 'measure')} not in the baseline)"
     n_open = sum(len(reason.places) for reason in reasons if reason.kind in OPEN)
     if n_open:
         told += f"; {n_open:,} of {counted(len(result.verdicts), 'verdict')} {'is' if n_open == 1 else 'are'} open"

@@ -14,7 +14,18 @@ from bbnli_audit.core.results.file import json_schema, write_result
 from bbnli_audit.core.tables import guard_formula, unguard_formula
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import DIRECTION, PLACES, TEXTS, PairTable, Reading
-from bbnli_audit.reports.folder import CARD, CSV, PAGE, PARQUET, SCHEMA, SUMMARY, UNFINISHED, check_files, writing
+from bbnli_audit.reports.folder import (
+    CARD,
+    CSV,
+    FINISHED,
+    PAGE,
+    PARQUET,
+    SCHEMA,
+    SUMMARY,
+    UNFINISHED,
+    check_files,
+    writing,
+)
 from bbnli_audit.reports.html_page import render_page
 from bbnli_audit.reports.model_card import model_card
 from bbnli_audit.reports.page_data import tables_by_path
@@ -78,7 +89,7 @@ def write_reports(result: AuditResult, pairs: PairTable, folder: Path, more: Seq
 def check_folder(folder: Path, more: Sequence[Report] = ()) -> None:
     """Refuse a report folder in which someone else's file would be replaced."""
     _check_names(more)
-    check_files(folder, (*_names(more), UNFINISHED), "--bbnli-report")
+    check_files(folder, (*_names(more), FINISHED, UNFINISHED), "--bbnli-report")
 
 
 def remove_files(folder: Path, more: Sequence[Report] = ()) -> None:

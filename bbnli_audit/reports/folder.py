@@ -3,9 +3,11 @@
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.files import replacing
 from bbnli_audit.core.results.file import NAME as RESULT
 
 SCHEMA, CSV, PARQUET = "result.schema.json", "pairs.csv", "pairs.parquet"
@@ -13,6 +15,9 @@ PAGE, SUMMARY, CARD = "report.html", "summary.md", "model_card.md"
 # In the report folder from the start of a run until everything is written. `bbnli-audit verify` looks for it.
 UNFINISHED = "run-unfinished.txt"
 UNFINISHED_TEXT = "An audit began to write here and has not finished. If none is running, it broke: run it again.\n"
+# In its place afterwards. It says when that was: the time of a file is that of its last copy.
+FINISHED = "run-finished.txt"
+FINISHED_MARK = "The audit whose files are here finished at "
 COMPARISON_PAGE = "<title>Against the baseline: "
 # Texts that every version of an audit has written near the beginning or the end of each file.
 _MARKS: Mapping[str, tuple[str, ...]] = {
@@ -51,7 +56,7 @@ def check_files(folder: Path, names: Collection[str], option: str) -> None:
     Reports of other projects have no marks. They count as ours if the folder also has a file of an audit.
     """
     there = [name for name in names if os.path.lexists(folder / name)]
-    marks = {**_MARKS, **_HISTORY_MARKS, UNFINISHED: (UNFINISHED_TEXT,)}
+    marks = {**_MARKS, **_HISTORY_MARKS, UNFINISHED: (UNFINISHED_TEXT,), FINISHED: (FINISHED_MARK,)}
     try:
         is_ours = {name: has_marks(folder / name, marks[name]) for name in there if name in marks}
         is_used = has_report(folder)
@@ -73,6 +78,13 @@ def check_page(path: Path, option: str) -> None:
 def has_report(folder: Path) -> bool:
     """Whether a folder holds files of an audit."""
     return any(has_marks(folder / name, marks) for name, marks in _MARKS.items())
+
+
+def mark_finished(folder: Path) -> None:
+    """Write down that the files of an audit are complete, and when."""
+    with replacing(folder / FINISHED) as file:
+        file.write(f"{FINISHED_MARK}{datetime.now(UTC).isoformat(timespec='seconds')}.\n")
+    (folder / UNFINISHED).unlink(missing_ok=True)
 
 
 @contextmanager

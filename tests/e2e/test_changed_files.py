@@ -9,6 +9,7 @@ import pytest
 
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.checkpoint import check_folder
 from bbnli_audit.models.find import find_model
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
@@ -85,3 +86,68 @@ def test_an_index_that_makes_no_sense_is_refused(two: tuple[Path, Path], tmp_pat
         ModelError, match=r"its model.safetensors.index.json(:1: is not valid|: is nested too| names weights that are)"
     ):
         find_model(str(folder))
+
+
+def test_an_index_of_the_base_of_an_adapter_is_checked_too(two: tuple[Path, Path], tmp_path: Path) -> None:
+    base = Path(shutil.copytree(two[0], tmp_path / "base"))
+    (base / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": f"../b/{WEIGHTS}"}}))
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text(
+        json.dumps({"base_model_name_or_path": "../base", "task_type": "SEQ_CLS"})
+    )
+    (adapter / "adapter_model.safetensors").touch()
+    with pytest.raises(ModelError, match="names weights that are not files of the folder itself"):
+        check_folder(str(adapter))
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value"),
+    [
+        ("config.json", "transformers_weights", "parts/model.safetensors"),
+        ("config.json", "transformers_weights", "../b/model.safetensors"),
+        ("config.json", "transformers_weights", "weights.bin"),
+        ("config.json", "transformers_weights", 1),
+        ("tokenizer_config.json", "fast_tokenizer_files", ["tokenizer.json", "../b/tokenizer.1.0.0.json"]),
+        ("tokenizer_config.json", "fast_tokenizer_files", ["/tokenizer.1.0.0.json"]),
+    ],
+)
+def test_settings_that_name_files_elsewhere_are_refused(
+    two: tuple[Path, Path], tmp_path: Path, file: str, key: str, value: object
+) -> None:
+    folder = Path(shutil.copytree(two[0], tmp_path / "model"))
+    path = folder / file
+    settings = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**settings, key: value}))
+    with pytest.raises(ModelError, match=rf"its {file}: {key} is .*, which is not a file of the folder itself"):
+        find_model(str(folder))
+
+
+def test_weights_of_another_name_in_the_folder_are_part_of_the_fingerprint(
+    two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(two[0], tmp_path / "model"))
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**settings, "transformers_weights": "other.safetensors"}))
+    shutil.copy(two[0] / WEIGHTS, folder / "other.safetensors")
+    first = find_model(str(folder)).info.fingerprint
+    shutil.copy(two[1] / WEIGHTS, folder / "other.safetensors")
+    assert find_model(str(folder)).info.fingerprint != first
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_link_that_led_elsewhere_for_a_moment_is_a_change(
+    two: tuple[Path, Path], tmp_path: Path, is_folder: bool
+) -> None:
+    folder = tmp_path / "model"
+    if not is_folder:
+        shutil.copytree(two[0], folder)
+        (folder / WEIGHTS).unlink()
+    link, places = (folder, two) if is_folder else (folder / WEIGHTS, [place / WEIGHTS for place in two])
+    link.symlink_to(places[0])
+    predictor = StoredPredictor(find_model(str(folder)), PredictionStore(None))
+    for place in (places[1], places[0]):
+        link.unlink()
+        link.symlink_to(place)
+    with pytest.raises(ModelError, match=CHANGED):
+        predictor.predict(TEXTS)

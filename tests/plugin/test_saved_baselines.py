@@ -23,6 +23,23 @@ def test_a_first_baseline_is_saved(project: Project) -> None:
     assert model_of(project) == "planted:ideal"
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_through_a_link_the_file_that_it_names_is_written(project: Project, is_there: bool) -> None:
+    (project.path / "releases").mkdir()
+    if is_there:
+        save(project, "planted:ideal")
+        (project.path / "base.json").rename(project.path / "releases" / "1.json")
+    (project.path / "base.json").symlink_to(project.path / "releases" / "1.json")
+    assert "Baseline saved: base.json" in save(project, "planted:ideal", "--bbnli-release=2")
+    assert (project.path / "base.json").is_symlink()
+    assert json.loads((project.path / "releases" / "1.json").read_text())["release"]["name"] == "2"
+
+
+def test_a_store_is_no_place_for_a_baseline(project: Project) -> None:
+    done = project.audit("planted:ideal", "--bbnli-store=base.json", "--bbnli-save-baseline=base.json")
+    done.stderr.fnmatch_lines(["ERROR: --bbnli-store=*base.json: is also --bbnli-save-baseline. Give them two names."])
+
+
 def test_a_run_that_crossed_a_limit_is_not_saved_even_as_the_first(project: Project) -> None:
     told = save(project, "planted:always-pro")
     crossed = "limits are crossed without a waiver (bbnli/oceans/fins_are_to_singing pro_rate, bbnli/planets/zorbs_*)"

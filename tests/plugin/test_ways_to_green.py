@@ -85,6 +85,9 @@ def pytest_cmdline_main():
     yield
     return 0
 """
+NO_CONFIGURE = "import pytest\n\ndef pytest_configure(config):\n    pytest.exit('no GPU here', returncode=0)\n"
+NO_MAIN = "def pytest_cmdline_main(config):\n    return 0\n"
+NO_IMPORT = "import sys\n\nsys.exit(0)\n"
 RESET_TO_256 = RESET_LAST.replace("exitstatus = 0", "exitstatus = 256")
 UNREGISTERS = """
 def pytest_sessionstart(session):
@@ -206,6 +209,11 @@ WAYS = {
         files={"conftest.py": RESET_TO_256}
     ),
     "crossed, and a hook around pytest's main function returns 0": Way(files={"conftest.py": MAIN_RETURNS_0}),
+    "a conftest ends the run before it begins (`pytest.exit` in `pytest_configure`)": Way(
+        files={"conftest.py": NO_CONFIGURE}
+    ),
+    "a conftest returns 0 in place of pytest's main function": Way(files={"conftest.py": NO_MAIN}),
+    "a conftest leaves with 0 when it is imported": Way(files={"conftest.py": NO_IMPORT}, needs_process=True),
     "crossed, `xfail`, and a hook takes the plugin's session out": Way(files={"conftest.py": MARKED + UNREGISTERS}),
     "crossed, and the fixture `bbnli` is replaced by one that catches it": Way(
         files={"conftest.py": OVERRIDES_AND_SWALLOWS}
@@ -256,7 +264,13 @@ WAYS = {
     "`PYTEST_ADDOPTS` turns `bbnli_strict` of pytest's settings off": Way(
         files={"pytest.ini": STRICT_INI}, args=("-k", "zorbs"), addopts="-o bbnli_strict=false"
     ),
+    "`PYTEST_ADDOPTS` names another file of settings than the one with `bbnli_strict`": Way(
+        files={"pytest.ini": STRICT_INI, "other.ini": "[pytest]\npythonpath = .\n"},
+        args=("-k", "zorbs"),
+        addopts="-c other.ini",
+    ),
     "`PYTEST_ADDOPTS` has pytest show its help": Way(addopts="-h"),
+    "the same behind a letter of another plugin (`-dh`)": Way(addopts="-dh"),
     "pytest only shows something (`--fixtures`, `--markers`, `--cache-show`)": Way(args=("--fixtures",)),
     "pytest only shows its help or version": Way(args=("--help",)),
     "tests are only collected (`--collect-only`)": Way(args=("--collect-only",)),

@@ -30,10 +30,11 @@ from tests.strategies import table_of
 ATTACKS = (
     *HOSTILE,
     *("\n::error::pwned", "x\r\n  ::set-output name=a::b", "\x1b[2J\x1b]0;owned\x07", "##[add-path]/tmp", "a\x9b31m"),
+    *("x ##vso[task.complete result=Succeeded]", "##teamcity[buildStatus status='SUCCESS']"),
     *("=cmd|'/c calc'!A0", "+1+1", "-2", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''+1", "\ud800", "a\x00b"),
 )
 attacks = st.sampled_from(ATTACKS) | st.text(max_size=12)
-COMMAND = re.compile(r"\s*::|.*##\[", re.DOTALL)  # as GitHub's runner looks for commands
+COMMAND = re.compile(r"\s*::|.*##\w*\[", re.DOTALL)  # as the runners of CI services look for commands
 
 
 def assert_inert(line: str) -> None:

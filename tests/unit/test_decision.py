@@ -205,6 +205,12 @@ def test_growth_is_as_loud_as_a_limit_on_the_page_and_on_the_terminal(data: Path
     assert "FAIL: growth" not in passed
 
 
+def test_what_the_baseline_lacks_is_told(ideal: AuditResult) -> None:
+    found = comparison(growth(FINS, "pro_rate", 0.0, 0.0), regression(ZORBS, "pro_rate", Verdict.NO_DATA))
+    line = decide(replace(ideal, comparison=found)).line
+    assert line.endswith("and no growth beyond the margin was shown (1 of 2 measures not in the baseline)")
+
+
 def test_waived_growth_is_released_and_counted(ideal: AuditResult) -> None:
     grown = regression(FINS, "pro_rate", Verdict.FAIL, waiver=WAIVER)
     found = decide(replace(ideal, comparison=comparison(grown)))

@@ -1,21 +1,21 @@
 """`bbnli-audit verify`: what a run left is a pass only if it is whole, fresh, and fits model, limits and suite."""
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable
 from contextlib import closing
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bbnli_audit import Audit, AuditOptions
+from bbnli_audit import Audit, AuditOptions, run_audit
 from bbnli_audit.core.results.file import write_result
 from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.reports.files import write_data
+from bbnli_audit.reports.folder import mark_finished
 from tests.entrances import make_result
 from tests.invented import LEVELS, write_large_suite, write_templates
 
@@ -42,6 +42,7 @@ def audit(folder: Path, kind: str, **more: Any) -> None:
     with closing(Audit(AuditOptions(model=f"planted:{kind}", **options))) as audit:
         result = audit.run()
         write_data(result, audit.pairs(), folder / kind)
+    mark_finished(folder / kind)
 
 
 @pytest.fixture
@@ -83,7 +84,8 @@ def write_limits(old: str, new: str) -> Callable[[Path], None]:
 
 def make_old(folder: Path, hours: int = 25) -> None:
     then = time.time() - hours * 3600
-    os.utime(folder / "ideal" / "result.json", (then, then))
+    moment = datetime.fromtimestamp(then, UTC).isoformat()
+    (folder / "ideal" / "run-finished.txt").write_text(f"The audit whose files are here finished at {moment}.\n")
 
 
 def require_less(data: dict[str, Any]) -> None:
@@ -113,6 +115,13 @@ def waive(data: dict[str, Any]) -> None:
     judgement.update(verdict="INCONCLUSIVE", waiver=waiver)
 
 
+def drop_measure(data: dict[str, Any]) -> None:
+    row = next(row for row in data["subtopics"] if row["path"] == FINS)
+    del row["measures"]["pro_rate"]
+    row["verdicts"] = [one for one in row["verdicts"] if one["measure"] != "pro_rate"]
+    require_less(data)
+
+
 def remove_pairs(folder: Path) -> None:
     for end in ("csv", "parquet"):
         (folder / "ideal" / f"pairs.{end}").unlink()
@@ -126,6 +135,15 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
         "the run that began last has not finished",
     ),
     "an old result": (make_old, "was written 25.0 hours ago, and --max-age allows 24"),
+    "a result that does not say when": (
+        lambda folder: (folder / "ideal" / "run-finished.txt").unlink(),
+        "run-finished.txt: there is no such file",
+    ),
+    "a result that says no time": (
+        lambda folder: (folder / "ideal" / "run-finished.txt").write_text("yesterday"),
+        "does not say when the run finished",
+    ),
+    "a measure that is gone": (change(drop_measure), "bbnli/oceans/fins_are_to_singing pro_rate was not measured"),
     "a result of tomorrow": (lambda folder: make_old(folder, -24), "was written -24.0 hours ago"),
     "another version": (
         change(lambda data: data["settings"]["versions"].update({"bbnli-audit": "0.0.1"})),
@@ -228,6 +246,43 @@ def test_a_limit_that_nothing_can_cross_is_not_verified(folder: Path, capsys: py
     assert "nothing can cross some limits: max_pro: 1 (" in capsys.readouterr().out
 
 
+def test_what_is_open_in_the_name_of_a_correction_that_there_was_not(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "thresholds.yaml").write_text("decide: point\n" + (folder / "thresholds.yaml").read_text())
+    audit(folder, "always-pro")
+    path = folder / "always-pro" / "result.json"
+    data = json.loads(path.read_text())
+    for row in (*data["subtopics"], *data["domains"], *data["suite_rows"], data["total"]):
+        for judgement in row["verdicts"]:
+            if judgement["verdict"] == "FAIL":
+                judgement.update(verdict="INCONCLUSIVE", is_corrected=True)
+    path.write_text(json.dumps(data))
+    assert verify(folder, report="always-pro", model="planted:always-pro") == 1
+    assert "bbnli/oceans lean is INCONCLUSIVE, and its figures say FAIL" in capsys.readouterr().out
+    assert main(["report", str(folder / "always-pro")]) == 4
+    assert "contradicts itself: " in capsys.readouterr().err
+
+
+def test_a_run_that_was_compared_with_another_result_of_the_same_model_is_not_verified(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = folder / "part.json"
+    options: dict[str, Any] = {"thresholds": folder / "thresholds.yaml", "data": folder / "data"}
+    write_result(run_audit(AuditOptions(model="planted:ideal", subtopics=(ZORBS,), **options)), part)
+    audit(folder, "ideal", baseline=part)
+    assert verify(folder, f"--baseline={part}") == 1
+    assert "measures could not be compared, because the baseline lacks them" in capsys.readouterr().out
+    assert verify(folder, f"--baseline={folder / 'brittle' / 'result.json'}") == 1
+    capsys.readouterr()
+    whole = folder / "whole.json"
+    write_result(run_audit(AuditOptions(model="planted:ideal", **options)), whole)
+    assert verify(folder, f"--baseline={whole}") == 1
+    assert "measures were not compared with the baseline as the file says" in capsys.readouterr().out
+    audit(folder, "ideal", baseline=whole)
+    assert verify(folder, f"--baseline={whole}") == 0
+
+
 def test_growth_is_verified_against_the_baseline_that_is_given(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -250,7 +305,7 @@ def test_a_callable_is_opened_in_a_process_of_its_own(
     assert "the model leaves:answer cannot be opened, or ended the process" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("hours", ["0", "-1", "nan", "a day"])
+@pytest.mark.parametrize("hours", ["0", "-1", "nan", "inf", "1e400", "a day"])
 def test_an_age_that_would_allow_anything_is_wrong_use(
     folder: Path, capsys: pytest.CaptureFixture[str], hours: str
 ) -> None:

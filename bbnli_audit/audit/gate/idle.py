@@ -17,6 +17,8 @@ def is_idle_margin(margin: float) -> bool:
 def find_idle_limits(result: AuditResult) -> list[str]:
     """Name the required limits, and the margins of growth, that nothing can cross, with their places in the file."""
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
+    if result.competence is not None and cannot_be_crossed(result.competence.measure, result.competence.limit):
+        required.append(result.competence)
     idle = [one for one in required if cannot_be_crossed(one.measure, one.limit)]
     told = [f"{find_measure(one.measure).limit or one.measure}: {one.limit:g} ({one.source})" for one in idle]
     grown = () if result.comparison is None else result.comparison.regressions

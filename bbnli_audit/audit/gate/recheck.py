@@ -7,18 +7,24 @@ only turn FAIL into INCONCLUSIVE.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date
-from typing import Any
+from math import isclose
+from pathlib import Path
 
-from bbnli_audit.audit.gate.baseline import Regressions
+from bbnli_audit.audit.gate.baseline import Regressions, compare_with
+from bbnli_audit.audit.gate.compared import Shown
 from bbnli_audit.audit.gate.growth import find_rule
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
-from bbnli_audit.audit.gate.verdict import allow_for_unseen, competence_judgement, judge, judge_increase, sides_of
-from bbnli_audit.core.errors import list_some
+from bbnli_audit.audit.gate.verdict import allow_for_unseen, competence_judgement, judge, sides_of
+from bbnli_audit.core.errors import ResultError, list_some
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.rows import Judgement, Measured, SubtopicResult, Verdict
-from bbnli_audit.core.values import Subtopic, level_of
+from bbnli_audit.core.results.comparison import Regression
+from bbnli_audit.core.results.file import read_result
+from bbnli_audit.core.results.rows import NO_DATA, Judgement, Measured, SubtopicResult, Verdict
+from bbnli_audit.core.values import Subtopic
 from bbnli_audit.measures.registry import find_measure
+from bbnli_audit.reports.shown import leading_measures
 
+_ROUNDING = 1e-7  # a version of numpy or scipy may change the last digits
 Subtopics = Mapping[str, Subtopic]
 
 
@@ -57,6 +63,9 @@ def _recheck_row(
         if told is not None:
             yield f"{row.path} {name} {told}"
     yield from (f"{row.path} {name} was judged and not measured" for name in judged)
+    for name in leading_measures(result) if row.n_pairs else ():
+        if name not in row.measures and thresholds.limit_for(place, name) is not None:
+            yield f"{row.path} {name} was not measured"
 
 
 def _compare_limits(judgement: Judgement | None, limit: Limit | None) -> str | None:
@@ -77,16 +86,36 @@ def _recheck(
         return "was not required (run with --bbnli-strict)"
     if judgement.may_lack_data and not limit.allow_no_data:
         return "may lack data, and the file does not allow it"
+    return _contradiction(result, row, measured, judgement)
+
+
+def _contradiction(result: AuditResult, row: SubtopicResult, measured: Measured, judgement: Judgement) -> str | None:
+    """Return how a verdict differs from what its own figures, limit and settings say; None if it does not."""
     sides = sides_of(find_measure(judgement.measure))
-    verdict = judge(measured, limit.value, decide=result.settings.decide, is_competent=result.is_competent, **sides)
+    how = result.settings.decide
+    verdict = judge(measured, judgement.limit, decide=how, is_competent=result.is_competent, **sides)
     is_expired = judgement.waiver is not None and judgement.waiver.is_expired
     if row.n_unseen:
-        judged = replace(judgement, verdict=verdict)
-        verdict = allow_for_unseen(judged, measured, row.unseen, result.settings.decide).verdict
-    is_opened = judgement.verdict is Verdict.INCONCLUSIVE and verdict is Verdict.FAIL and judgement.is_corrected
+        verdict = allow_for_unseen(replace(judgement, verdict=verdict), measured, row.unseen, how).verdict
+    can_be_opened = judgement.is_corrected and result.settings.decide == "bounds"  # an estimate alone is not corrected
+    is_opened = judgement.verdict is Verdict.INCONCLUSIVE and verdict is Verdict.FAIL and can_be_opened
     if judgement.verdict is verdict or is_opened or (is_expired and judgement.verdict is Verdict.FAIL):
         return None
     return f"is {judgement.verdict}, and its figures say {verdict}"
+
+
+def read_judged(path: Path) -> AuditResult:
+    """Read a result, and refuse one with a verdict that does not follow from its own figures."""
+    result = read_result(path)
+    for row in result.all_rows:
+        for judgement in row.verdicts:
+            measured = row.measures.get(judgement.measure, NO_DATA)
+            is_known = find_measure(judgement.measure).limit is not None  # not of another project
+            told = _contradiction(result, row, measured, judgement) if is_known else None
+            if told is not None:
+                where = f"{row.path} {judgement.measure} {told}"
+                raise ResultError(f"{path}: contradicts itself: {where}. Use the file as the audit wrote it.")
+    return result
 
 
 def recheck_growth(
@@ -97,24 +126,30 @@ def recheck_growth(
     if comparison is None or comparison.baseline != given.result.model:
         yield f"it was not compared with the baseline {given.source}"
         return
-    compared = {(one.path, one.measure): one for one in comparison.regressions}
-
-    unseen = {row.path: row.unseen for row in result.all_rows}
-
-    def is_as_said(test: tuple[str, str]) -> bool:
-        one, margin = compared.get(test), rule.margins[level_of(test[0])][0]
-        if one is None or one.margin != margin or one.waiver != rule.waivers.get(test):
-            return False
-        if one.waiver is not None and one.waiver.is_expired:
-            return one.verdict is Verdict.FAIL
-        how: Any = {"decide": rule.decide, "confidence": rule.confidence, "is_competent": result.is_competent}
-        return one.verdict is judge_increase(
-            one.increase, margin, one.p_adjusted, **how, unseen=unseen.get(test[0], 0.0)
-        )
-
-    faults = [f"{path} {measure}" for path, measure in given.tests(subtopics) if not is_as_said((path, measure))]
+    found = {(one.path, one.measure): one for one in comparison.regressions}
+    tests, shown = given.tests(subtopics), Shown.of(result)
+    again = compare_with(given.result, tests, result.model, shown, rule, is_competent=result.is_competent)
+    faults = [f"{one.path} {one.measure}" for one in again if not _is_same(found.get((one.path, one.measure)), one)]
     if faults:
         yield f"{len(faults)} measures were not compared with the baseline as the file says: {list_some(faults)}"
+    lacking = [f"{one.path} {one.measure}" for one in again if one.verdict is Verdict.NO_DATA]
+    if lacking:
+        yield f"{len(lacking)} measures could not be compared, because the baseline lacks them: {list_some(lacking)}"
+
+
+def _is_same(found: Regression | None, again: Regression) -> bool:
+    """Whether a comparison in a result says what the two results give."""
+    if found is None or (found.verdict, found.margin, found.n_shared) != (again.verdict, again.margin, again.n_shared):
+        return False
+    figures = [
+        (each.baseline, each.candidate, each.increase.value, each.increase.low, each.increase.high, each.p_adjusted)
+        for each in (found, again)
+    ]
+    are_close = (
+        one is other or (one is not None and other is not None and isclose(one, other, abs_tol=_ROUNDING))
+        for one, other in zip(*figures, strict=True)
+    )
+    return found.waiver == again.waiver and all(are_close)
 
 
 def _essence(judgement: Judgement | None) -> tuple[str, float, Verdict] | None:

@@ -214,7 +214,7 @@ def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any
         value = yaml.SafeLoader("").construct_object(node)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, yaml.YAMLError) as exc:
         advice = "Check it (is it a real date?), and remove a YAML tag such as !!int if there is one."
-        raise ThresholdsError(f"{name}:{lines[key]}: {node.value!r} is not a valid value. {advice}") from exc
+        raise ThresholdsError(f"{name}:{lines[key]}: {node.value!r:.120} is not a valid value. {advice}") from exc
     if value is None:
         what = key[-1] if key else "the file"
         raise ThresholdsError(f"{name}:{lines[key]}: {what} has no value. Write one, or remove it.")

@@ -58,10 +58,10 @@ def _day(given: str) -> date:
 
 def run_accept(arguments: argparse.Namespace) -> int:
     from bbnli_audit.audit.gate.acceptance import Terms, find_growth, make_waiver, write_waivers
+    from bbnli_audit.audit.gate.recheck import read_judged
     from bbnli_audit.audit.gate.thresholds import name_below, read_thresholds
-    from bbnli_audit.core.results.file import read_result
 
-    result = read_result(arguments.result)
+    result = read_judged(arguments.result)
     path: Path = arguments.thresholds
     name = name_below(path, Path.cwd())
     thresholds = read_thresholds(path, name)

@@ -39,13 +39,14 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from bbnli_audit.audit.gate.baseline import compare
-    from bbnli_audit.core.results.file import dump, read_result
+    from bbnli_audit.audit.gate.recheck import read_judged
+    from bbnli_audit.core.results.file import dump
     from bbnli_audit.reports.folder import check_page
     from bbnli_audit.reports.html_page import render_comparison
 
     if arguments.html is not None:
         check_page(arguments.html, "--html")
-    baseline, candidate = read_result(arguments.baseline), read_result(arguments.candidate)
+    baseline, candidate = read_judged(arguments.baseline), read_judged(arguments.candidate)
     comparison = compare(candidate, baseline, _find_rule(arguments), str(arguments.baseline))
     if arguments.html is not None:
         page = render_comparison(replace(candidate, comparison=comparison))

@@ -28,12 +28,13 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.core.results.file import NAME, read_result
+    from bbnli_audit.audit.gate.recheck import read_judged
+    from bbnli_audit.core.results.file import NAME
     from bbnli_audit.reports.history.files import write_history
     from bbnli_audit.reports.history.releases import make_history
 
     paths = [path / NAME if path.is_dir() else path for path in arguments.results]
-    found = [(path, read_result(path)) for path in paths]
+    found = [(path, read_judged(path)) for path in paths]
     written = write_history(make_history(found, is_separate=arguments.separate), arguments.output)
     print(f"Written: {', '.join(map(str, written))}")
     return 0

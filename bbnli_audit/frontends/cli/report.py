@@ -22,14 +22,14 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from bbnli_audit.core.results.file import read_result
+    from bbnli_audit.audit.gate.recheck import read_judged
     from bbnli_audit.reports.files import REPORTS, read_pairs, write_reports
     from bbnli_audit.reports.folder import check_files
 
     folder: Path = arguments.folder
     output: Path = arguments.output or folder
     check_files(output, [report.name for report in REPORTS], "--output")
-    result = read_result(folder)
+    result = read_judged(folder)
     write_reports(result, read_pairs(result, folder), output)
     print(f"Written: {', '.join(str(output / report.name) for report in REPORTS)}")
     return 0

@@ -55,7 +55,7 @@ def _hours(text: str) -> float:
         hours = float(text)
     except ValueError:
         hours = math.nan
-    if not hours > 0:  # also nan, which would allow any age
+    if not 0 < hours < math.inf:  # nan and inf would allow any age
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of hours above 0, such as 24.")
     return hours
 

@@ -15,7 +15,9 @@ _OTHERS = {
     *("--model", "--config-file", "--rootdir", "--confcutdir", "--noconftest", "--help", "--version", "--markers"),
     *("--fixtures", "--funcargs", "--fixtures-per-test", "--cache-show"),
 }
-_SHORT = re.compile("-[qvsxl]*[chV]")  # -c FILE, -h and -V, also behind other letters
+# -c FILE, -h and -V, also behind letters of other plugins. What follows a letter that takes a value is that value.
+_SHORT = re.compile("-(?!-)[^kmnoprWchV]*[chV]")
+_FILES = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _NAMES = ("bbnli", "addopts", "pythonpath")  # options of ours, and settings that `-o` replaces
 _SAYS_STRICT = re.compile("--bbnli-strict|bbnli_strict")
 
@@ -39,9 +41,14 @@ def _is_foreign(arg: str) -> bool:
 
 
 def turns_strict_off(config: pytest.Config) -> bool:
-    """Whether pytest's settings ask for a strict run and the variable replaces them."""
-    replaced = [arg for arg in _read() if arg.startswith("@") or "addopts" in arg or "bbnli_strict" in arg]
-    return bool(replaced) and config.inipath is not None and _asks_for_strict(config.inipath)
+    """Whether pytest's settings ask for a strict run, and the variable replaces them or the file they are in."""
+    args, here = _read(), config.invocation_params.dir
+    places = [] if config.inipath is None else [config.inipath]
+    if any(arg.split("=")[0] in ("--config-file", "--rootdir") or _SHORT.match(arg) for arg in args):
+        places += [folder / name for folder in (here, *here.parents) for name in _FILES]
+    elif not any(arg.startswith("@") or "addopts" in arg or "bbnli_strict" in arg for arg in args):
+        return False
+    return any(map(_asks_for_strict, places))
 
 
 def _asks_for_strict(path: Path) -> bool:

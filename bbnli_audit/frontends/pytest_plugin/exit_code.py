@@ -7,6 +7,7 @@ from typing import Protocol
 import pytest
 
 from bbnli_audit.frontends.pytest_plugin.addopts import refuse_foreign_options
+from bbnli_audit.frontends.pytest_plugin.settings import get_setting, is_strict
 
 
 class Decided(Protocol):
@@ -17,6 +18,8 @@ class Decided(Protocol):
 
 
 decided_key: "pytest.StashKey[Decided]" = pytest.StashKey()
+# The exit code of a run that was started again.
+restarted_key: "pytest.StashKey[int | pytest.ExitCode]" = pytest.StashKey()
 
 # Options with which pytest shows something and runs no test.
 _SHOWS = ("help", "version", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow", "collectonly")
@@ -24,6 +27,11 @@ _SHOWS = ("help", "version", "markers", "showfixtures", "show_fixtures_per_test"
 
 def only_shows(config: pytest.Config) -> bool:
     return any(config.getoption(name, default=None) for name in _SHOWS)
+
+
+def wants_audit(config: pytest.Config) -> bool:
+    """Whether the command or pytest's settings ask for an audit."""
+    return is_strict(config) or get_setting(config, "model") is not None
 
 
 def is_green(code: object) -> bool:
@@ -60,6 +68,9 @@ class ExitGuard:
 
     def _hold(self, code: object) -> int | None:
         session = self._config.stash.get(decided_key, None)
-        if session is None or session.must_end_with is None or only_shows(self._config):
+        if only_shows(self._config) or restarted_key in self._config.stash:
             return None
-        return hold(code, session.must_end_with)
+        if session is None:  # something ended the run before it began
+            is_lost = is_green(code) and wants_audit(self._config)
+            return hold(code, pytest.ExitCode.USAGE_ERROR) if is_lost else None
+        return None if session.must_end_with is None else hold(code, session.must_end_with)

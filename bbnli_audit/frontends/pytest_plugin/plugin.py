@@ -13,7 +13,7 @@ import pytest
 
 from bbnli_audit.core.options import find_options
 from bbnli_audit.frontends.pytest_plugin.addopts import turns_strict_off
-from bbnli_audit.frontends.pytest_plugin.exit_code import ExitGuard, decided_key
+from bbnli_audit.frontends.pytest_plugin.exit_code import ExitGuard, decided_key, is_green, restarted_key
 from bbnli_audit.frontends.pytest_plugin.settings import get_setting, is_audit, is_strict, spell
 from bbnli_audit.frontends.pytest_plugin.without_model import (
     AUDIT_KEYWORD,
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bbnli_audit.frontends.pytest_plugin import handles
     from bbnli_audit.frontends.pytest_plugin.session import AuditSession
 
-# The exit code of a run that was started again.
-_restarted_key: "pytest.StashKey[int | pytest.ExitCode]" = pytest.StashKey()
 _session_key: "pytest.StashKey[AuditSession]" = pytest.StashKey()
 
 
@@ -58,7 +56,12 @@ def pytest_load_initial_conftests(
     config = early_config
     ours = {spell(name) for name, option in find_options().items() if option.metavar in ("CHECKPOINT", "FILE", "DIR")}
     _restart_if_joined(config, args, ours)
-    result = yield
+    try:
+        result = yield
+    except SystemExit as exc:
+        if is_green(exc.code) and _names_audit(args):
+            raise pytest.UsageError("a conftest ended the run before it began, so nothing was audited.") from exc
+        raise
     config.pluginmanager.register(ExitGuard(config))
     # Add --model only if it is on the command line, and only after the conftests. So a project or plugin with its own
     # --model keeps that option, even if a conftest that is loaded later defines it.
@@ -73,10 +76,15 @@ def pytest_load_initial_conftests(
     return result
 
 
+def _names_audit(args: list[str]) -> bool:
+    """Whether arguments, also those in pytest's settings, ask for an audit, before they could be read as options."""
+    return any(str(arg).split("=")[0] in ("--model", "--bbnli-model", "--bbnli-strict") for arg in args)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> "int | pytest.ExitCode | None":
     """If pytest was started again, return the exit code of that run, and run nothing here."""
-    return config.stash.get(_restarted_key, None)
+    return config.stash.get(restarted_key, None)
 
 
 def _restart_if_joined(config: pytest.Config, args: list[str], options: set[str]) -> None:
@@ -88,7 +96,7 @@ def _restart_if_joined(config: pytest.Config, args: list[str], options: set[str]
     given = [str(arg) for arg in config.invocation_params.args]
     spelled = join_values(given, options)
     if spelled != given:
-        config.stash[_restarted_key] = pytest.main(spelled, plugins=config.invocation_params.plugins)
+        config.stash[restarted_key] = pytest.main(spelled, plugins=config.invocation_params.plugins)
         # The rest of this run must not load or refuse anything.
         config.known_args_namespace.noconftest = True
         args.clear()

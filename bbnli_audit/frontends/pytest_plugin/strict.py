@@ -9,6 +9,7 @@ from bbnli_audit.audit.audit import Audit
 from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.core.errors import OptionError, list_some
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.models.served.server_client import BASE_URL_VARIABLE, SERVED
 from bbnli_audit.suites.sizes import FULL
 
@@ -47,7 +48,8 @@ def find_gaps(audit: Audit, result: AuditResult, fewer: str | None) -> Iterator[
     if fewer is not None:
         yield fewer
     if result.comparison is not None and audit.regressions is not None:
-        compared = {(one.path, one.measure) for one in result.comparison.regressions}
+        regressions = result.comparison.regressions
+        compared = {(one.path, one.measure) for one in regressions if one.verdict is not Verdict.NO_DATA}
         asked = audit.regressions.tests(audit.subtopics)
         lacking = [f"{path} {measure}" for path, measure in asked if (path, measure) not in compared]
         if lacking:
