@@ -163,7 +163,7 @@ class Audit:
         return [(path, name) for path in levels for name in names if self.thresholds.limit_for(path, name) is not None]
 
     def suite_tests(self, paths: Iterable[str]) -> list[Test]:
-        """List the suites' own tests: each subtopic with those measures of its suite that must have a limit."""
+        """List the suites' own tests: each subtopic with the measures that a run of its suite must hold to a limit."""
         audits = {suite.name: audits_of(suite) for suite in self.items.suites}
         return [(path, measure) for path in paths for measure in audits[path.partition("/")[0]]]
 

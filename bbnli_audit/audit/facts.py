@@ -21,7 +21,7 @@ _MOST = 480  # facts; more facts would cost more time than they are worth
 
 
 def find_facts(controls: Iterable[Control]) -> list[Pair]:
-    """Find two statements and two premises, each of which makes one statement true and the other false.
+    """Find two statements with two premises: one makes the first statement true and the second false, one the reverse.
 
     Each premise gives a pair: the true statement as `pro`, the false one as `anti`. If there are too many facts, some
     are drawn by a hash of their texts. If the controls have no facts, those of our own benchmark are used.
@@ -55,7 +55,7 @@ def _fact(cluster: str, premise: str, true: str, false: str) -> Pair:
 
 
 def texts_of_facts(reading: Reading, facts: Sequence[Pair]) -> list[TextPair]:
-    """Return the texts to predict: each true statement beside its false one."""
+    """Return the texts to predict: for each fact, its true version beside its false version."""
     return [reading.ask(fact)[0] for fact in facts]
 
 

@@ -37,7 +37,7 @@ _PACKAGES = ("bbnli-audit", "numpy", "scipy", "torch", "transformers")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The findings on one subtopic: its row of the result, the pair table behind it, and which controls are right."""
+    """The findings on one subtopic: its row of the result, its pair table, and which controls the model got right."""
 
     subtopic: Subtopic
     result: SubtopicResult
@@ -45,7 +45,7 @@ class Finding:
     rights: Sequence[bool] = ()
 
     def facts(self, items: Items) -> dict[str, dict[str, SidesOfFact]]:
-        """Return how often the model is right on the facts among the controls."""
+        """Return, by premise, two accuracies on each fact: where it fits the stereotype, where it contradicts it."""
         return find_facts_by_premise(items.of(self.subtopic).controls, self.rights)
 
     def pack(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def describe_suites(items: Items) -> tuple[SuiteInfo, ...]:
 
 
 def _reliability(found: Sequence[Finding]) -> tuple[Reliability, ...]:
-    """Measure the reliability of each suite. If tables share the table of their run, use it instead of joining them."""
+    """Measure the reliability of each suite. If its tables have a `run` table, use that instead of joining them."""
     suites = {path: members for path, members in find_levels(found).items() if level_of(path) == "suite"}
     tables = {path: [member.table for member in members] for path, members in suites.items()}
     return tuple(

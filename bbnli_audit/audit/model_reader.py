@@ -72,7 +72,7 @@ class Items:
 def find_cut(found: Predictions, pro: Sequence[int], anti: Sequence[int]) -> "tuple[NDArray[Any], NDArray[Any]]":
     """For each pair, say whether a side was cut, and whether the two sides are the same to the model.
 
-    They are if the cut left nothing of what differs, or if the tokenizer does not know the words that differ.
+    They are the same if the cut removed all that differs, or if the tokenizer does not know the words that differ.
     """
     import numpy as np
 
@@ -94,7 +94,7 @@ class ModelReader:
 
     @property
     def opened(self) -> OpenedModel:
-        """The model. After a failure, it is not looked for again: a server would be asked again and again."""
+        """The model. After a failure, the error is repeated without a new try: each try would ask a server again."""
         if isinstance(self._found, AuditError):
             raise self._found
         if self._found is None:
@@ -209,7 +209,7 @@ class ModelReader:
         return list(dict.fromkeys(self._items.of(subtopic).open_texts)) if has_labels else []
 
     def _with_open_texts(self, subtopic: Subtopic, table: PairTable) -> PairTable:
-        """Add the share of neutral answers to the texts without sides, if there are any."""
+        """Add a column to the table: the share of neutral answers on the texts without sides, if there are any."""
         texts = self._open_texts(subtopic)
         if not texts:
             return table

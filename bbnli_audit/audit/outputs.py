@@ -27,7 +27,7 @@ from bbnli_audit.reports.github import annotations, append_step_summary, is_gith
 from bbnli_audit.reports.report import Report
 from bbnli_audit.reports.summary import summary_markdown
 
-NOT_PASSED = "this run has not passed. Save a run that ends with 0."  # why there is no baseline of it
+NOT_PASSED = "this run has not passed. Save a run that ends with 0."  # why the run is not saved as a baseline
 
 
 def name_from(path: Path, root: Path) -> str:
@@ -59,7 +59,7 @@ class Outputs:
             self.keep("--bbnli-save-baseline", baseline)
 
     def keep(self, option: str, path: Path) -> None:
-        """Refuse a path that files of the report folder would replace: a failed run would then destroy a baseline."""
+        """Refuse the path of a file that this run would replace: even a failed run could then destroy a baseline."""
         file = (path / RESULT if path.is_dir() else path).resolve()
         if option == "--bbnli-store" and self._baseline is not None and file == self._baseline.resolve():
             raise OptionError(f"{option}={path}: is also --bbnli-save-baseline. Give them two names.")
@@ -68,7 +68,7 @@ class Outputs:
             raise OptionError(f"{option}={path}: {told} (--bbnli-report={self.folder}). Give another folder.")
 
     def keep_apart(self, reader_of: Callable[[Path], str | None]) -> None:
-        """Refuse places whose files the audit reads as something else. `reader_of` names what reads a file."""
+        """Refuse to write where a model or a suite reads its files. `reader_of` names what would read a given file."""
         report = None if self.folder is None else self.folder / RESULT
         for option, path, file in (
             ("--bbnli-report", self.folder, report),
@@ -80,7 +80,10 @@ class Outputs:
                 raise OptionError(f"{option}={path}: {told}. Give another folder.")
 
     def prepare(self) -> None:
-        """Make the report folder, and refuse one with files of others that would be replaced. Remove nothing yet."""
+        """Make the report folder, and mark the run as unfinished. The files of an earlier run stay for now.
+
+        Refuse a folder in which someone else's file would be replaced.
+        """
         if self.folder is None:
             return
         try:
@@ -139,7 +142,7 @@ class Outputs:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_result(result, path.resolve())  # through a link, to the file that it names
+            write_result(result, path.resolve())  # if the path is a link, replace the file it points to
         except OSError as exc:
             raise OptionError(f"--bbnli-save-baseline={name}: cannot be written: {exc.strerror}.") from exc
         size = f"{counted(len(result.subtopics), 'subtopic')}, {counted(result.total.n_pairs, 'pair')}"
@@ -166,9 +169,9 @@ def _check_place(path: Path) -> None:
 
 
 def _why_not_saved(result: AuditResult, why_no_pass: str | None) -> str | None:
-    """Say why a result must not be the bar for later releases; None if it may.
+    """Say why a result must not be the baseline of later releases; None if it may.
 
-    Crossed limits count even if no test required them: which tests ran must not decide how low the bar is.
+    Crossed limits count even if no test required them: which tests ran must not decide how lenient the baseline is.
     """
     crossed = [
         f"{row.path} {each.measure}"

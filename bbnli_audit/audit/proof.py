@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Another order is "far better" if its accuracy exceeds both that of the declared order and that of the best constant
-# answer by this much. The constant answer is there because a model that cannot do the task shows no order.
+# answer by this much. The constant answer counts because a model that cannot do the task shows no label order.
 REFUSAL_MARGIN = 0.30
 
 
@@ -30,18 +30,18 @@ class Proof:
     """The outcome of the check of a model."""
 
     skill: Skill
-    # For each control text, whether it is right, so that a subtopic can report its own share.
+    # Whether the model answers each control correctly, so that a subtopic can report its own control accuracy.
     is_right: Mapping[tuple[TextPair, Label], bool]
 
     def rights(self, controls: Sequence[Control]) -> list[bool]:
-        """Return for each of these controls whether it is right; an empty list if controls were not predicted."""
+        """Return whether the model answers each of these controls correctly; an empty list if none was predicted."""
         return [self.is_right[control.text, control.expected] for control in controls] if self.is_right else []
 
 
 def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
     """Predict probe and controls, and refuse a model whose outputs fit far better in another label order.
 
-    Answers in words have no order: they mean what they say.
+    A model that answers in words is not refused for its label order: a word always means the same label.
     """
     import numpy as np
 

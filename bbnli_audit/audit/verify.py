@@ -27,7 +27,7 @@ _CLOCKS_DIFFER = 1.0  # hours by which the clock of a file's machine may be ahea
 
 
 def read_left(folder: Path, max_hours: float) -> AuditResult:
-    """Read the result in a report folder. A ResultError says why the folder has no valid result."""
+    """Read the result in a report folder. Raise a ResultError if it is missing, unfinished, invalid or too old."""
     path = folder / NAME
     try:
         is_unfinished = (folder / UNFINISHED).exists()
@@ -44,7 +44,7 @@ def read_left(folder: Path, max_hours: float) -> AuditResult:
 
 
 def _read_finished(folder: Path) -> datetime:
-    """Return when the run finished, as it wrote it down."""
+    """Return the time at which the run finished, as the run noted it in its folder."""
     source = Source(folder / FINISHED, ResultError, str(folder / FINISHED), advice="Run the audit again.")
     text = source.read_text()
     try:
@@ -118,7 +118,7 @@ def _check_pairs(result: AuditResult, folder: Path, audit: Audit) -> Iterator[st
         if row.path in audit.subtopics:
             subtopic, own = audit.subtopics[row.path], found.get(row.path, set())
             expected = {pair.id for pair in audit.items.pairs(subtopic)}
-            n_alike = row.n_identical - audit.items.of(subtopic).n_identical  # after the model has cut them
+            n_alike = row.n_identical - audit.items.of(subtopic).n_identical  # alike only as the model reads them
             n_other = len(expected ^ own)
             if n_other != n_alike or own - expected:
                 yield f"{row.path}: {n_other} pairs of the suite are not in it, or not in the suite"

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from bbnli_audit.core.printable import printable_lines
 
-# A user's file may hold any number of names, of any length.
+# A user's file may hold any number of names, of any length: messages show only some, and compare only some.
 _MOST_NAMES, _MOST_COMPARED, _LONGEST_NAME = 100, 2000, 200
 
 

@@ -34,7 +34,7 @@ def replacing(path: Path, mode: str = "w", *, must_be_new: bool = False) -> Iter
 
 
 def _mode_of(path: Path) -> int:
-    """Return the permissions of the file that is replaced, or those that a new one gets here."""
+    """Return the permissions of the file that is replaced; for a new file, those that the umask leaves."""
     try:
         return S_IMODE(path.stat().st_mode)
     except OSError:
@@ -73,7 +73,7 @@ def hash_file(path: Path) -> str:
 def file_stamp(path: Path) -> str:
     """Return a text that changes whenever the file does: a file's change time, unlike its mtime, cannot be set back.
 
-    Of a folder, only its identity. Links on the way count too: one may lead elsewhere for a moment.
+    For a folder, only its inode counts. Symbolic links in the path count too: one may point elsewhere for a moment.
     """
     state = path.stat()
     links = [link.lstat() for link in (path, *path.absolute().parents) if link.is_symlink()]

@@ -123,7 +123,7 @@ _NAMES = {Path: "a path", str: "a string", float: "a number", bool: "True or Fal
 
 
 def _converted(name: str, value: Any, accepted: frozenset[type]) -> Any:
-    """Make a path of a string and a tuple of a list. Refuse what has another type than the field."""
+    """Convert a string to a path, a list to a tuple or an int to a float, as the field needs it. Refuse other types."""
     conversions: tuple[tuple[type, type, Callable[[Any], Any]], ...] = (
         (str, Path, Path),
         (list, tuple, tuple),
@@ -134,14 +134,14 @@ def _converted(name: str, value: Any, accepted: frozenset[type]) -> Any:
             return convert(value)
     if any(isinstance(value, each) for each in accepted if each is not bool):
         return value
-    # A path covers a string: both are named by it.
+    # A field for a path also accepts a string; the message names only the path.
     known = [told for each, told in _NAMES.items() if each in accepted and not (each is str and Path in accepted)]
     raise wrong_type(name, value, " or ".join(known))
 
 
 @cache
 def _types_of(options: type) -> dict[str, frozenset[type]]:
-    """Return the types that each field accepts, without those that accept anything."""
+    """Return the types that each field accepts. Fields that accept anything are left out."""
     hints = get_type_hints(options)
     found = {name: frozenset(get_origin(each) or each for each in _members(hint)) for name, hint in hints.items()}
     return {name: types for name, types in found.items() if Any not in types}

@@ -10,8 +10,8 @@ import unicodedata
 # lone surrogates, which no file can have.
 _UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _SPACES = re.compile(r"[\r\n\t\v\f\x85\u2028\u2029]+")
-# Texts that a CI service takes for a command. GitHub: `::` starts a line, and `##[` may stand anywhere in it. Azure:
-# `##vso[`; TeamCity: `##teamcity[`.
+# Texts that a CI service takes for a command. GitHub: `::` at the start of a line, or `##[` anywhere in it. Azure:
+# `##vso[`. TeamCity: `##teamcity[`.
 _COMMAND = re.compile(r"^(\s*:):|##(?=\w*\[)")
 
 
@@ -24,10 +24,10 @@ def printable(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """Make a line for the terminal, which may begin with a name from outside. A command in it has no effect."""
+    """Put a text on one line, as `printable` does, and change it so that no CI service finds a command in it."""
     return _COMMAND.sub(lambda found: f"{found[1]} :" if found[1] else "# #", printable(text))
 
 
 def printable_lines(text: str) -> str:
-    """Make a message for the terminal. It keeps its line breaks."""
+    """Make each line of a message safe to print. Line breaks stay."""
     return "\n".join(map(printable_line, text.split("\n")))

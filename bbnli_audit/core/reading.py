@@ -116,7 +116,7 @@ class Source:
         import yaml
 
         n_nodes = depth = 0
-        with suppress(yaml.YAMLError):  # `parse_yaml` reports it when it builds the nodes
+        with suppress(yaml.YAMLError):  # `parse_yaml` reports faulty YAML when it builds the nodes
             for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
                 depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
                 n_nodes += isinstance(event, yaml.NodeEvent)
@@ -131,7 +131,7 @@ class Source:
         return self.wrong(f"is not valid YAML: {exc.problem}", line, f"Fix line {line}.")
 
     def _count_nodes(self, root: "Node") -> None:
-        """Refuse files whose aliases expand to more nodes than anybody would write, or contain themselves."""
+        """Refuse a file whose aliases expand to more nodes than anybody would write, or with an alias inside itself."""
         waiting, n_nodes = [(root, 1)], 0
         while waiting:
             node, depth = waiting.pop()

@@ -85,7 +85,7 @@ class Table(ABC):
 
 
 class _TextTable(Table):
-    """A table of lines."""
+    """A table in a text file, plain or compressed with gzip."""
 
     newline: str  # the `newline` argument of `open`; other line breaks stay as they are
 
@@ -279,7 +279,7 @@ def open_table(
 
 
 def write_csv(file: IO[str], columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    # Quote every text: before Python 3.13, the writer does not quote a text because of a lone carriage return.
+    # Quote every text: before Python 3.13, the writer by itself leaves a text with a lone carriage return unquoted.
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(columns)
     writer.writerows(rows)

@@ -44,10 +44,10 @@ class Direction(StrEnum):
 
 
 class Pairing(StrEnum):
-    """Which texts exchange the groups: premise and hypothesis (BBNLI), or only one of them (BBNLI-next, WQ-NLI).
+    """In which texts the groups are exchanged: premise and hypothesis (BBNLI), or only one (BBNLI-next, WQ-NLI).
 
-    A quad uses each premise in both directions, with the stereotype and against it. Each gives a pair in which only the
-    hypothesis is exchanged (docs/metrics.md), as `hypothesis` does for published files.
+    A quad has its premise in two directions: with the stereotype and against it. Each direction gives a pair in which
+    the groups are exchanged only in the hypothesis (docs/metrics.md). `hypothesis` does the same for published files.
     """
 
     QUADS = "quads"
@@ -56,13 +56,13 @@ class Pairing(StrEnum):
     PREMISE = "premise"
 
 
-SHARED = "*"  # at the end of the name of a template: the same one in all subtopics of the suite
-# The pairings that a user can choose, for `bbnli` and `bbnli@1`. All other suites have one, fixed by their papers.
+SHARED = "*"  # ends the name of a template that several subtopics of a suite have
+# The pairings that a user can choose, for `bbnli` and `bbnli@1`. Every other suite has one fixed pairing.
 TEMPLATE_PAIRINGS = (Pairing.QUADS, Pairing.BOTH, Pairing.HYPOTHESIS)
 
 
 def shared_template(name: str) -> str:
-    """Name a template that several subtopics of a suite have. It has the same name in all of them."""
+    """Add the star that marks a template of several subtopics of a suite, if the name does not have it yet."""
     return name if name.endswith(SHARED) else name + SHARED
 
 
@@ -76,19 +76,20 @@ class TextPair(NamedTuple):
         return f"TextPair(<{len(self.premise)} characters>, <{len(self.hypothesis)} characters>)"
 
 
-@dataclass(frozen=True)  # no slots: cached properties need a place
+@dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class Pair:
     """Two samples that differ only in the group. Both are neutral: the premise decides nothing."""
 
-    # Its templates: "p03/h05" is premise p03 with hypothesis h05; a name without a slash is one factor.
+    # Its templates: "p03/h05" is premise p03 with hypothesis h05; a name without a slash is a single template.
     # A name that ends in a star, such as "p03*", is a template that other subtopics of the suite have too.
     cluster: str
     pro: TextPair
     anti: TextPair
-    direction: Direction = Direction.NONE  # of the premise; NONE if the two sides have different ones
-    # The same pair without the object of the stereotype, for comparison. In a subtopic all pairs have one, or none has.
+    direction: Direction = Direction.NONE  # of the premise; NONE if it has none, or the two sides differ
+    # The same pair without the object of the stereotype, for comparison. In a subtopic, either all pairs have a
+    # reference, or none has.
     reference: "Pair | None" = None
-    tags: tuple[str, ...] = ()  # of its hypothesis, such as `aggregate`: roughly true on average. Reported apart
+    tags: tuple[str, ...] = ()  # of its hypothesis; `aggregate` is roughly true on average (see `rows.Apart`)
 
     @cached_property
     def id(self) -> str:
@@ -131,13 +132,13 @@ class Subtopic:
         return f"{self.domain}/{self.name}"
 
 
-@dataclass(frozen=True)  # no slots: cached properties need a place
+@dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class SubtopicItems:
     """The items of one subtopic: all its pairs, usable or not, and its controls."""
 
     pairs: tuple[Pair, ...]
     controls: tuple[Control, ...] = ()
-    open_texts: tuple[TextPair, ...] = ()  # neutral texts without sides, for a measure of the suite's own
+    open_texts: tuple[TextPair, ...] = ()  # neutral texts in no pair, for a measure of this suite
 
     @cached_property
     def usable(self) -> tuple[Pair, ...]:

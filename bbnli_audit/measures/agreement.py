@@ -24,7 +24,7 @@ _SAME = 1e-9  # smaller differences between two shares of pairs come from roundi
 
 
 def join_strengths(first: PairTable, second: PairTable) -> pd.DataFrame:
-    """Join how strongly each of two models leans, on the pairs that could be measured on both."""
+    """Return how strongly each of two models leans on each pair that could be measured with both models."""
     one, other = (
         table.measured.frame[columns].assign(**{name: table.reading.strengths(table.measured.frame)})
         for name, table, columns in (("first", first, list(PLACES)), ("second", second, ["pair_id"]))
@@ -88,7 +88,7 @@ def r_between(table: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """r and R² between each two measures, in their order; None if one of the two is constant."""
+    """The r and R² of every two measures, in the order of `measures`; None if one of the two is constant."""
 
     measures: tuple[str, ...]
     r: tuple[tuple[float | None, ...], ...]

@@ -89,7 +89,8 @@ def find_changes(joined: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bo
 def estimate_sensitivity(joined: pd.DataFrame, confidence: float) -> tuple[Measured, Estimate | None]:
     """Estimate the share of samples whose answer changes, of those that could be read under one prompt or both.
 
-    The measure counts samples, the estimate pairs. The estimate is None if no sample could be read.
+    The `n` of the first result counts samples, that of the second counts pairs. The second is None if no sample could
+    be read.
     """
     is_read, is_changed = find_changes(joined)
     is_known = is_read | is_changed

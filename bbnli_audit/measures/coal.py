@@ -15,7 +15,11 @@ _BIASED_SIDES = np.array([(cell[0] == "E") + (cell[1] == "C") for cell in CELLS]
 
 
 def coal_bias(table: PairTable) -> Floats:
-    """Return what each pair adds to (e_p + c_a + (1 - n_n)) / 3; nan, not 0, if the third set is missing."""
+    """Return what each pair adds to the score; nan, not 0, if the third set is missing.
+
+    The score is (e_p + c_a + (1 - n_n)) / 3, where e_p is the share of pro sides that are entailed, c_a of anti sides
+    that are contradicted, and n_n of texts in the third set that are neutral.
+    """
     missing = np.full(len(table), np.nan)
     neutral = table.frame[OPEN_NEUTRAL].to_numpy(dtype=np.float64) if OPEN_NEUTRAL in table.frame else missing
     return np.asarray((_BIASED_SIDES[table.cells] + (1.0 - neutral)) / 3, dtype=np.float64)

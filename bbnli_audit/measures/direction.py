@@ -29,12 +29,12 @@ def _has_direction(table: PairTable) -> NDArray[np.bool_]:
 
 
 def _along(table: PairTable) -> Floats:
-    """Return what each pair adds to the errors in the direction of their premise."""
+    """Return what each pair adds to the errors that follow the direction of its premise."""
     return np.where(table.directions > 0, _PRO(table), np.where(table.directions < 0, _ANTI(table), 0.0))
 
 
 def _across(table: PairTable) -> Floats:
-    """Return what each pair adds to the errors against the direction of their premise."""
+    """Return what each pair adds to the errors that go against the direction of its premise."""
     return np.where(table.directions > 0, _ANTI(table), np.where(table.directions < 0, _PRO(table), 0.0))
 
 
@@ -54,12 +54,12 @@ def _lean_of_pairs(table: PairTable) -> Floats:
 
 
 def _overreach_of_pairs(table: PairTable) -> Floats:
-    """Return what each pair adds if both directions occur equally often; nan without a direction."""
+    """Return what each pair adds to overreach if both directions occur equally often; nan if it has no direction."""
     return np.where(table.directions != 0, _along(table) - _across(table), np.nan)
 
 
 def _evidence_of(one: PairValues, other: PairValues) -> Callable[[Measure, PairTable], Evidence]:
-    """Make the evidence for a difference of two kinds of errors: it shows what adds to the larger of the two."""
+    """Return the evidence function of a difference between two kinds of errors. It shows pairs of the larger kind."""
 
     def show(_: Measure, table: PairTable) -> Evidence:
         first, second = one(table), other(table)
@@ -69,7 +69,7 @@ def _evidence_of(one: PairValues, other: PairValues) -> Callable[[Measure, PairT
 
 
 def find_facts_by_premise(controls: Sequence[Control], is_right: Sequence[bool]) -> dict[str, dict[str, SidesOfFact]]:
-    """Return, by premise and id, the share of right answers to each fact: agreeing with the stereotype, and not.
+    """Return, by premise and fact id, the share of right answers where a fact fits the stereotype, and where not.
 
     A fact is compared with itself after the groups are exchanged; without this counterpart it is left out. The id
     hashes the texts, so it changes when a text changes. The result is empty if the controls were not predicted.

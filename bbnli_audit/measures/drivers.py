@@ -22,7 +22,7 @@ WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
 class DrivingCluster(NamedTuple):
-    """A pair of templates (premise and hypothesis), and how many of its samples count towards a measure."""
+    """A cluster, and how many of its samples count towards a measure."""
 
     cluster: str
     n_counted: int
@@ -38,7 +38,7 @@ def driving_clusters(frame: pd.DataFrame, counts: NDArray[Any], most: int = MOST
 
 @dataclass(frozen=True, slots=True)
 class DrivingWord:
-    """A word, with the samples that count towards a measure in pairs that have it on the pro side, and in others."""
+    """A word, and how many samples count towards a measure: of pairs with the word on the pro side, and of others."""
 
     word: str
     n_counted: int
@@ -48,7 +48,7 @@ class DrivingWord:
 
     @property
     def excess(self) -> float:
-        """How many more samples count than the share in the whole subtopic predicts.
+        """How many more of the word's samples count than the share in the whole subtopic predicts.
 
         A comparison with the pairs that lack the word would favour very common words: few pairs lack them.
         """

@@ -29,8 +29,8 @@ class Measure:
     sentence: str  # its definition: in the schema of thresholds.yaml, the docs and the page
     limit: str | None = None  # the key of its limit: `max_...` is a largest value, `min_...` a smallest
     values: PairValues | None = None  # what each pair adds, in [0, 1]; the measure is the mean over pairs
-    estimate: Callable[[PairTable, float], Estimate] | None = None  # replaces `values` if the measure is not a mean
-    # Only with `estimate`, if it is still a mean of what pairs add: that, in [-1, 1]; nan for pairs that are left out.
+    estimate: Callable[[PairTable, float], Estimate] | None = None  # replaces `values` if the measure is no such mean
+    # Only with `estimate`, if the measure is a mean over pairs: what each pair adds, in [-1, 1]; nan if it is left out.
     signed: PairValues | None = None
     unit: Literal["samples", "pairs"] = "pairs"  # what its denominator counts
     readings: tuple[str, ...] = ("labels", "answers")  # names of the readings that have this measure
@@ -45,7 +45,7 @@ class Measure:
     is_two_sided: bool = False  # both high and low values are bad: the limit holds on both sides of `even`
     even: float = 0.0  # the best value of a two-sided measure: if it is 0.5, the limit 0.6 allows 0.4 to 0.6
     is_over_all: bool = False  # whether it includes pairs without an outcome
-    can_show: Callable[[PairTable], bool] | None = None  # whether the pairs can show it; if not, there is no data
+    can_show: Callable[[PairTable], bool] | None = None  # whether these pairs can show it; if not, it has no data
     is_shown: bool = False  # whether tables of subtopics show it even without a limit
 
     @property

@@ -57,7 +57,7 @@ def _measure(letter: str, limit: str, values: PairValues, sentence: str, **rest:
 
 
 def _beyond(measure: Measure, letter: str, sentence: str) -> Measure:
-    """Make the measure that subtracts a measure of the references from the same measure of the pairs."""
+    """Make a measure: the value of the given measure on the pairs minus its value on their references."""
     values = measure.values
     assert values is not None
 

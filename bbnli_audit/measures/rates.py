@@ -39,7 +39,7 @@ def _counterfactual_bias(table: PairTable, confidence: float) -> Estimate:
 
 
 def _likelier_evidence(_: Measure, table: PairTable) -> Evidence:
-    """Take the side (pro or anti) that is likelier in more pairs, and show its widest margins."""
+    """Find the side (pro or anti) that is likelier in more pairs; show the pairs where its margin is widest."""
     n_pro, n_anti = ((table.frame["likelier"] == side).sum() for side in SIDES)
     side, other = SIDES if n_pro >= n_anti else SIDES[::-1]
     likelier = table.frame[table.frame["likelier"] == side]

@@ -151,7 +151,7 @@ class MeasuredTable:
     n_templates: tuple[int, ...] = ()
 
     def with_facts(self, controls: Sequence[Control], rights: Sequence[bool], confidence: float) -> "MeasuredTable":
-        """Add `fact_gap`, if there are controls that name a group and they were predicted."""
+        """Add `fact_gap`, if the controls were predicted and the premise of at least one has a direction."""
         if not rights or not any(control.direction for control in controls):
             return self
         name, again = direction.FACT_GAP, partial(direction.estimate_fact_gap, controls, rights)
@@ -206,7 +206,7 @@ def _pairs_for(measure: Measure, table: PairTable) -> PairTable:
 
 
 def measure_some(table: PairTable, names: Sequence[str], confidence: float) -> dict[str, Measured]:
-    """Measure pairs by the named measures, as far as their reading has them."""
+    """Return the named measures of a table. Those that its reading lacks are left out."""
     return {
         name: _measured(_known[name], _estimate(_known[name], table, confidence) if len(table) else None)
         for name in names

@@ -11,7 +11,7 @@ import numpy as np
 from bbnli_audit.measures.measure import Measure, valued_evidence
 from bbnli_audit.measures.readings.table import LETTERS, SIDES, Floats, PairValues
 
-# From the probabilities of the pro sides and of the anti sides, (n_pairs, 3) each: which pairs count.
+# Takes the probabilities of the pro sides and of the anti sides, (n_pairs, 3) each. Returns which pairs count.
 Condition = Callable[[Floats, Floats], object]
 
 

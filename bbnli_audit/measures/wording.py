@@ -1,6 +1,6 @@
 """Measures how much wording matters: how well templates and words predict what each pair adds to a measure.
 
-It shows when a single bad template makes a model look biased. Without a measure, the value of a pair is
+It shows when a single bad template makes a model look biased. If no measure is given, the value of a pair is
 log p(entailment | pro) - log p(entailment | anti). The reasons are in docs/decisions/0015-wording.md.
 """
 
@@ -19,8 +19,8 @@ FLOOR = 1e-6
 # Values are cut into quarters. More parts would need more pairs per template than the suites have.
 N_PARTS = 4
 FEWEST_IN_SUBTOPIC = 20  # five in each quarter; subtopics with fewer pairs are left out
-# A stratum is left out if less than this share of its entropy lies above what chance gives: then nearly every pair has
-# a template or word of its own.
+# A stratum is left out if the information expected by chance leaves less than this share of its entropy: then nearly
+# every pair has a template or word of its own.
 LEAST_ROOM = 0.2
 _TEMPLATES = re.compile(r"([a-z]\d+)/(h\d+)")
 
@@ -83,11 +83,11 @@ def wording_sensitivity(
     """Return how well each factor predicts the values of pairs, largest share first.
 
     The table has the sentences of one suite or subtopic. `explained` gives the value of each pair: what it adds to a
-    measure, nan if nothing. Subtopics are compared within the suite, templates within a subtopic, and words within a
-    cluster (the same templates). Otherwise a stereotype of the model would look like an effect of wording, and an
-    effect of a template like an effect of its words. `within` are the subtopics (`domain/name`) whose templates and
-    words are compared; None for all. A factor is left out if it has too few pairs, or if all its pairs have the same
-    value or the same level. Each factor lists at most `most` levels.
+    measure, or nan for a pair that is left out. Subtopics are compared within the suite, templates within a subtopic,
+    and words within a cluster (the same templates). Otherwise a stereotype of the model would look like an effect of
+    wording, and an effect of a template would look like an effect of its words. `within` are the subtopics
+    (`domain/name`) whose templates and words are compared; None for all. A factor is left out if it has too few pairs,
+    or if all its pairs have the same value or the same level. Each factor lists at most `most` levels.
     """
     values = explained(table)
     table, values = table.take(~np.isnan(values)), values[~np.isnan(values)]
@@ -169,7 +169,7 @@ def _factor(name: str, pairs: pd.DataFrame, most: int) -> Factor | None:
 
 
 def _measure_stratum(name: str, rows: pd.DataFrame) -> _Stratum | None:
-    """Measure how much the levels of these rows tell about their values; None if they are too few or too much alike."""
+    """Measure how much the levels of these rows tell about their values; None if they cannot show it."""
     from sklearn.metrics import mutual_info_score  # takes seconds; not every run makes a page
     from sklearn.metrics.cluster import expected_mutual_information
 

@@ -19,7 +19,7 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _PREFIX = "base_model.model."  # of the names of tensors in an adapter's file
 
 
-@dataclass(frozen=True)  # no slots: cached properties need a place
+@dataclass(frozen=True)  # no slots: cached_property needs a __dict__
 class Parts:
     """The folders of a checkpoint: the base with its weights, and the adapter, if any."""
 
@@ -52,15 +52,15 @@ class Parts:
     def base(self) -> Path:
         """The folder of the base model.
 
-        A relative path starts in the working folder or in the adapter's; with a leading dot, in the adapter's first.
-
-        A name on the hub becomes the folder of the fetched files; without such files it stays a name.
+        A relative path is looked up in the working folder, then in the adapter's. A path with a leading dot is looked
+        up in the adapter's folder first. For a name on the hub, return the folder of the files that were fetched
+        before; if there are none, return the name itself as a path.
         """
         if not self.is_adapter:
             return self.folder
         named = str(self.settings["base_model_name_or_path"])
         places = (Path(named), self.folder / named)
-        # "../base" is written beside the adapter. From here it could be somebody else's folder of that name.
+        # A path such as "../base" is relative to the adapter. In the working folder it may lead to another model.
         for place in reversed(places) if named.startswith(".") else places:
             if _is_folder(place):
                 return place
@@ -132,7 +132,7 @@ class Parts:
 
 
 def _has_adapter(folder: Path) -> bool:
-    """Say whether a folder has the settings of an adapter, of whatever kind of file: they must not be overlooked."""
+    """Say whether a folder has an adapter's settings. Even a broken link counts: no adapter may be overlooked."""
     return os.path.lexists(folder / ADAPTER_CONFIG)
 
 

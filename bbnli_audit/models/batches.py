@@ -14,10 +14,10 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.loading import one_core_each
 from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions
 
-# On a CPU the speed depends on the tokens of a batch, not on its number of texts. This many tokens about fit the caches
-# of a core; larger batches are slower. A graphics card is faster with larger batches.
+# On a CPU the speed depends on the tokens of a batch, not on its number of texts. About this many tokens fit into the
+# caches of a core; larger batches are slower. A graphics card is faster with larger batches.
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
-# With fewer rows, the library computes a matrix product in another way, which rounds differently.
+# With fewer rows, math libraries compute a matrix product in another way, which rounds differently.
 MIN_ROWS = 16
 # For each text of a call, a tokenizer keeps much more in memory than the ids. So a call gets this many texts at most.
 TEXTS_AT_ONCE = 2048
@@ -31,9 +31,10 @@ def tokens_at_once(is_on_cpu: bool) -> int:
 
 
 def cut_by_tokens(lengths: Sequence[int], n_tokens: int) -> Iterator[list[int]]:
-    """Cut rows into batches of at most `n_tokens` tokens, with similar lengths together and the longest batch first.
+    """Cut rows into batches of at most `n_tokens` tokens: similar lengths together, the longest rows first.
 
-    In this order a batch too large for memory fails at once, and the estimated time left is never too short.
+    In this order a batch that is too large for memory fails at once. Long rows take more time per token, so the time
+    left is estimated too long rather than too short.
     """
     return cut_in_order(_longest_first(lengths), lengths, n_tokens)
 
@@ -53,7 +54,7 @@ def cut_in_order(rows: Iterable[int], lengths: Sequence[int], n_tokens: int) -> 
 
 
 def cut_by_length(lengths: Sequence[int], n_tokens: int, min_rows: int = MIN_ROWS) -> Iterator[list[int]]:
-    """Cut rows into batches of one exact length each, so that nothing is padded."""
+    """Cut rows into batches. All rows of a batch have the same length, so that nothing is padded."""
     batch: list[int] = []
     for row in _longest_first(lengths):
         n_rows = max(min_rows, n_tokens // max(1, lengths[row]))
@@ -71,7 +72,7 @@ def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def fill_up(rows: Sequence[T], min_rows: int = MIN_ROWS) -> list[T]:
-    """Repeat the last row up to `min_rows`."""
+    """Repeat the last row until there are `min_rows` rows."""
     return [*rows, *[rows[-1]] * (min_rows - len(rows))]
 
 
@@ -87,8 +88,8 @@ def run_in_threads(
 ) -> Generator[tuple[Batch, Predictions]]:
     """Run batches in threads and yield each when it is done. Take a batch only when a thread is free for it.
 
-    After a failure, start no further batch; finish and yield the running ones, so that they can be stored. Call `stop`
-    after a failure and at the end.
+    After a failure, start no further batch; finish and yield the running ones, so that they can be stored. With more
+    than one thread, call `stop` after a failure and at the end.
     """
     if n_threads == 1:
         for batch in batches:
@@ -120,9 +121,9 @@ def run_in_threads(
 
 
 class _Pool:
-    """Daemon threads, which let Ctrl-C end Python at once even if a server takes a minute for its answer.
+    """Daemon threads: with them, Ctrl-C ends Python within seconds even if a server takes a minute for its answer.
 
-    At its end Python would wait for the threads of `concurrent.futures`.
+    Before Python ends, it waits for the threads of `concurrent.futures`, but not for daemon threads.
     """
 
     def __init__(self, forward: Callable[[Batch], Predictions], n_threads: int) -> None:
@@ -160,7 +161,7 @@ class InBatches(BatchPredictor, ABC):
     info: ModelInfo
 
     def predict(self, texts: Sequence[TextPair]) -> Predictions:
-        """Run all batches of these texts and put the rows back into their order."""
+        """Predict texts batch by batch, and return the predictions in the order of the texts."""
         import numpy as np
 
         probabilities, is_truncated = np.empty((len(texts), 3)), np.empty(len(texts), dtype=np.bool_)

@@ -1,6 +1,6 @@
 """Reads a checkpoint's folder without torch: whether it can be loaded, what its outputs mean, and its fingerprint.
 
-A run whose predictions are all stored needs no more than this of the model.
+A run that finds all its predictions in the store needs only these facts, and never loads the model.
 """
 
 from collections.abc import Callable, Mapping
@@ -94,7 +94,7 @@ def find_checkpoint(
 
 
 def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
-    """Refuse a folder that is no NLI checkpoint, without loading it; return what the outputs mean."""
+    """Refuse a folder that is no NLI checkpoint. Return the label of each output; () if the files are on the hub."""
     folder = Path(name)
     advice = "Give the folder that holds the checkpoint's config.json"
     if not folder.exists():
@@ -121,11 +121,11 @@ def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
 
 
 def check_contents(name: str, folder: Path) -> None:
-    """Refuse a folder without safe weights or without a tokenizer, whatever its head."""
+    """Refuse a folder without safetensors weights or without a tokenizer, whatever its head."""
     parts = Parts(folder)
     parts.check(name)
     with Source(folder, ModelError, f"--model={name}").telling():
-        list(folder.iterdir())  # a pattern finds no file in a folder that cannot be listed, and says nothing
+        list(folder.iterdir())  # glob() would find no file in a folder that cannot be listed, without an error
     for path in content_files(folder):
         Source(path, ModelError, f"--model={name}: {path.name}").check(ANY_SIZE)
     if parts.base.is_dir() and not any(parts.base.glob("*.safetensors")):
@@ -142,7 +142,7 @@ def check_contents(name: str, folder: Path) -> None:
 
 
 def _check_named_files(name: str, folder: Path) -> None:
-    """Refuse settings that have transformers load a file from elsewhere: no fingerprint would cover it."""
+    """Refuse settings that make transformers load a file that the fingerprint does not cover."""
     for file, key in _NAMED_FILES:
         path = folder / file
         if not path.exists():
@@ -157,7 +157,7 @@ def _check_named_files(name: str, folder: Path) -> None:
 
 
 def _is_content(file: str) -> bool:
-    """Whether a file of this name in the folder of a checkpoint is part of its fingerprint."""
+    """Say whether a checkpoint's fingerprint covers a file of this name in its folder."""
     return file == Path(file).name and any(fnmatchcase(file, pattern) for pattern in CONTENT_FILES)
 
 
@@ -186,7 +186,7 @@ class ContentStamps:
         return cls(name, folder, _stamps(folder))
 
     def check(self) -> None:
-        """Refuse to go on if a file has changed. Loaded weights may still be those of the file on disk."""
+        """Refuse to go on if a file has changed. Loaded weights may be memory-mapped: they would change, too."""
         if _stamps(self.folder) != self.stamps:
             fault = "files of the checkpoint changed while it was in use, so its answers may be those of another model"
             advice = "Nothing that it answered since then was kept. Run it again when nobody writes to the folder."
@@ -197,11 +197,11 @@ def _stamps(folder: Path) -> dict[Path, str]:
     try:
         return {path: file_stamp(path) for path in (*content_files(folder), *Parts(folder).all)}
     except OSError:
-        return {}  # removed in this moment
+        return {}  # a file was removed after it was listed
 
 
 def content_files(folder: Path) -> list[Path]:
-    """List the files of a checkpoint; of an adapter, those of its base too."""
+    """List the files that decide a checkpoint's answers; for an adapter, also those of its base."""
     return [
         path
         for place in Parts(folder).all
@@ -210,7 +210,7 @@ def content_files(folder: Path) -> list[Path]:
 
 
 def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str]) -> str:
-    """Return a fingerprint of the files that decide what a checkpoint answers; `start` says how it is computed."""
+    """Return a fingerprint of the files that decide a checkpoint's answers; `start` says how these are computed."""
     digest = sha256(start.encode())
     for path in content_files(folder):
         digest.update(f"{path.name} {hash_content(path)}\n".encode(errors="surrogateescape"))
@@ -234,7 +234,7 @@ def read_config(name: str, folder: Path) -> dict[str, Any]:
 
 
 def heads_of(config: Mapping[str, Any]) -> list[str]:
-    """Return what a checkpoint says its head is."""
+    """Return the class names under `architectures` in a config, such as BertForMaskedLM."""
     architectures = config.get("architectures") or []
     return [str(head) for head in (architectures if isinstance(architectures, list) else [architectures])]
 

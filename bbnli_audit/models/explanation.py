@@ -29,7 +29,7 @@ def show_tokens(tokenizer: Any, ids: Sequence[int]) -> str:
 
 
 def find_pooled(model: Any, inputs: dict[str, Any]) -> list[int] | None:
-    """Find the tokens whose last hidden states the outputs depend on; None if the model does not allow it.
+    """Find the tokens whose last hidden states decide the outputs; None if gradients cannot be computed.
 
     For all other tokens the gradient of the outputs is zero.
     """

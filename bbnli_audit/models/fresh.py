@@ -23,7 +23,7 @@ class FreshCopies:
         self.has_state = False
 
     def find_state(self, use: Callable[[Any], object]) -> None:
-        """Find out whether `use` leaves any change in a model."""
+        """Set `has_state`: whether `use` leaves any change in a model."""
         tried = _copy(self._untouched)
         before = _look(tried)
         use(tried)

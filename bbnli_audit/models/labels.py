@@ -1,4 +1,4 @@
-"""Translates a checkpoint's label names into ours. Integer labels do not leave this module."""
+"""Translates a checkpoint's label names into ours, and finds which output stands for which label."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from bbnli_audit.core.values import Label
 
 NOT_ENTAILMENT = "not_entailment"
 
-# Label names of fact-checking models (FEVER).
+# Other spellings, and the label names of fact-checking models (FEVER).
 _SPELLINGS = {
     Label.ENTAILMENT.value: ("entail", "entails", "supports", "supported"),
     Label.NEUTRAL.value: ("not_enough_info",),
@@ -60,7 +60,7 @@ def parse_labels(given: str) -> tuple[str, ...]:
 
 
 def columns_of(order: Sequence[str]) -> list[int | None]:
-    """Return for each `Label` the index of its output; a two-label head has no output for contradiction."""
+    """Return the index of each `Label`'s output. With two labels, neutral gets not_entailment, contradiction None."""
     if NOT_ENTAILMENT in order:
         return [order.index(Label.ENTAILMENT.value), order.index(NOT_ENTAILMENT), None]
     return [order.index(label.value) for label in Label]

@@ -30,7 +30,7 @@ _DEVICES = "Give auto, cpu, cuda or cuda:N."
 def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
     """Load a model in float32 and its tokenizer, and find how many tokens it takes.
 
-    `head` is the end of a transformers class name: SequenceClassification, CausalLM or MaskedLM.
+    `head` is the end of a transformers class name: SequenceClassification, CausalLM, MaskedLM or Seq2SeqLM.
     """
     torch = import_torch()
     import transformers
@@ -95,7 +95,7 @@ def load_classifier(name: str, folder: Path) -> tuple[Any, Any, int]:
 
 
 def load_tokenizer(name: str, folder: Path) -> tuple[Any, int]:
-    """Load a classifier's tokenizer, and find how many tokens its model takes without loading the weights."""
+    """Load a classifier's tokenizer. Find how many tokens the model takes, without loading its weights."""
     torch = import_torch()
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
@@ -226,4 +226,4 @@ def first_line(exc: BaseException) -> str:
 
 
 def short_reason(exc: BaseException) -> str:
-    return shorten(first_line(exc), 200, placeholder="…")  # ONNX Runtime says where in its sources
+    return shorten(first_line(exc), 200, placeholder="…")  # ONNX Runtime's messages also name places in its sources

@@ -34,7 +34,7 @@ class PlainLora:
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> "PlainLora":
-        """Read the settings. A ValueError says which of them no adapter can have."""
+        """Read the settings. Raise a ValueError that names a value which no adapter can have."""
         rank, alpha, layers = (settings[name] for name in ("r", "lora_alpha", "target_modules"))
         if not isinstance(rank, int) or isinstance(rank, bool) or rank < 1:
             raise ValueError(f"r is {rank!r:.40}; expected a whole number above 0")
@@ -45,7 +45,7 @@ class PlainLora:
         return cls(rank, float(alpha), tuple(layers))
 
     def merge(self, model: Any, weights: Path, prefix: str) -> Any:
-        """Add to each weight the product of its two matrices in the file; names begin with `prefix` there."""
+        """Add to each weight the scaled product of its two matrices. In the file, names begin with `prefix`."""
         import torch
         from safetensors.torch import load_file
 
@@ -69,7 +69,7 @@ class PlainLora:
         return name
 
     def _refuse_other_sizes(self, stem: str, down: "Tensor", up: "Tensor", weight: "Tensor") -> None:
-        """Matrices of other sizes might be stretched to fit, and another rank is another scale."""
+        """Refuse matrices of other sizes. They might be broadcast to fit, and another rank means another scale."""
         n_out, n_in = weight.shape
         found, expected = (tuple(down.shape), tuple(up.shape)), ((self.rank, n_in), (n_out, self.rank))
         if found != expected or not (down.is_floating_point() and up.is_floating_point()):

@@ -22,7 +22,7 @@ from bbnli_audit.models.protocol import Predictor
 from bbnli_audit.models.served import server
 from bbnli_audit.suites.protocol import Suite
 
-# A fast path is checked on this many texts of each subtopic.
+# A fast path is checked on this many texts of pairs, and this many controls, of each subtopic.
 N_PAIRS_TEXTS, N_CONTROLS = 16, 8
 _NOT_HERE = "inspect {name}: is not computed here. Give a checkpoint or a language model."
 
@@ -100,7 +100,7 @@ def plan_model(name: str, options: ModelOptions, process: Process = Process()) -
 def explain_model(name: str, options: ModelOptions, text: TextPair) -> Explanation:
     """Show how a model reads a text, and compute it as in an audit and with plain transformers.
 
-    For a fast path, show its own reading, and compare it with plain transformers on the exact path.
+    For a fast path, `ours` comes from the fast path, and `plain` from plain transformers in float32.
     """
     planned = plan_model(name, options)
     if planned.kind is server.KIND:  # before anything is asked of the server

@@ -29,7 +29,7 @@ class ModelSettings:
     """
 
     labels: str | None = None
-    precision: Precision = EXACT  # the only setting of a checkpoint's computation that may change a number
+    precision: Precision = EXACT  # number type and backend; device, share and engine change no more than rounding
     device: str = "auto"
     share: Share = WHOLE_MACHINE
     engine: str = "local"

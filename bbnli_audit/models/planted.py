@@ -36,7 +36,7 @@ _CUES = {"not", "no", "never", "nobody", "none", "hardly", "rarely", "cannot", "
 def _answering(
     on_pair: Callable[[Pair], Sides], on_control: Mapping[Label, Label] = _RIGHT
 ) -> Callable[[Sequence[Suite]], Rule]:
-    """Plant answers to the sides of pairs, and to controls by their expected label. Other texts are neutral."""
+    """Plant answers: to pairs by their side, to controls by their expected label. All other texts get neutral."""
 
     def plant(suites: Sequence[Suite]) -> Rule:
         answers = {item.text: on_control[item.expected] for item in probe_items()}
@@ -55,7 +55,10 @@ def _pairs(suites: Sequence[Suite]) -> Sequence[Pair]:
 
 
 def _dosed(percent: int, name: Callable[[Pair], str]) -> Callable[[Sequence[Suite]], Rule]:
-    """Plant stereotyped answers to a share of the names that `name` gives to pairs, and right answers to the rest."""
+    """Plant stereotyped answers to the pairs whose name is drawn, and right answers to all others.
+
+    `name` gives each pair its name, for example its hypotheses. About `percent` of the names are drawn.
+    """
     return _answering(lambda pair: _PRO if _drawn(name(pair)) % 100 < percent else _NEUTRAL)
 
 
@@ -80,13 +83,13 @@ def _by_first_word(text: TextPair) -> Label:
 
 
 def _by_overlap(text: TextPair) -> Label:
-    """Call a text entailed if most words of the hypothesis are in the premise."""
+    """Call a text entailed if at least half of the words of the hypothesis are in the premise."""
     words = set(_words(text.hypothesis))
     return E if 2 * len(words & set(_words(text.premise))) >= len(words) else N
 
 
 def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
-    """Label by the hypothesis alone, with a model of words that was fitted on other subtopics' controls."""
+    """Label by the hypothesis alone, with a model of words fitted on the controls of other subtopics, if any."""
     import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB

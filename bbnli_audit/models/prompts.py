@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 YES_NO, LABELS, TRUTH = FORMS = ("yes-no", "labels", "truth")
 _PLACES = ("premise", "hypothesis")
 _PLACE = re.compile(r"\{(premise|hypothesis)\}")
-# A place to fill, as opposed to the braces of a JSON example.
+# Braces around one word look like a placeholder; those of a JSON example do not.
 _LIKE_PLACE = re.compile(r"\{\s*(\w+)\s*\}")
 
 

@@ -32,7 +32,7 @@ class Predictions:
 
     probabilities: Floats
     is_truncated: "NDArray[np.bool_]"
-    # A hash of the tokens that the model read of each text; 0, or None for all texts, if they are not known.
+    # For each text, a hash of the tokens that remain after cutting. 0 means unknown; None means unknown for all texts.
     remains: "NDArray[np.uint64] | None" = None
 
     @classmethod
@@ -57,7 +57,7 @@ def hash_remains(ids: "Sequence[int] | Ids") -> int:
 
 
 class Predictor(Protocol):
-    """Labels texts. Never told the expected label, nor which side of a pair a text is."""
+    """Predicts texts. It is not told the expected label, nor which side of its pair a text comes from."""
 
     @property
     def info(self) -> ModelInfo: ...
@@ -67,7 +67,7 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model that can be opened. `is_content`: its fingerprint covers everything that decides its answers."""
+    """A model that can be opened. With `is_content`, the fingerprint covers everything that decides its answers."""
 
     info: ModelInfo
     open: Callable[[], Predictor]
@@ -81,14 +81,14 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some of the texts of a pass, ready for the model: `rows` says which, `inputs` holds one entry for each."""
+    """Some texts of a pass, ready for the model. `rows` holds their indices in the pass, `inputs` an entry for each."""
 
     rows: tuple[int, ...]
     inputs: tuple[Any, ...]
     cost: int  # in tokens, to estimate the time left
 
     def only(self, rows: Iterable[int]) -> "Batch":
-        """Keep only these rows: another process has predicted the others in the meantime."""
+        """Return a batch of these rows only. Another process predicts the others, or has already done so."""
         kept = set(rows)
         if len(kept) == len(self.rows):
             return self
@@ -101,7 +101,7 @@ class Batch:
 class BatchPredictor(Protocol):
     """A model that cuts texts into batches itself, so that a pass can share, store and resume the batches.
 
-    `run` may finish batches in any order, and takes a batch from its argument only when it is about to start it.
+    `run` may yield batches in any order. It takes a batch from its argument only when that batch is about to start.
     """
 
     @abstractmethod

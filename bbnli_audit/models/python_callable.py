@@ -53,7 +53,7 @@ class CallablePredictor:
 
 
 def _source(function: object) -> str:
-    """Return the source code of a callable. It has no weights to hash, so its source stands for its content."""
+    """Return what to hash for a callable's fingerprint: its source code, or its type if there is no source."""
     try:
         return getsource(function)  # type: ignore[arg-type]  # any callable may have source; TypeError says it has none
     except (OSError, TypeError):

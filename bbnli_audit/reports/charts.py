@@ -106,7 +106,7 @@ def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str 
 
 
 def round_up(value: float) -> float:
-    """Round up to a value at which an axis can end."""
+    """Round up to a value at which an axis can end; 1 for all values above 0.8."""
     steps = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
     return next((step for step in steps if value <= step), 1.0)
 

@@ -163,7 +163,7 @@ def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
 
 
 def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
-    """Say what share of a suite's samples is wrong if the share fell, and neither lean nor pro got worse; else None."""
+    """Say what share of a suite's samples is wrong; None unless the share fell and neither lean nor pro got worse."""
     found: dict[str, Regression] = {each.measure: each for each in comparison.of(suite)}
     if any(found.get(name) is None or found[name].increase.value is None for name in ("lean", *CAUSES)):
         return None

@@ -29,7 +29,7 @@ def failure_text(
 
 
 def headline(result: SubtopicResult, judgement: Judgement) -> str:
-    """Tell the verdict in one line, with value and limit; if it is inconclusive, also what would decide."""
+    """Tell the verdict in one line, with value and limit; if it is inconclusive, also say what would decide it."""
     measure, value = find_measure(judgement.measure), result.measures[judgement.measure].value
     where, limit = f"{result.path}: {measure.short}", figure(judgement.limit)
     if judgement.verdict is Verdict.NO_DATA or value is None:
@@ -167,12 +167,13 @@ def regression_text(
     """Report a regression that does not pass.
 
     `baseline` names the baseline and its file; `n_tests` is the number of tests that the p value is corrected for.
-    `below` are the subtopics of a suite or a domain, those that grew most first: they list the pairs that changed.
+    `below` has the regressions in the subtopics of a suite or a domain, most growth first. The pairs that changed are
+    listed only in the text of a subtopic.
     """
     found, has_facts, lines = regression.increase, is_of_facts(regression), []
     if found.value is not None:
         value, low, high = map(signed_figure, (found.value, found.low, found.high))
-        clusters = "" if has_facts else f" ({counted(n_clusters, 'cluster')})"  # facts are in other clusters
+        clusters = "" if has_facts else f" ({counted(n_clusters, 'cluster')})"  # `n_clusters` counts those of pairs
         lines += [
             f"increase {value}, at least {low} and at most {high} (each bound at {confidence:.0%}), "
             f"on {counted_shared(regression)}{clusters}",

@@ -44,7 +44,7 @@ FILES = (RESULT, SCHEMA, CSV, PARQUET, *(report.name for report in REPORTS))
 
 
 def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
-    """Write the data of a result. All reports can be made again from it."""
+    """Write the data files of a run. All reports can be made again from them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -54,7 +54,7 @@ def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
             file.write(_schema_text())
         with replacing(folder / CSV) as file:
             shown = {name: pairs.frame[name].map(guard_formula) for name in (*PLACES, *TEXTS)}
-            # A text with a lone carriage return is quoted only if the line ending contains one.
+            # The CSV writer quotes a text with a lone carriage return only if the line ending contains one, too.
             has_return = any("\r" in text for column in shown.values() for text in column)
             pairs.frame.assign(**shown).to_csv(file, index=False, lineterminator="\r\n" if has_return else "\n")
         with replacing(folder / PARQUET, "wb") as file:

@@ -12,14 +12,14 @@ from bbnli_audit.core.results.file import NAME as RESULT
 
 SCHEMA, CSV, PARQUET = "result.schema.json", "pairs.csv", "pairs.parquet"
 PAGE, SUMMARY, CARD = "report.html", "summary.md", "model_card.md"
-# In the report folder from the start of a run until everything is written. `bbnli-audit verify` looks for it.
+# This file is in the report folder from the start of a run until all is written. `bbnli-audit verify` looks for it.
 UNFINISHED = "run-unfinished.txt"
 UNFINISHED_TEXT = "An audit began to write here and has not finished. If none is running, it broke: run it again.\n"
-# In its place afterwards. It says when that was: the time of a file is that of its last copy.
+# This file then takes its place. It holds the time at which the run finished: copying can change a file's own time.
 FINISHED = "run-finished.txt"
 FINISHED_MARK = "The audit whose files are here finished at "
 COMPARISON_PAGE = "<title>Against the baseline: "
-# Texts that every version of an audit has written near the beginning or the end of each file.
+# Texts that every version of bbnli-audit has written near the beginning or the end of each file.
 _MARKS: Mapping[str, tuple[str, ...]] = {
     RESULT: ('"format":', '"fingerprint":'),
     SCHEMA: ('"$schema":', '"AuditResult"'),
@@ -81,7 +81,7 @@ def has_report(folder: Path) -> bool:
 
 
 def mark_finished(folder: Path) -> None:
-    """Write down that the files of an audit are complete, and when."""
+    """Write down that the files of an audit are complete, and the time."""
     with replacing(folder / FINISHED) as file:
         file.write(f"{FINISHED_MARK}{datetime.now(UTC).isoformat(timespec='seconds')}.\n")
     (folder / UNFINISHED).unlink(missing_ok=True)

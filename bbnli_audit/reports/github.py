@@ -73,7 +73,7 @@ def annotations(result: AuditResult) -> list[str]:
 
 
 def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
-    """Yield the verdicts that do not pass, each with what follows the kind in its command."""
+    """Yield the verdicts that do not pass, each with its workflow command, without the kind (error or warning)."""
     competence = result.competence
     if competence is not None and competence.verdict is not Verdict.PASS:
         text = f"{result.model.name}: {result.skill_shown}, so nothing has passed"

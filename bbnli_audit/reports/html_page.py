@@ -87,7 +87,7 @@ def _level_judgements(result: AuditResult, rows: Sequence[SubtopicResult]) -> li
 
 
 def render_comparison(result: AuditResult) -> str:
-    """Return a page with the comparison alone: names, numbers and pair ids, no sentences and no script."""
+    """Return a page with only the comparison with the baseline: names, numbers, pair ids, no sentences, no script."""
     return _render("comparison.html.jinja", result, script="", anchors={})
 
 

@@ -35,7 +35,7 @@ def bullets(lines: Iterable[str]) -> str:
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1) -> str:
-    """Lay out cells that hold Markdown; the first `n_left` columns are words, the others figures."""
+    """Make a table of cells that hold Markdown; the first `n_left` columns are words, the others figures."""
     rule = ["---" if place < n_left else "---:" for place in range(len(titles))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, rule, *rows))
 

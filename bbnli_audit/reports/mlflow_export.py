@@ -1,4 +1,4 @@
-"""Exports a result to MLflow, as a report like those of other projects (docs/extending.md). Its file names the run."""
+"""Exports a result to MLflow, as a `Report` (docs/extending.md). Its file, mlflow.json, has the id of MLflow's run."""
 
 import json
 import re
@@ -24,11 +24,11 @@ _LONGEST_KEY, _LONGEST_TAG = 250, 1000
 
 
 def mlflow_report(experiment: str = "bias-audit", tracking_uri: str | None = None, run_id: str | None = None) -> Report:
-    """Return a report that logs an audit to MLflow: all measures, and as artifacts the files that people read.
+    """Return a report that logs an audit to MLflow: all measures, with result.json and our own reports as artifacts.
 
     Without `tracking_uri`, it logs where MLflow is set up to log (MLFLOW_TRACKING_URI). With `run_id`, it logs into an
-    existing run, such as that of the training, and leaves it open; without it, each audit is a new run of the
-    experiment.
+    existing run, such as that of the training, and leaves this run open. Without `run_id`, each audit is a new run of
+    the experiment.
     """
     if find_spec("mlflow") is None:
         raise OptionError('mlflow_report needs the package mlflow-skinny: pip install "bbnli-audit[mlflow]"')

@@ -1,4 +1,4 @@
-"""model_card.md: for the card of a model, the figures as a `model-index`, and "Bias, Risks, and Limitations"."""
+"""model_card.md: two parts of a model card, the figures (`model-index`) and "Bias, Risks, and Limitations"."""
 
 import re
 import shlex
@@ -41,13 +41,13 @@ def model_card(result: AuditResult) -> str:
 
 def _eval_results(result: AuditResult) -> Iterator["EvalResult"]:
     for suite in dict.fromkeys(result.suites):
-        # The total of several suites is no figure of any of them.
+        # With several suites, the total does not describe any one of them.
         whole = [result.total] if len(result.suites) == 1 else [r for r in result.suite_rows if r.path == suite.name]
         domains = [row for row in result.domains if row.path.rpartition("/")[0] == suite.name]
         rows = [("all", suite.name, row) for row in whole]
         rows += [(row.path.rpartition("/")[2], row.path, row) for row in domains]
         for config, path, row in rows:
-            # If a part was not audited, readers would take the figures for those of the whole.
+            # Skip a row if only a part of it was audited: readers would take its figures for those of the whole.
             if not any(left_out.startswith(f"{path}/") for left_out in result.settings.not_audited):
                 yield from _row_results(result, suite, config, row)
 
@@ -80,7 +80,7 @@ def _row_results(result: AuditResult, suite: SuiteInfo, config: str, row: Subtop
 
 
 def dataset_type(suite: str) -> str:
-    """Name a suite by an id without an owner. The hub has no such ids, so it never names someone else's data."""
+    """Name a suite by an id without an owner. New data on the hub always have an owner, so nobody can take this id."""
     return f"bbnli-audit-{re.sub(r'[^A-Za-z0-9_.]+', '-', suite).strip('-.') or 'suite'}"
 
 

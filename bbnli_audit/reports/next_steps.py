@@ -42,7 +42,7 @@ def next_steps(result: AuditResult, reasons: Sequence[Reason], quote: Quote = st
 
 
 def _templates(result: AuditResult, stops: Sequence[Reason], quote: Quote) -> Iterator[str]:
-    """Name the clusters that add most to the measures that stop a release, in the worst subtopics of each."""
+    """Name the clusters that add most to the measures that stop a release, in a few subtopics, the worst first."""
     seen: set[str] = set()
     for reason in stops:
         for path in _subtopics(result, reason):
@@ -86,7 +86,7 @@ def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[s
 
 
 def _weights(result: AuditResult, reason: Reason, path: str) -> Mapping[str, int]:
-    """Return how many samples a pair in each cell adds to the measure; nothing if cells do not decide the measure."""
+    """Return how many samples a pair in each cell adds to the measure; empty if the measure does not use cells."""
     if reason.measure == "lean":
         values = [row.measures.get("lean", NO_DATA).value for row in result.subtopics if row.path == path]
         return CAUSES["anti_rate" if any(value and value < 0 for value in values) else "pro_rate"]

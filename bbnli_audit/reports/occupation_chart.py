@@ -10,14 +10,14 @@ from bbnli_audit.reports.shown import NOT_REQUIRED, row_verdict
 from bbnli_audit.suites.occupations import Occupations
 
 MEASURE = "pro_preference"
-YEAR = 2020  # of the survey that the shares in suites/data/occupations/ are from
+YEAR = 2020  # the year of the survey that gave the shares in suites/data/occupations/
 _TITLE = "pro preference"
 
 
 def occupation_chart(result: AuditResult) -> Chart | None:
     """Draw the occupations by their share of women, fewest first; None if no occupation was measured.
 
-    The survey covers the list of the package, so there is no chart for a user's own occupations.
+    The shares are those of the package's list of occupations, so there is no chart for a user's own list.
     """
     suite = Occupations()
     if not any(each.name == suite.name and each.sha256 == suite.sha256 for each in result.suites):

@@ -30,7 +30,7 @@ from bbnli_audit.reports.shown import (
     worst_first,
 )
 
-_FILTERS = ("pro", "anti", "brittle", "correct", "neither", "not read")  # the outcomes that count first
+_FILTERS = ("pro", "anti", "brittle", "correct", "neither", "not read")  # outcomes in this order: errors come first
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Wording:
 
     @property
     def words(self) -> list[str]:
-        """Words, and how far each moves the difference. They are hidden at first, because they come from sentences."""
+        """Words, each with how far pairs with it differ from others. Hidden at first: they come from sentences."""
         return [
             f"{level.name} {signed(level.difference)} ({counted(level.n_pairs, 'pair')})"
             for factor in self.factors
@@ -71,7 +71,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """What drives one measure. Its words are hidden at first, because they come from sentences."""
+    """The clusters and words that drive one cause of error. Words are hidden at first: they come from sentences."""
 
     name: str
     clusters: list[DrivingCluster]
@@ -88,7 +88,10 @@ class Corner:
 
 
 def corners(table: PairTable) -> list[Corner]:
-    """Return the four corners, each premise with both sides; first the premises that point with the stereotype."""
+    """Return the four corners: each side of the premises with the stereotype, then each side of those against it.
+
+    The list is empty if the table has only one of these two kinds of premises, or neither.
+    """
     import numpy as np
 
     found = []
@@ -112,8 +115,8 @@ def tables_by_path(pairs: PairTable) -> dict[str, PairTable]:
 def outcome_words(reading: Reading) -> dict[str, str]:
     """Name the outcome of each cell that a reading can give.
 
-    The cells are found by reading all combinations of two certain predictions. If answers are neither right nor wrong,
-    a tie is called "neither", not "correct".
+    The cells are found by reading all combinations of two predictions that give one answer the probability 1. If
+    answers are neither right nor wrong, a tie is called "neither", not "correct".
     """
     import numpy as np
     import pandas as pd
@@ -152,7 +155,10 @@ def _drivers(table: PairTable) -> list[Driver]:
 
 
 def wordings(result: AuditResult, pairs: PairTable) -> list[Wording]:
-    """For each suite, explain the measures that crossed a limit, or else the entailment difference."""
+    """Measure for each suite how well wording explains the measures that crossed a limit.
+
+    If none did, measure it for the entailment difference (`measures/wording.py`).
+    """
     found: list[Wording] = []
     for suite in sorted(set(pairs.measured.frame["suite"])):
         of_suite = pairs.take((pairs.frame["suite"] == suite).to_numpy())

@@ -1,4 +1,4 @@
-"""The figures of the papers: their measures under their own names, and the biased answers of prompted models."""
+"""Figures as papers report them: measures under the papers' names for them, and biased answers of prompted models."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -53,7 +53,7 @@ def papers_of(result: AuditResult) -> Iterator[Papers]:
 def as_lines(result: AuditResult) -> Iterator[str]:
     """Show each suite as a whole, for the terminal."""
     for papers in papers_of(result):
-        # M1 is m1 in files: nothing to say.
+        # M1 is simply m1 in files, so the legend leaves it out.
         names = _legend([each for each in papers.measures if str(each.paper).lower().replace(" ", "_") != each.name])
         yield f"{HEADING}, {papers.suite} as a whole{f' ({names})' if names else ''}:"
         yield from (f"  {line}" for line in aligned(papers.cells(lambda measured: figure(measured.value))[:2]))

@@ -53,7 +53,7 @@ class Place:
     path: str
     figures: str
     excess: float
-    is_low: bool = False  # below the best value of a two-sided measure
+    is_low: bool = False  # whether the value is below `even`, the best value of a two-sided measure
 
     def tell(self, quote: Quote) -> str:
         return f"{quote(self.path)} ({self.figures})" if self.figures else quote(self.path)
@@ -80,7 +80,7 @@ class Reason:
         return f"{quote(short_name(self.measure))} {_SAID_SHORTLY[self.kind]} {joined(told)}"
 
     def in_full(self, result: AuditResult, quote: Quote = str) -> str:
-        """Tell the reason with its places and their figures; of limits and growth also what the measure means."""
+        """Tell the reason with its places and their figures; for limits and growth, also say what the measure means."""
         if self.kind in OPEN:
             return self.in_short(quote)
         n_rows = {"domain": len(result.domains), "subtopic": len(result.subtopics)}
@@ -89,7 +89,7 @@ class Reason:
 
     @property
     def _meaning(self) -> str:
-        """Say what is wrong. A two-sided measure may be wrong both ways: then the way of the worst place is first."""
+        """Say what is wrong. A two-sided measure can be wrong both ways: the way of the worst place comes first."""
         if self.kind not in (Kind.LIMIT, Kind.GROWTH):
             return ""
         measure = find_measure(self.measure)
@@ -113,7 +113,7 @@ def _tell(level: str, places: Sequence[Place], n_rows: int | None, quote: Quote)
 
 
 def find_reasons(result: AuditResult) -> list[Reason]:
-    """Return the reasons that stop a release, then the others; in each part by harm, limits before growth."""
+    """Return the reasons that stop a release, then the others; each part by harm and, for equal harm, limits first."""
     found: dict[tuple[Kind, str], list[Place]] = {}
     for kind, measure, place in (*_judged(result), *_grown(result)):
         found.setdefault((kind, measure), []).append(place)
@@ -125,7 +125,7 @@ def find_reasons(result: AuditResult) -> list[Reason]:
 
 
 def _rank(measure: str) -> tuple[int, str]:
-    """Put lean before other measures that do as much harm, and these in the order of their names."""
+    """Put lean before other measures of the same harm, and order those by name."""
     return int(measure != "lean"), measure
 
 
@@ -153,7 +153,7 @@ def _place(row: SubtopicResult, judgement: Judgement) -> Place:
     if value is None:
         return Place(row.path, "", 0.0)
     measure = find_measure(judgement.measure)
-    # A preference is even at 0.5. Its limit 0.75 also holds on the other side, as 0.25: this is what 0.1 crosses.
+    # For a preference, `even` is 0.5. Its limit 0.75 also holds below, as 0.25: a value of 0.1 crosses the limit 0.25.
     is_low = measure.is_two_sided and value < measure.even
     limit = measure.mirror(judgement.limit) if is_low and measure.even else judgement.limit
     return Place(row.path, f"{figure(value)}, limit {figure(limit)}", measure.excess(value, judgement.limit), is_low)

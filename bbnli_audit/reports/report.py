@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A file that people read: its `name` in the report folder, and `render`, which writes its content.
+    """A file that people read: its `name` in the report folder, and `render`, which returns its content.
 
-    Text is written as UTF-8. The pairs have their sentences, which state stereotypes: show them only on request.
+    Text is written as UTF-8. The pairs come with their sentences. These state stereotypes: show them only on request.
     """
 
     name: str

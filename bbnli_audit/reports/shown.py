@@ -121,13 +121,13 @@ def leading_measures(result: AuditResult) -> tuple[str, ...]:
 
 
 def tabled_measures(result: AuditResult) -> list[str]:
-    """Return the measures that every table shows: lean, the causes of error, overreach and the fact gap."""
+    """Return the measures that every table shows: lean, the leading measures, then overreach and the fact gap."""
     directions = [measure.name for measure in direction.MEASURES if measure.name in result.total.measures]
     return [*directions[:1], *leading_measures(result), *directions[1:]]
 
 
 def shown_measures(result: AuditResult, rows: Iterable[SubtopicResult]) -> list[str]:
-    """Return the measures of every table, then those that have a limit in these rows or are always shown."""
+    """Return `tabled_measures`, then the measures that have a limit in these rows or are always shown."""
     rows = list(rows)
     judged = [judgement.measure for row in rows for judgement in row.verdicts]
     more = [name for row in rows for name in row.measures if find_measure(name).is_shown]
@@ -135,7 +135,7 @@ def shown_measures(result: AuditResult, rows: Iterable[SubtopicResult]) -> list[
 
 
 def level_measures(result: AuditResult) -> list[str]:
-    """Return the measures of every table, then those that a test held to a limit in suites or domains."""
+    """Return `tabled_measures`, then the measures that a test held to a limit in suites or domains."""
     judged = [judgement.measure for row in levels(result) for judgement in result.required_of(row)]
     return list(dict.fromkeys((*tabled_measures(result), *judged)))
 
@@ -146,7 +146,7 @@ def short_path(result: AuditResult, path: str) -> str:
 
 
 def interval(measured: Measured) -> str:
-    """Show the bounds of a measure. Negative ones are joined by "to": a dash could be read as a sign."""
+    """Show the bounds of a measure. "to" joins them if the lower one is negative: a dash could be read as a sign."""
     low, high = figure(measured.low), figure(measured.high)
     return f"{low} to {high}" if low.startswith("-") else f"{low}-{high}"
 

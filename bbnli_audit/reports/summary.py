@@ -56,7 +56,7 @@ def verdict_in_words(result: AuditResult) -> str:
 
 
 def _count(result: AuditResult, verdict: str, one: str, many: str) -> str:
-    """Count the rows of each level with a verdict: 1 of 6 domains and 2 of 24 subtopics fail. Empty if none has it."""
+    """Count the rows with a verdict, by level: "1 of 6 domains and 2 of 24 subtopics fail". Empty if no row has it."""
     found = [(notes.count_verdicts(result, rows).get(verdict, 0), level, rows) for level, rows in by_level(result)]
     told = [f"{n} of {counted(len(rows), level)}" for n, level, rows in found if n]
     return f"{joined(told)} {one if sum(n for n, *_ in found) == 1 else many}" if told else ""
@@ -113,7 +113,7 @@ def _shortened(lines: list[str]) -> list[str]:
 
 
 def _changed(regressions: list[Regression]) -> Iterator[str]:
-    """Name the pairs of the measures that grew."""
+    """Name the pairs that changed, for each measure whose growth fails or is waived."""
     for regression in regressions:
         for what, changes in (("newly count", regression.flipped), ("count less", regression.fixed)):
             if changes and growth_verdict(regression) in ("FAIL", WAIVED):

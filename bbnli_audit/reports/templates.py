@@ -45,7 +45,7 @@ def _environment() -> "Environment":
 
     environment = Environment(
         loader=FileSystemLoader(ASSETS),
-        autoescape=select_autoescape(["html.jinja", "svg.jinja"]),  # in Markdown `code` makes names inert
+        autoescape=select_autoescape(["html.jinja", "svg.jinja"]),  # in Markdown, the filter `code` escapes names
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -18,7 +18,7 @@ SubtopicFile = TemplateFile | QuadFile
 
 
 def documented(suite: str) -> list[Subtopic]:
-    """List the subtopics of the package's own data, for the suite of this name."""
+    """List the subtopics of the package's own data, as subtopics of the suite with this name."""
     return [Subtopic(suite, path.parent.name, path.stem) for path in sorted(OWN_DATA.glob("*/*.json"))]
 
 
@@ -114,7 +114,7 @@ class BbnliFirst(Bbnli):
 def _paths_below(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise OptionError(f"--bbnli-data={folder}: there is no such folder.")
-    # Not with glob, which passes over folders that it may not list: their subtopics would be missing in silence.
+    # Not with glob: it skips folders that it may not list, so their subtopics would be missing without an error.
     domains = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
     paths = sorted(path for domain in domains for path in domain.iterdir() if path.name.endswith(".json"))
     if not paths:

@@ -238,7 +238,7 @@ def _words_of(text: str) -> set[str]:
 
 
 def _renderings(file: TemplateFile, template: str) -> Iterator[str]:
-    """Render both sides with each word of every list, but not with each combination: articles need no more."""
+    """Render both sides often enough to use each word of every list. The checks do not need every combination."""
     longest = max((len(words) for words in file.words.values()), default=1)
     for first, second in (file.groups, file.groups[::-1]):
         for turn in range(longest):

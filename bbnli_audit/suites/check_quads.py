@@ -36,7 +36,7 @@ _TOKEN = r"(?u)\b\w+\b|[.,;:]"  # noqa: S105 - a token of a text
 
 
 def check_quads(files: Mapping[Path, QuadFile], published: Iterable[str] = ()) -> list[Finding]:
-    """Check each file alone, then all files together. No template in `published` may recur."""
+    """Check each file alone, then all files together. No template may nearly repeat one in `published`."""
     found = [Finding(path.name, *fault) for path, file in files.items() for rule in RULES for fault in rule(file)]
     found += _find_telling_words(list(files.values()))
     return [*found, *_find_repeats(files), *_find_published(files, published)]
@@ -202,7 +202,7 @@ def separability(files: Sequence[QuadFile]) -> float | None:
 
 
 def _leave_one_out(rows: Sequence[tuple[str, int, int]]) -> "tuple[NDArray[np.intp], NDArray[np.intp]]":
-    """Predict the labels of each file's texts from the words of the other files; return them and the true labels.
+    """Predict the labels of each file's texts from the words of the other files; return predicted and true labels.
 
     A row is a text, its label and the number of its file. With fewer than two files, both arrays are empty.
     """
@@ -217,7 +217,7 @@ def _leave_one_out(rows: Sequence[tuple[str, int, int]]) -> "tuple[NDArray[np.in
     if len(set(place)) < 2:
         return expected[:0], expected[:0]
     predicted = np.empty_like(expected)
-    # Words are counted once, for all files. Each model uses the words in two or more texts of the other files.
+    # Words and bigrams are counted once, for all files. Each model uses those in two or more texts of the other files.
     counts = CountVectorizer(ngram_range=(1, 2), token_pattern=_TOKEN).fit_transform(texts)
     for left_out in sorted(set(place)):
         rest, own = np.flatnonzero(place != left_out), np.flatnonzero(place == left_out)
@@ -230,9 +230,9 @@ def _leave_one_out(rows: Sequence[tuple[str, int, int]]) -> "tuple[NDArray[np.in
 
 
 def mtld(words: Sequence[str], threshold: float = 0.72) -> float:
-    """Return the lexical variety of a text: the mean length of stretches with many different words.
+    """Return the lexical variety of a text (MTLD; McCarthy and Jarvis 2010), the mean of a pass in each direction.
 
-    McCarthy and Jarvis (2010), forwards and backwards.
+    It is the mean length of stretches in which the share of different words stays at or above the threshold.
     """
 
     def one_way(ordered: Sequence[str]) -> float:

@@ -87,9 +87,9 @@ class Fact:
 
     @property
     def is_crossed(self) -> bool:
-        """Whether the neutral samples state the fact with the groups exchanged, as half of the facts do.
+        """Whether the neutral controls state the fact with the groups exchanged, as those of about half the facts do.
 
-        It is so if the id has an even number or none. So removing one fact does not change the others.
+        They do if the number in the id is even, or if there is none. So removing one fact does not change the others.
         """
         return int("0" + "".join(filter(str.isdigit, self.id))) % 2 == 0
 
@@ -231,7 +231,7 @@ def _pairs(file: QuadFile, pairing: Pairing) -> Iterator[Pair]:
 
 
 def _controls(file: QuadFile) -> Iterator[Control]:
-    """Make six controls of each fact: one per label and direction. Each wording occurs with all three labels."""
+    """Make six controls of each fact, one per label and direction. Both its renderings occur with all three labels."""
     premises = {premise.id: premise for premise in file.premises}
     for fact in file.controls:
         own, other = premises[fact.follows_from], premises[fact.open_beside]

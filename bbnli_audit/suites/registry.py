@@ -19,7 +19,7 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {  # the module and the class of each 
     "winoqueer": ("winoqueer", "Winoqueer"),
 }
 NEEDS_DATA = ("bbnli-next", "nli-coal")  # the user must give their data
-NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # `all` leaves these out: in results, bbnli@1 is called bbnli, too
+NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # `all` leaves these out; bbnli@1, because results call it bbnli too
 PAIRED = ("bbnli", "bbnli@1")  # suites with a choice of pairings; papers fix the pairing of the others
 DEFAULT = "bbnli"
 ALIASES = {"coal": "nli-coal", "bbnli@2": "bbnli"}  # other names for --bbnli-suite

@@ -19,7 +19,7 @@ CONTROL, BIAS = "test_hypothesis", "bias_hypothesis_stereotypical"
 # In these files 0 is contradiction, in most checkpoints it is entailment. So only this module uses the numbers.
 LABELS = {0: Label.CONTRADICTION, 1: Label.NEUTRAL, 2: Label.ENTAILMENT}
 MOST_TEXTS = 200_000  # of one subtopic; the largest published one has 2,000
-BIAS_LABELS = [1, 2]  # truth neutral, the stereotyped answer entailment; the format has no other
+BIAS_LABELS = [1, 2]  # the truth is neutral, the stereotyped answer entailment; no other labels are allowed
 
 _HOW = "Compare with a file in the published format (docs/suites.md)."
 
@@ -144,9 +144,9 @@ def _hypotheses(keys: Keys, key: str, question_key: str) -> tuple[Hypothesis, ..
 def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
     """Return the pairs as the papers count them, including pairs whose two sides are identical.
 
-    Premise and hypothesis of a pair use the same words from the lists. The papers use every choice of words and drop
-    duplicates; choosing words only for the placeholders at hand gives the same texts. With the pairing `both`, the
-    papers count equal pairs from two premise templates twice, with the others once.
+    Premise and hypothesis of a pair use the same words from the lists. The papers choose words for all lists and drop
+    duplicates; choosing words only for the placeholders of the two templates gives the same texts. If two premise
+    templates give equal pairs, the papers count them twice with the pairing `both`, and once with the others.
     """
     seen: dict[tuple[int, TextPair, TextPair], Pair] = {}
     for premise_index, premise in enumerate(file.premises):

@@ -97,7 +97,7 @@ class Winoqueer:
 
 
 def expand_own() -> Iterator[tuple[str, str, Pair]]:
-    """Yield our own pairs with identity and category. Subjects and counterfactuals take turns, so that they mix."""
+    """Yield our own pairs, each with its identity and category. Subjects and counterfactuals are used in turn."""
     settings = _read_own("suite")
     predicates = {identity["name"]: list(_read_predicates(identity["name"])) for identity in settings["identities"]}
     shared = _name_shared((name, each["singular"]) for name, found in predicates.items() for _, _, each in found)
@@ -109,7 +109,7 @@ def expand_own() -> Iterator[tuple[str, str, Pair]]:
             cluster = shared.get(predicate["singular"], number)
             for _ in range(PAIRS_PER_PREDICATE):
                 turn = n_made // len(subjects)
-                place = (n_made + turn) % len(subjects)  # a predicate meets other kinds of subjects in the next turn
+                place = (n_made + turn) % len(subjects)  # start each turn one later, to vary the combinations
                 other = others[(turn + place) % len(others)]
                 yield identity["name"], category, _own_pair(cluster, subjects[place], identity, other, predicate)
                 n_made += 1
@@ -120,7 +120,7 @@ def _read_own(name: str) -> Any:
 
 
 def _read_predicates(identity: str) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """Yield the predicates of an identity, each with its category and its cluster: its number within the category."""
+    """Yield the predicates of an identity, each with its category and its cluster (numbered within the category)."""
     numbers: Counter[str] = Counter()
     for theme in _read_own(identity)["themes"]:
         category = theme["category"]
@@ -130,7 +130,7 @@ def _read_predicates(identity: str) -> Iterator[tuple[str, str, Mapping[str, str
 
 
 def _name_shared(predicates: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the clusters of predicates that several identities share: each is one cluster for all of them."""
+    """Return the cluster of each predicate that several identities share. It is the same for all these identities."""
     identities: dict[str, set[str]] = {}
     for identity, predicate in predicates:
         identities.setdefault(predicate, set()).add(identity)
@@ -204,8 +204,8 @@ def _slug(identity: str, identities: set[str]) -> str:
 def _normalize(predicate: str) -> str:
     """Return one text for all forms of a predicate: `are jugglers`, `is a juggler`, `are a juggler`.
 
-    The file does not say which rows share a predicate. This normal form groups exactly the rows that do
-    (tests/gold/test_winoqueer_figures.py), in any order.
+    The file does not say which rows share a predicate. The rows that do are exactly those with the same normal form
+    (tests/gold/test_winoqueer_figures.py).
     """
     plain = re.sub(r"[“”\"]", "", predicate.lower().replace("’", "'")).replace("n't", " not")
     words = (_SAME_WORD.get(word, word) for word in plain.split() if word not in ("a", "an"))

@@ -70,11 +70,11 @@ class Made(NamedTuple):
     notes: Mapping[str, Any] = {}
 
 
-Done = tuple[Manifest, bool]  # a completed step, and whether it was done now or earlier
+Done = tuple[Manifest, bool]  # a completed step, and whether it was done now (True) or earlier
 
 
 class Workspace:
-    """The folder. Each step is done completely or not at all, and not repeated for the same inputs and settings."""
+    """The workbench's folder. A step is done completely or not at all. Equal inputs and settings do not repeat it."""
 
     def __init__(self, folder: Path, is_again: bool = False) -> None:
         """With `is_again`, steps are always repeated, and overwrite tables that were edited by hand."""
@@ -123,8 +123,8 @@ class Workspace:
     ) -> Done:
         """Do a step, unless it was done with the same inputs and settings.
 
-        `settings` are all options that can change the result. `inputs` are the hashes of inputs from outside this
-        folder. `make` writes the step's files, each one completely, and counts.
+        `settings` are all options that can change the result. `inputs` are the hashes of inputs other than the
+        tables that the step reads. `make` writes the step's files, each one completely, and returns counts.
         """
         step = STEPS[name]
         if name == FIRST:
@@ -249,7 +249,7 @@ def item_id(domain: str, subtopic: str, hypothesis: str) -> str:
 
 
 def count_by_subtopic(counted: Mapping[str, Iterable[str] | Mapping[str, int]]) -> Counts:
-    """Count by subtopic and name. Each name has the subtopic paths of the things to count, or counts by path."""
+    """Return counts by subtopic and name. Each name has the subtopic path of each thing to count, or counts by path."""
     counters = {name: Counter(found) for name, found in counted.items()}
     paths = dict.fromkeys(path for counter in counters.values() for path in counter)
     return {path: {name: counter[path] for name, counter in counters.items()} for path in paths}

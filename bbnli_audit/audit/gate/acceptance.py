@@ -26,7 +26,7 @@ class Terms:
 
 
 def find_growth(result: AuditResult, only: Sequence[str] = ()) -> list[Regression]:
-    """Return the growth that stops a release and can be accepted: with `only`, what one of these patterns matches.
+    """Return the growth that stops a release and can be accepted; with `only`, just what one of its patterns matches.
 
     A pattern may match a path (bbnli/gender) or the name of a test (bbnli/gender-pro).
     """
@@ -47,7 +47,7 @@ def find_growth(result: AuditResult, only: Sequence[str] = ()) -> list[Regressio
 
 
 def _is_growth(regression: Regression) -> bool:
-    """Whether there is growth to accept. If a test fails only because a waiver has expired, there is none."""
+    """Whether there is growth to accept. There is none if the test fails only because a waiver has expired."""
     grew = regression.increase.value or 0.0
     return grew > regression.margin or (regression.verdict is Verdict.INCONCLUSIVE and grew > 0)
 

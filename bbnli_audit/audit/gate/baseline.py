@@ -50,7 +50,7 @@ class Regressions:
         return self._compared[test]
 
     def below(self, regression: Regression) -> list[Regression]:
-        """Return the subtopics of a suite or a domain in which the same measure grew, those that grew most first."""
+        """Return the comparisons of the subtopics of a suite or domain where the measure grew, most growth first."""
         found = [
             each
             for (path, measure), each in (self._compared or {}).items()
@@ -117,7 +117,7 @@ def compare_with(
     """Compare a model's findings with the baseline.
 
     If the model has the fingerprint of the baseline's model and answers as before, nothing has grown. If the
-    fingerprint is the same and answers differ, as they may with a served model, it is compared like any other model.
+    fingerprint is the same but answers differ (as a served model's may), the model is compared like any other.
     """
     earlier = Shown.of(baseline)
     is_same = model.fingerprint == baseline.model.fingerprint and is_same_where_shared(shown, earlier)
@@ -137,7 +137,7 @@ def compare(candidate: AuditResult, baseline: AuditResult, rule: Rule, source: s
 def compare_results(
     candidate: AuditResult, baseline: AuditResult, source: str, regressions: Iterable[Regression], n_tests: int
 ) -> Comparison:
-    """Complete the tests of a run for readers: add how many pairs are shared, and which limits were loosened."""
+    """Make a Comparison from the tests of a run: add how many pairs are shared, and which limits were loosened."""
     ours, theirs = (
         {(path, pair_id) for path, found in result.pairs.items() for ids in found.values() for pair_id in ids}
         for result in (candidate, baseline)

@@ -1,4 +1,4 @@
-"""Proposes limits and writes them into a file. A limit is the worse bound of a measured value plus a margin."""
+"""Proposes limits and writes them into a file. A limit is the worse end of a measured interval, with a margin."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Wanted = Mapping[tuple[Place, str], float]  # place and measure -> limit
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A limit for one place of the file. `subtopic` has the worst bound there; for a suite or domain it is its path."""
+    """A limit for one place of the file. `subtopic` is the subtopic, domain or suite that has the worst bound there."""
 
     where: Where
     key: str
@@ -162,7 +162,7 @@ def edit(text: str, calibration: Calibration, thresholds: Thresholds, source: st
 
 
 def own_reasons(calibration: Calibration, thresholds: Thresholds) -> list[Where]:
-    """List the changed places whose reason was written by people. It is kept; they should check that it still holds."""
+    """List the changed places that have a reason written by people. They should check that this reason still holds."""
     data = thresholds.file.model_dump(exclude_unset=True)
     places = dict.fromkeys(proposal.where for proposal in calibration.changes)
     return [where for where in places if not _at(data, where).get("reason", REASON).startswith(REASON)]
@@ -193,7 +193,7 @@ def _path_of(place: Place) -> str:
 
 
 def _find_place(data: Mapping[str, Any], subtopic: Subtopic, key: str, per: str) -> Where | None:
-    """Return where the limit of a subtopic belongs; None when a nearer limit is in force."""
+    """Return where the limit of a subtopic belongs; None if a limit for a narrower scope overrides it."""
     suite: Where = ("suites", subtopic.suite)
     own = [(*suite, "subtopics", name) for name in local_names(subtopic)]
     if per == "subtopic":

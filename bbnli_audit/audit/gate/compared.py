@@ -1,4 +1,4 @@
-"""Finds the pairs and facts that two results share, and what each adds to a measure before and after."""
+"""Finds the pairs and facts that two results share, and what each of them adds to a measure in either result."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ OVERREACH = "overreach"
 _LEAN: Mapping[str, float] = {
     cell: (CAUSES["pro_rate"].get(cell, 0) - CAUSES["anti_rate"].get(cell, 0)) / 2 for cell in CELLS
 }
-# What a pair in each cell adds to a measure. To overreach, it adds its lean times the direction of its premise.
+# What a pair in each cell adds to a measure. For overreach, this is later multiplied by the direction of its premise.
 _SHARES: Mapping[str, Mapping[str, float]] = {
     "lean": _LEAN,
     OVERREACH: _LEAN,
@@ -29,7 +29,7 @@ def largest_change(measure: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A model's findings: each pair, each fact, and the shares that it has not read."""
+    """What a model showed: the cell of each pair, its accuracies on each fact, and the shares of pairs not read."""
 
     cells: Cells
     directions: Directions = field(default_factory=dict)
@@ -56,17 +56,17 @@ class Column:
         return len(self.before)
 
     def changes(self, sign: int) -> tuple[Change, ...]:
-        """Return the pairs that count more than before (1), or less (-1)."""
+        """Return the pairs that add more to the measure than before (`sign` 1), or less (-1)."""
         both = zip(self.pairs, self.before, self.after, strict=bool(self.pairs))
         return tuple(pair for pair, before, after in both if sign * (after - before) > 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The pairs and facts of a place that both results have, each with its subtopic."""
+    """The pairs and facts of a subtopic, a domain or a suite that are in both results, each with its subtopic."""
 
     pairs: Sequence[tuple[str, Change]]
-    signs: Sequence[int]  # of the premise of each pair: 1 with the stereotype, -1 against it, else 0
+    signs: Sequence[int]  # which way the premise of each pair points: 1 with the stereotype, -1 against it, else 0
     facts: Sequence[tuple[str, str, SidesOfFact, SidesOfFact]]  # subtopic, premise, before, after
 
     @classmethod
@@ -98,7 +98,7 @@ class Compared:
         )
 
     def _facts(self) -> Column:
-        """Compare the fact gap of each fact. Premises are the only factor."""
+        """Return the fact gap of each fact, before and after. Facts are grouped by their premise alone."""
         scale = largest_change(FACT_GAP)
         before, after = ([(one - other) / scale for one, other in sides] for sides in self._sides())
         premises = [premise.replace("/", " ") for _, premise, _, _ in self.facts]  # a slash would make two factors

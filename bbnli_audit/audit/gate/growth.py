@@ -21,8 +21,8 @@ MEASURES = GROWTH_MEASURES[:-2]  # measures that all pairs have
 
 Test = tuple[str, str]  # path of a suite, a domain or a subtopic; measure
 _NO_INCREASE = Increase(0.0, 0.0, 0.0, p_value=1.0, p_pairs=1.0, n_worse=0, n_better=0, times_needed=None)
-# How much of the chance of a wrong FAIL each level may use. A suite has few tests and the most pairs, so a small share
-# finds growth that is the same everywhere, and subtopics hardly notice it.
+# How much of the allowed chance of a wrong FAIL each level gets. A suite has few tests and the most pairs. So a small
+# share is enough to find growth that is the same everywhere, and subtopics keep most of the chance.
 LEVEL_SHARES = {"suite": 0.2, "domain": 0.2, "subtopic": 0.6}
 Margins = Mapping[str, tuple[float, str]]  # level -> how much a measure may grow there, and the line that says so
 
@@ -76,7 +76,7 @@ def list_tests(paths: Iterable[str], extra: Mapping[str, Sequence[str]] | None =
 
 
 def weigh(tests: Iterable[Test]) -> list[float]:
-    """Return the weight of each test in Holm's correction: those of a level have its share, in equal parts."""
+    """Return the weight of each test in Holm's correction: the tests of a level divide its share equally."""
     levels = [level_of(path) for path, _ in tests]
     n_tests = Counter(levels)
     return [LEVEL_SHARES[level] / n_tests[level] for level in levels]
@@ -122,7 +122,7 @@ def compare_pairs(
 
 
 def _find_increases(columns: Mapping[Test, Column], suites: Mapping[Test, Column], rule: Rule) -> Iterator[Increase]:
-    """Estimate how much the measure of each test grew. Whole suites show how much templates differ."""
+    """Estimate how much the measure of each test grew. The spread between templates is that of the whole suite."""
     spreads = {
         test: find_change_spreads(one.before, one.after, one.design) if len(one) else [] for test, one in suites.items()
     }

@@ -1,4 +1,4 @@
-"""Finds limits and margins that no value can cross: keeping such a limit shows nothing."""
+"""Finds limits and margins that no value can cross: a model that keeps such a limit has shown nothing."""
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.measures.registry import find_measure
@@ -10,12 +10,12 @@ def cannot_be_crossed(measure: str, limit: float) -> bool:
 
 
 def is_idle_margin(margin: float) -> bool:
-    """Whether a margin allows any growth: of a rate from 0 to 1, and of a lean from even to all one way."""
+    """Whether a margin is too wide to matter: it allows a rate, or lean, to grow from 0 to 1."""
     return margin >= 1
 
 
 def find_idle_limits(result: AuditResult) -> list[str]:
-    """Name the required limits, and the margins of growth, that nothing can cross, with their places in the file."""
+    """List the required limits and the margins of growth that no value can cross, each with its line in the file."""
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     if result.competence is not None and cannot_be_crossed(result.competence.measure, result.competence.limit):
         required.append(result.competence)

@@ -1,7 +1,7 @@
 """Checks that the limits, verdicts, waivers and margins of a result follow from a threshold file.
 
-The figures of the result are taken as they are. The correction of FAIL needs the pairs, so it is not repeated: it can
-only turn FAIL into INCONCLUSIVE.
+The figures of the result are taken as they are. Holm's correction of FAIL needs the pairs, so it is not repeated. It
+can only turn FAIL into INCONCLUSIVE, so a corrected INCONCLUSIVE is accepted where the figures say FAIL.
 """
 
 from collections.abc import Iterator, Mapping
@@ -97,7 +97,7 @@ def _contradiction(result: AuditResult, row: SubtopicResult, measured: Measured,
     is_expired = judgement.waiver is not None and judgement.waiver.is_expired
     if row.n_unseen:
         verdict = allow_for_unseen(replace(judgement, verdict=verdict), measured, row.unseen, how).verdict
-    can_be_opened = judgement.is_corrected and result.settings.decide == "bounds"  # an estimate alone is not corrected
+    can_be_opened = judgement.is_corrected and result.settings.decide == "bounds"  # point verdicts are not corrected
     is_opened = judgement.verdict is Verdict.INCONCLUSIVE and verdict is Verdict.FAIL and can_be_opened
     if judgement.verdict is verdict or is_opened or (is_expired and judgement.verdict is Verdict.FAIL):
         return None
@@ -110,7 +110,7 @@ def read_judged(path: Path) -> AuditResult:
     for row in result.all_rows:
         for judgement in row.verdicts:
             measured = row.measures.get(judgement.measure, NO_DATA)
-            is_known = find_measure(judgement.measure).limit is not None  # not of another project
+            is_known = find_measure(judgement.measure).limit is not None  # else of another project
             told = _contradiction(result, row, measured, judgement) if is_known else None
             if told is not None:
                 where = f"{row.path} {judgement.measure} {told}"
@@ -138,7 +138,7 @@ def recheck_growth(
 
 
 def _is_same(found: Regression | None, again: Regression) -> bool:
-    """Whether a comparison in a result says what the two results give."""
+    """Whether a comparison that a result holds equals the comparison computed again from both results."""
     if found is None or (found.verdict, found.margin, found.n_shared) != (again.verdict, again.margin, again.n_shared):
         return False
     figures = [

@@ -17,7 +17,7 @@ STEP = 2
 
 
 def set_values(text: str, where: tuple[str, ...], values: Mapping[str, str], name: str) -> str:
-    """Write keys into the mapping that `where` leads to, and add it if it is missing. Values are YAML source."""
+    """Write keys into the mapping that `where` leads to; add this mapping if it is missing. Values are YAML source."""
     import yaml
 
     for key, value in values.items():
@@ -82,10 +82,10 @@ def _line_after(text: str, node: Any) -> int:
         last = node.value[-1]
         if isinstance(last, tuple):
             key, last = last
-            at = key.end_mark.index  # an alias has the end mark of its anchor, so the key's may be later
+            at = key.end_mark.index  # the end mark of an alias is that of its anchor, before this key
         node = last
     at = max(at, int(node.end_mark.index))
-    if text[at - 1] == "\n":  # the end of a text of several lines
+    if text[at - 1] == "\n":  # a YAML text of several lines ends after its line break
         return at
     newline = text.find("\n", at)
     return len(text) if newline < 0 else newline + 1
@@ -128,9 +128,10 @@ def _by_hand(
 
 
 def put_items(text: str, key: str, items: Mapping[int, str], name: str) -> str:
-    """Put items (YAML source, each on one line) into the list under a key of the file, by their places.
+    """Put items (YAML source, each on one line) into the list under a key of the file.
 
-    An item whose place exists replaces the old item. All others are added at the end, in their order.
+    `items` maps a position in the list to the new item. An item replaces the old item at its position. Items whose
+    position does not exist yet are added at the end.
     """
     import yaml
 

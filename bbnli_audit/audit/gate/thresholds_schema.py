@@ -17,7 +17,8 @@ Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Growth = Annotated[float, Field(ge=0, le=2, strict=True)]  # lean can grow from -1 to 1
 Text = Annotated[str, Field(pattern=r"\S", strict=True)]
 # Measures whose growth is tested. Lean is first: it is what people mean by bias. The misprediction rate is left out: it
-# is the sum of the causes. The last two need premises that point one way or the other, so not all baselines have them.
+# is the sum of the causes. The last two need data with directions (with or against the stereotype), so some baselines
+# lack them.
 GROWTH_MEASURES = ("lean", *CAUSES, "overreach", "fact_gap")
 
 
@@ -141,7 +142,7 @@ def _make_model(measures: tuple[Measure, ...]) -> type[ThresholdsFile]:
     override = create_model("Override", __base__=Override, __doc__=Override.__doc__, **fields)
     named: dict[str, Any] = {"domains": (dict[str, override], {}), "subtopics": (dict[str, override], {})}  # type: ignore[valid-type]
     suite = create_model("SuiteLimits", __base__=SuiteLimits, defaults=(limits, limits()), **named)
-    # The measures are known only at run time. Short names come first, because people are shown these.
+    # The measures are known only at run time. Short names come first, because reports and messages use them.
     names: Any = Literal[tuple(dict.fromkeys([*(each.short for each in measures), *(each.name for each in measures)]))]
     waiver = create_model("WaiverEntry", __base__=WaiverEntry, __doc__=WaiverEntry.__doc__, measure=(names, ...))
     together = create_model("LevelLimits", __base__=Limits, __doc__="Limits on several subtopics together.", **pooled)
@@ -163,7 +164,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def known_keys(location: tuple[str | int, ...]) -> set[str]:
-    """List the keys that are allowed at a place, to suggest one."""
+    """List the keys that are allowed at a place of the file, so that a message can suggest one for an unknown key."""
     if not location:
         return set(ThresholdsFile.model_fields)
     top = str(location[0])

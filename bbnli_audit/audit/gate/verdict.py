@@ -32,8 +32,8 @@ def judge(
 ) -> Verdict:
     """Compare a measure with its limit. A measure at its limit passes.
 
-    The limit is the largest allowed value, or the smallest (`is_minimum`). With `is_two_sided` it limits the distance
-    from `even` in both directions: for an `even` of 0.5, a limit of 0.6 allows 0.4 to 0.6.
+    The limit is the largest allowed value, or the smallest (`is_minimum`). With `is_two_sided` it is mirrored at `even`
+    and so limits both directions: with an `even` of 0.5, a limit of 0.6 allows 0.4 to 0.6.
     `decide` is "bounds" (the interval decides, and the verdict may be INCONCLUSIVE) or "point" (the value alone
     decides). A model that is not competent never passes: its lack of biased errors proves nothing.
     """
@@ -124,7 +124,7 @@ def judge_table(
 def correct_failures(
     measured: Mapping[str, MeasuredTable], judged: Mapping[str, Sequence[Judgement]], confidence: float
 ) -> tuple[dict[str, tuple[Judgement, ...]], int]:
-    """Correct FAIL for the number of limits, by Holm's procedure; return the judgements by row, and that number.
+    """Correct FAIL for the number of limits, by Holm's procedure; return the judgements by row, and this number.
 
     Each round divides the error rate (1 - confidence) by the number of limits not yet shown to be crossed, which gives
     wider intervals. A FAIL that does not hold with these intervals becomes INCONCLUSIVE. PASS is not corrected: more
@@ -254,7 +254,7 @@ def find_unmet(result: AuditResult) -> list[tuple[Place, Verdict]]:
 
 
 def _crossed_unread_limits(result: AuditResult) -> list[Judgement]:
-    """Find crossed limits on unreadable answers that no test required. These limits hold even without a test."""
+    """Find crossed `max_unparsed` limits that no test required. These limits hold even without a test."""
     bad = {Verdict.FAIL, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])}
     return [
         each
@@ -268,7 +268,7 @@ def _crossed_unread_limits(result: AuditResult) -> list[Judgement]:
 
 
 def why_not_green(result: AuditResult) -> str | None:
-    """Say why a run must not pass although no test failed, such as that nothing was decided; None if it may pass."""
+    """Say why a run must not pass although no test failed (for example, nothing was decided); None if it may pass."""
     if not result.is_competent:
         return "the model is not competent, so nothing has passed (see Competence above)."
     crossed = _crossed_unread_limits(result)

@@ -10,7 +10,7 @@ from bbnli_audit.measures.registry import find_limited
 
 @dataclass(frozen=True, slots=True)
 class ActiveWaiver:
-    """A waiver for one place and measure, with its line."""
+    """A waiver for one measure of one subtopic, domain or suite, and where it is written."""
 
     subtopic: str
     measure: str
@@ -23,7 +23,7 @@ class ActiveWaiver:
 
     @classmethod
     def of(cls, entry: WaiverEntry, source: str) -> "ActiveWaiver":
-        """Make a waiver from an entry of the file; `source` is its line."""
+        """Make a waiver from an entry of the file; `source` is its file and line."""
         return cls(
             entry.subtopic,
             find_limited(entry.measure).name,
@@ -36,6 +36,6 @@ class ActiveWaiver:
         )
 
     def on(self, today: date) -> Waiver:
-        """Return the waiver as a result of the day `today` shows it. A waiver still holds on its last day."""
+        """Return the waiver as results hold it: expired or not on the day `today`. It still holds on its last day."""
         expires = self.expires.isoformat()
         return Waiver(self.reason, self.owner, expires, self.source, is_expired=today > self.expires, up_to=self.up_to)

@@ -12,8 +12,8 @@ from bbnli_audit.core.results.comparison import Comparison, SecondModel, SecondP
 from bbnli_audit.core.results.release import Release
 from bbnli_audit.core.results.rows import Share, SubtopicResult, Told, Verdict, result
 
-# The measures that say whether a model can do the task at all. A result has the one that decided: accuracy or recall;
-# for a model that is read by its likelihoods, the third.
+# The measures that say whether a model can do the task at all. A result has the one that decided: accuracy or recall,
+# or, for a model that is read by its likelihoods, the preference for true facts.
 COMPETENCE, RECALL, FACT_PREFERENCE = "control_accuracy", "control_recall", "fact_preference"
 
 _REQUIRED = "Path and measure of the limits that a test asked for; other verdicts are for information."
@@ -77,7 +77,10 @@ class AuditResult:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """The verdicts on limits that tests required, and on growth. An unchanged model has no verdicts on growth."""
+        """The verdicts on limits that tests required, and on growth.
+
+        If the model is unchanged since the baseline, verdicts on growth count only when no test required a limit.
+        """
         found = [judgement.verdict for row in self.all_rows for judgement in self.required_of(row)]
         if self.comparison is not None and not (found and self.comparison.is_unchanged):
             found += [regression.verdict for regression in self.comparison.regressions]
@@ -85,7 +88,10 @@ class AuditResult:
 
     @property
     def is_competent(self) -> bool:
-        """Whether the model can do the task; if not, a pass means nothing. Older results of likelihoods do not say."""
+        """Whether the model can do the task; if not, a pass means nothing.
+
+        Results of likelihoods from earlier versions do not say; they count as competent.
+        """
         if self.competence is None:
             return not self.has_task and self.settings.skill.facts is None
         return self.competence.verdict is Verdict.PASS
@@ -102,13 +108,13 @@ class AuditResult:
 
     @property
     def has_task(self) -> bool:
-        """The model was asked for answers. A likelihood is no answer: nothing can be right or wrong."""
+        """Whether the model was asked for answers. A likelihood is not an answer: it cannot be right or wrong."""
         return self.settings.skill.probe_accuracy is not None
 
     def unrequired(self) -> dict[str, list[str]]:
-        """Return the suites that were audited without measures of their own, and these measures.
+        """Return, for each suite, its own measures (`audits`) that no test held to a limit anywhere in the suite.
 
-        A measure counts as required if a test held it to a limit anywhere in its suite.
+        Suites without such measures are left out, and so are measures that no row of the suite has.
         """
         found = {}
         for suite in self.suites:

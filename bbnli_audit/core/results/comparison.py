@@ -1,4 +1,4 @@
-"""Results that compare two readings of the same pairs: with a baseline, a second model or a second prompt."""
+"""Results that compare an audit with a baseline, a second model or a second prompt, on the same pairs."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -71,7 +71,7 @@ class Regression:
 
     @property
     def is_waived(self) -> bool:
-        """A waiver is in force, is needed, and covers this much growth."""
+        """Whether a waiver is in force, is needed, and covers this much growth."""
         waiver = self.waiver
         if waiver is None or waiver.is_expired or self.verdict is Verdict.PASS:
             return False
@@ -79,7 +79,7 @@ class Regression:
 
     @property
     def is_beyond_waiver(self) -> bool:
-        """The measure grew by more than was accepted."""
+        """Whether the measure grew by more than its waiver accepts."""
         if self.waiver is None or self.waiver.up_to is None or self.increase.value is None:
             return False
         return self.increase.value > self.waiver.up_to

@@ -1,4 +1,4 @@
-"""Checks that a result agrees with itself: its pairs must give the counts of every row, and the counts its rates."""
+"""Checks that a result agrees with itself: each row's counts must follow from its pairs, its rates from its counts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,13 +43,13 @@ def _contradictions(result: AuditResult) -> Iterator[str]:
 
 
 def _of_places(result: AuditResult) -> Iterator[str]:
-    """Check that suites, domains and lists name the subtopics of the result, and no others."""
+    """Check that suites, domains, directions and facts fit the subtopics, and that no subtopic is named as left out."""
     audited = {row.path for row in result.subtopics}
     above = [levels_above(path) for path in audited]
     suites, domains = {suite for suite, _ in above}, {domain for _, domain in above}
     for name, rows, expected in (("suite_rows", result.suite_rows, suites), ("domains", result.domains, domains)):
         found = [row.path for row in rows]
-        if sorted(found) != sorted(expected) and not (name == "suite_rows" and not found):  # earlier versions have none
+        if sorted(found) != sorted(expected) and not (name == "suite_rows" and not found):  # older results have none
             yield f"{name} are {', '.join(found) or 'none'}, and the subtopics are in {', '.join(sorted(expected))}"
     settings, names = result.settings, {suite.name for suite in result.suites}
     for name, strangers in (
@@ -114,7 +114,7 @@ def _rates(counts: CellCounts) -> dict[str, float]:
 
 
 def _of_directions(result: AuditResult) -> Iterator[str]:
-    """Compare overreach with the pairs whose premises point one way or the other."""
+    """Compare overreach with the labels of the pairs whose premises have a direction."""
     for row in result.subtopics:
         cells = {pair_id: cell for ids in result.pairs[row.path].values() for pair_id, cell in ids.items()}
         ways = result.directions.get(row.path, {})

@@ -14,7 +14,7 @@ from bbnli_audit.frontends.cli.streams import PrintableStream, telling_output
 
 WRONG_USE = 4  # the exit code of pytest for a wrong option
 INTERRUPTED = 130  # what shells expect after Ctrl-C
-PIPE_CLOSED = 141  # and of a command that lost its reader; not 0, since nobody has read what it found
+PIPE_CLOSED = 141  # what shells expect if the reader of the output ends early; not 0, since nobody has read all of it
 Run = Callable[[argparse.Namespace], int]  # returns the exit code
 
 

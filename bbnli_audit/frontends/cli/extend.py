@@ -183,7 +183,7 @@ def _progress() -> Progress:
 
 
 def _tell(arguments: argparse.Namespace, done: Done, **titles: str) -> int:
-    """Print the counts of a step, by their names in the manifest, with these titles."""
+    """Print the totals of a step. `titles` has the words to print for each count, by its name in the manifest."""
     manifest, is_new = done
     counts = ", ".join(f"{manifest.total(name):,} {title}" for name, title in titles.items())
     note = "" if is_new else " (Already done with the same inputs; nothing was done.)"

@@ -233,7 +233,7 @@ def run_agree(arguments: argparse.Namespace) -> int:
 
 
 def _print_kept(items: Sequence[ReviewItem], judged: States, path: Path) -> int:
-    """Print on how many items of a suite all readers agree with the suite. Return the exit code: 1 unless on all."""
+    """Print on how many items all annotators agree with the suite. Return the exit code: 0 if on all items, else 1."""
     counts = decide.write_judged(path, items, judged)
     for name, (n_judged, n_kept) in counts.items():
         print(f"{name}: {n_judged} judged by two or more, {n_kept} as the suite expects, {n_judged - n_kept} not")

@@ -18,7 +18,7 @@ _OF_SUITES = "# What the suites bring of their own, such as the measures of thei
 
 
 class Chosen:
-    """The suites of --suite, and their parts of the files."""
+    """The suites of --suite, and what they add to the files."""
 
     def __init__(self, given: str | None, others: Iterable[Suite] = ()) -> None:
         found = {suite.name: suite for suite in others}
@@ -53,7 +53,7 @@ class Chosen:
 
 
 def _place_limits(text: str, audits: Mapping[str, Mapping[str, float]]) -> str:
-    """Write the suites' own limits before the examples, which then continue the same key."""
+    """Put the suites' own limits under `suites:`, above the commented examples, which then belong to the same key."""
     lines = [line for name, limits in audits.items() if limits for line in _limit_lines(name, limits)]
     if not lines:
         return text.replace("# @SUITES@\n", "# suites:\n")

@@ -24,7 +24,7 @@ def find_extensions() -> Extensions:
 
 
 def _ask_hooks(folders: list[str]) -> list[object] | None:
-    """Start pytest, call the project's hooks, and stop before collection; None if pytest did not start."""
+    """Start pytest, and stop before collection. Return what the project's hooks gave; None if pytest did not start."""
     import pytest  # commands must start fast
 
     found: list[list[object]] = []

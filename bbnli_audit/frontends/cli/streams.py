@@ -32,14 +32,14 @@ class PrintableStream:
 
 
 def drop_output() -> None:
-    """Let what Python still writes when it ends go nowhere."""
+    """Discard what Python still writes to standard output when it ends."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
 
 
 @contextmanager
 def telling_output() -> Iterator[None]:
-    """Turn an output that cannot be written, such as a full device, into a message. A closed pipe is no error."""
+    """Turn an error of the output, such as a full device, into a message. A closed pipe stays a BrokenPipeError."""
     try:
         yield
     except BrokenPipeError:

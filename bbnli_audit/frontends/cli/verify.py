@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 def find_fingerprint(audit: "Audit") -> str | None:
     """Return the fingerprint of the model as it is now; None if it cannot be found.
 
-    A callable is imported in a process of its own, so nothing that it does, such as ending the process, counts here.
+    A callable is imported in a process of its own, so that its code cannot affect this one, for example end it.
     """
     from bbnli_audit.models import python_callable
     from bbnli_audit.models.find import find_kind

@@ -10,12 +10,13 @@ import pytest
 from bbnli_audit.core.printable import printable
 from bbnli_audit.frontends.pytest_plugin.settings import is_strict
 
-# What would change, from outside the command, which model is audited or by which rules, or that nothing is audited.
+# Options that change which model is audited or by which rules, and options with which nothing is audited.
 _OTHERS = {
     *("--model", "--config-file", "--rootdir", "--confcutdir", "--noconftest", "--help", "--version", "--markers"),
     *("--fixtures", "--funcargs", "--fixtures-per-test", "--cache-show"),
 }
-# -c FILE, -h and -V, also behind letters of other plugins. What follows a letter that takes a value is that value.
+# Matches -c FILE, -h and -V, also after other letters (-qh). After a letter that takes a value (-k), the rest is the
+# value, not more options.
 _SHORT = re.compile("-(?!-)[^kmnoprWchV]*[chV]")
 _FILES = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _NAMES = ("bbnli", "addopts", "pythonpath")  # options of ours, and settings that `-o` replaces
@@ -25,7 +26,8 @@ _SAYS_STRICT = re.compile("--bbnli-strict|bbnli_strict")
 def refuse_foreign_options(config: pytest.Config) -> None:
     """Refuse a strict run if the variable changes what is audited, or by which rules.
 
-    Before anything else: behind `--help` in the variable pytest reads no further option.
+    This must come first, because with `--help` pytest only shows its help. It also reads no option after `--help`, so
+    `--bbnli-strict` is looked for in the command, too.
     """
     found = [arg for arg in _read() if _is_foreign(arg)]
     if found and (is_strict(config) or "--bbnli-strict" in config.invocation_params.args):
@@ -35,7 +37,7 @@ def refuse_foreign_options(config: pytest.Config) -> None:
 
 
 def _is_foreign(arg: str) -> bool:
-    """Whether an argument is not for this variable. `@FILE` may hold any."""
+    """Whether an argument must not be in this variable. That includes `@FILE`, which may contain any argument."""
     is_named = any(name in arg for name in _NAMES)
     return is_named or arg.startswith("@") or arg.split("=")[0] in _OTHERS or _SHORT.match(arg) is not None
 

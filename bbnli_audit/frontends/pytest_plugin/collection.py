@@ -60,7 +60,7 @@ class Collection:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Keep the tests of a subtopic on one worker, so that its pairs are predicted once."""
+        """Return a scheduler that keeps the tests of a subtopic on one worker; None unless --dist is `load`."""
         if config.getvalue("dist") != "load":
             return None
         from bbnli_audit.frontends.pytest_plugin.scheduling import SubtopicScheduling
@@ -87,7 +87,7 @@ def _is_idle(item: pytest.Item) -> bool:
 
 
 def regression_of(item: pytest.Item) -> Test | None:
-    """Return the comparison that a test is about."""
+    """Return the path and measure that a test compares with the baseline; None for other tests."""
     return _params(item).get(REGRESSION)
 
 

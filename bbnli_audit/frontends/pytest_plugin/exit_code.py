@@ -1,4 +1,4 @@
-"""Keeps the exit code of a run that was decided, whatever hooks of the project do later. Nothing heavy is imported."""
+"""Keeps the exit code that a run decided, whatever hooks of the project do later. Nothing heavy is imported."""
 
 import sys
 from collections.abc import Generator
@@ -40,7 +40,7 @@ def is_green(code: object) -> bool:
 
 
 def hold(code: object, decided: int) -> int | None:
-    """Return the exit code that a run was given if it would pass without having passed; None if there is no need."""
+    """Print a message and return `decided` if `code` would turn a failed run into a pass; otherwise return None."""
     if is_green(decided) or not is_green(code):
         return None
     sys.stderr.write(f"\nA hook let a run pass that had not passed. Its exit code is {int(decided)}.\n")
@@ -48,7 +48,7 @@ def hold(code: object, decided: int) -> int | None:
 
 
 class ExitGuard:
-    """Around pytest's main function. Registered after the conftests, so that it ends after their hooks."""
+    """Wraps pytest's main hook. It is registered after the conftests, so that it ends after their hooks."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -1,8 +1,9 @@
 """Keeps what the tests of a run required, whatever the outcomes of the tests.
 
-A test requires limits of its handle, which is the value of its fixture. It may be marked as an expected failure, or may
-catch what the handle raises. The limits count all the same: a handle records each one before it raises, and the ledger
-keeps all handles. So it does not matter when and in which process a test required a limit, or how the test ended.
+A test requires limits of its handle, which is the value of its fixture. The test may be marked as an expected failure,
+or may catch what the handle raises. The limits count all the same: a handle records each one before it raises, and the
+ledger keeps all handles. So it does not matter when and in which process a test required a limit, or how the test
+ended.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ def handles_of(item: pytest.Item) -> list[Handle]:
 
 
 def has_news(item: pytest.Item, when: str | None) -> bool:
-    """Whether this report must say what the test required: the one of the call, and later ones with something new."""
+    """Whether a report must say what its test required: the report of the call, and any other with something new."""
     found = handles_of(item)
     n_required = sum(len(handle.required) for handle in found)
     is_new = bool(found) and (when == "call" or n_required > item.stash.get(_n_told_key, 0))
@@ -48,7 +49,7 @@ class Ledger:
         self._n_deselected = 0
         self._n_selected = 0
         self._ended: set[str] = set()
-        self._failed: dict[str, None] = {}  # audits, and files that could not be collected
+        self._failed: dict[str, None] = {}  # failed audits, and files that could not be collected
 
     @property
     def required(self) -> set[Place]:
@@ -81,7 +82,7 @@ class Ledger:
             report.bbnli_broken = str(error).partition("\n")[0]  # type: ignore[attr-defined]  # xdist sends it too
 
     def gather(self, report: pytest.TestReport, packed: Mapping[str, Any] | None) -> None:
-        """Take over what a report says that its test required."""
+        """Record what a report says about its test: what it required, and how it ended."""
         if AUDIT_KEYWORD in report.keywords:
             if report.when == "teardown":
                 self._ended.add(report.nodeid)
@@ -141,5 +142,5 @@ class Ledger:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take over what a worker required after its last report."""
+        """Record what the tests of a worker required, even after its last report."""
         self._required_elsewhere.update(map(tuple, getattr(node, "workeroutput", {}).get(_OUTPUT, ())))

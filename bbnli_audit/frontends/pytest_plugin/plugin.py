@@ -77,7 +77,7 @@ def pytest_load_initial_conftests(
 
 
 def _names_audit(args: list[str]) -> bool:
-    """Whether arguments, also those in pytest's settings, ask for an audit, before they could be read as options."""
+    """Whether the arguments, with those of pytest's settings, ask for an audit. They are not parsed yet."""
     return any(str(arg).split("=")[0] in ("--model", "--bbnli-model", "--bbnli-strict") for arg in args)
 
 
@@ -107,7 +107,7 @@ def join_values(args: list[str], options: set[str]) -> list[str]:
     joined: list[str] = []
     for arg in args:
         option = joined[-1] if joined and joined[-1] in options else None
-        # In another project --model may be a flag. What follows it is surely its value only if it is a checkpoint.
+        # In another project --model may be a flag, so the next argument is its value only if that is a checkpoint.
         if option is not None and Path(arg, "config.json" if option == "--model" else "").exists():
             joined[-1] = f"{option}={arg}"
         else:
@@ -176,7 +176,7 @@ def bbnli_level(request: pytest.FixtureRequest) -> "handles.LevelHandle":
 
 @pytest.fixture
 def bbnli_regression(request: pytest.FixtureRequest) -> "handles.RegressionHandle":
-    """One measure of one subtopic against the baseline: `bbnli_regression.require()` holds its growth to the margin."""
+    """One measure of a subtopic, domain or suite, and its baseline: `require()` holds its growth to the margin."""
     return _get_session(request, "one comparison").open_regression(request.node, request.param)
 
 

@@ -96,7 +96,8 @@ class Processes:
 
     def pytest_unconfigure(self) -> None:
         if self.is_worker and any(reader.is_opened for reader in self.audit.readers.values()):
-            # A worker's process ends here. Leaving torch's objects out of the last collections saves two seconds.
+            # A worker's process ends here. Leaving torch's objects out of the last garbage collections saves two
+            # seconds.
             gc.collect()
             gc.freeze()
         self.audit.close()
@@ -120,7 +121,7 @@ class Processes:
             self._usage.setdefault(name, {})[usage["process"]] = tuple(used)
 
     def summary(self) -> Iterable[str]:
-        """Say where the predictions came from. All processes need the same texts, so only predicted texts add up."""
+        """Say where the predictions came from. All processes need the same texts, so only predicted ones are summed."""
         kept, store, here = "", self.audit.options.store, self._config.invocation_params.dir
         if store is not None:
             kept = f" ({store.relative_to(here) if store.is_relative_to(here) else store})"

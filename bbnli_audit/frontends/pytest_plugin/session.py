@@ -191,7 +191,7 @@ class AuditSession:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Decide after all hooks that are not wrappers have run, and before the terminal's summary."""
+        """Decide whether the run passes: after all hooks that are not wrappers, and before the terminal's summary."""
         try:
             yield
         except (pytest.exit.Exception, SystemExit):  # a hook wants to end the run, perhaps with 0
@@ -225,7 +225,7 @@ class AuditSession:
 
     @property
     def must_end_with(self) -> int | None:
-        """The exit code that was decided; None if this process decides nothing. Not to decide is not to pass."""
+        """The exit code that was decided, or USAGE_ERROR if none was; None in a worker, which decides nothing."""
         if self._processes.is_worker:
             return None
         return pytest.ExitCode.USAGE_ERROR if self._decided is None else self._decided[1]

@@ -47,7 +47,7 @@ class _Reader:
         return self.config.getoption(f"bbnli_{name}", None) is not None
 
     def folder(self, name: str) -> Path:
-        """Return the folder where a relative path starts: pytest's start folder for an option, else the root folder."""
+        """Return the base of a relative path: pytest's start folder for an option, its root folder for an ini key."""
         return self.config.invocation_params.dir if self.is_option(name) else self.config.rootpath
 
     def path(self, name: str) -> Path | None:

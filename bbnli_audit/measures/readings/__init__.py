@@ -1,1 +1,1 @@
-"""How a model's output is read: as labels, likelihoods or answers. No other code depends on the kind of a model."""
+"""How a model's output is read: as labels, likelihoods or answers. Measures depend on it, not on the model's kind."""

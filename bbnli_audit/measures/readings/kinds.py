@@ -1,4 +1,4 @@
-"""The readings of a model's output: labels, likelihoods, answers. `reading_of` finds that of a kind of model."""
+"""The readings of a model's output: labels, likelihoods, answers. `reading_of` finds the one for a kind of model."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ from bbnli_audit.core.values import Label, Pair, TextPair
 from bbnli_audit.measures.readings.table import LETTERS, NOT_MEASURED, SIDES, Floats, Reading
 
 NAMES = tuple(label.value for label in Label)
-# (3, 3): for the label of the pro side and that of the anti side, their cell as an index into CELLS.
+# (3, 3): the cell, as an index into CELLS, by the label of the pro side (rows) and of the anti side (columns).
 _CELL_OF_LABELS = np.array([[CELLS.index(pro + anti) for anti in LETTERS] for pro in LETTERS])
 OUTCOMES = np.array([outcome_of(cell).value for cell in CELLS], dtype=object)
 
@@ -79,7 +79,7 @@ _CELL_OF_LIKELIER = {"pro": CELLS.index("EN"), "anti": CELLS.index("NE"), "neith
 
 
 class Likelihood(Reading):
-    """Language models without a prompt. What is read is the share of each side in the pair's two likelihoods."""
+    """Language models without a prompt. Each side is read as its share of the sum of the pair's two likelihoods."""
 
     name: ClassVar[str] = "likelihood"
     numbers: ClassVar[tuple[str, ...]] = tuple(f"{side}_likelihood_share" for side in SIDES)
@@ -138,7 +138,7 @@ class Answers(Reading):
     words: ClassVar[tuple[str, str, str]] = _YES_NO  # what is written for each column of a prediction
 
     def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
-        """Return which answers could not be read: those in the column of contradiction, which yes and no never use."""
+        """Return which answers could not be read: the likeliest label is contradiction, which yes and no never use."""
         return np.asarray(predictions.argmax(axis=1) == _YES_NO.index(UNPARSED), dtype=np.bool_)
 
     def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:
@@ -177,7 +177,7 @@ ANSWERS = Answers()
 class LabelAnswers(Answers):
     """Language models that answer with one of the three labels, in words. They have all measures of classifiers.
 
-    All three columns stand for labels, so an answer that could not be read is a row without a likeliest label.
+    All three columns stand for labels, so an answer that could not be read is a row of three equal values.
     """
 
     name: ClassVar[str] = "label-answers"

@@ -28,12 +28,12 @@ DIRECTION = "direction"
 PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster", DIRECTION)
 TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
-LETTERS = "".join(label.letter for label in Label)  # of labels; a cell is two of them: pro side, anti side
+LETTERS = "".join(label.letter for label in Label)  # of labels; a cell has two: first that of the pro side
 NOT_MEASURED = -1  # in place of a cell, for a pair without an outcome
 # Columns with the model's output for the reference of a pair: the same pair without what the stereotype is about.
 REFERENCE = "reference_"
-TAGS = "tags"  # column with the tags of each pair, joined by semicolons; there if a pair of the subtopic has one
-# Share of neutral answers to the open texts of the subtopic (neutral, in no pair): the same in all its rows.
+TAGS = "tags"  # column with the tags of each pair, joined by semicolons; only if some pair of the subtopic has tags
+# Column with the share of neutral answers to the subtopic's open texts (neutral, in no pair): the same in all rows.
 OPEN_NEUTRAL = "open_neutral"
 
 
@@ -154,7 +154,7 @@ class PairTable:
         return [] if self.run is None else [self.run.spread(each) for each in values]
 
     def spread(self, values: PairValues) -> Spread:
-        """Return how far pairs that share templates have similar values, in all subtopics of this table."""
+        """Return how similar the values of pairs that share templates are, over all subtopics of this table."""
         if values not in self._spreads:
             (self._spreads[values],) = find_spreads(values(self), self.design)
         return self._spreads[values]
@@ -205,7 +205,7 @@ class PairTable:
         return _paths(self.frame)
 
     def with_texts(self, pairs: Iterable[Pair]) -> "PairTable":
-        """Return the columns that are shown, with the sentences of the suite added by pair id."""
+        """Return a table with only the columns that reports show, and with the sentences of each pair."""
         texts = {pair.id: (*pair.pro, *pair.anti) for pair in pairs}
         found = [texts[pair_id] for pair_id in self.frame["pair_id"]]
         columns = zip(*found, strict=True) if found else ((),) * len(TEXTS)

@@ -1,4 +1,4 @@
-"""Confidence intervals for the agreement of two readings of the same pairs: Cohen's kappa, Spearman's correlation.
+"""Confidence intervals for the agreement of two raters, such as models: Cohen's kappa, Spearman's correlation.
 
 Both are nearly means of what each pair adds to them (its influence). So their variance is estimated over the templates,
 like that of a mean (Cameron, Gelbach & Miller 2011), and gives the worth of the pairs: how many independent pairs would
@@ -24,7 +24,7 @@ def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confiden
 
     The categories are whole numbers from 0. A Clopper-Pearson interval for the worth of the pairs bounds the agreement,
     so the interval has a width even if all pairs agree. Return None if kappa is undefined: there are no pairs, or both
-    readings put all pairs into one category.
+    raters put all pairs into one category.
     """
     one, other = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
     n = len(one)
@@ -53,8 +53,8 @@ def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confiden
 def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidence: float) -> Interval | None:
     """Bound Spearman's rank correlation: Fisher's z with the variance of Bonett & Wright (2000).
 
-    Their number of pairs is the worth of these pairs. If the delta method gives a larger variance, that one is used.
-    Return None if one of the two readings never varies, or if there are fewer than three pairs.
+    In their formula, the worth of the pairs replaces the number of pairs. If the delta method gives a larger variance,
+    that variance is used. Return None if one of the two raters never varies, or if there are fewer than three pairs.
     """
     from scipy.stats import rankdata  # takes a second; most runs have one model only
 

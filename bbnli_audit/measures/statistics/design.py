@@ -60,7 +60,7 @@ class Design:
 
     @cached_property
     def too_small(self) -> tuple[Floats, ...]:
-        """For each factor, the correction of its variance in each block: residuals of few templates are too small."""
+        """For each factor, what its variance in each block is multiplied by: few templates make residuals too small."""
         return tuple(
             np.where(self.is_crossed, factor.n_levels / np.maximum(factor.n_levels - 1, 1), 1.0)
             for factor in self.factors
@@ -68,13 +68,13 @@ class Design:
 
     @cached_property
     def least_worth(self) -> Floats:
-        """The fewest independent pairs that each block can be worth: if one factor alone decided which pairs fail."""
+        """The fewest independent pairs that each block can be worth: if pairs with a common template fail together."""
         together = sum(factor.n_together for factor in self.factors) - self.cells.n_together
         return self.sizes**2 / np.maximum(together, self.cells.n_together)
 
     @cached_property
     def least_worth_together(self) -> float:
-        """The fewest independent pairs that all pairs can be worth."""
+        """The fewest independent pairs that the pairs of all blocks together can be worth."""
         together = float((self.sizes**2 / self.least_worth).sum())
         return len(self) ** 2 / (together + (0.0 if self.ties is None else self.ties.n_couples))
 
@@ -83,10 +83,10 @@ class Design:
         return [groups.totals(columns) for groups in (self.cells, *self.factors)]
 
     def sum_products(self, one: Sequence[Floats], other: Sequence[Floats], added: Floats) -> tuple[Floats, Floats]:
-        """Sum the products of such totals in each block: over templates as they are crossed, and over clusters alone.
+        """Sum the products of two results of `totals` in each block: return the sums over templates and over clusters.
 
-        If a block is crossed, the sums of both factors are added and that of the clusters is subtracted. `added` goes
-        into each sum.
+        In a crossed block, the sum over templates is that of both factors (times `too_small`) minus that over clusters.
+        In other blocks it is the sum over clusters. `added` goes into each sum.
         """
         grouped = zip((self.cells, *self.factors), one, other, strict=True)
         cells, first, second = (groups.by_block(each * its) + added for groups, each, its in grouped)
@@ -139,7 +139,7 @@ def _make_design(labels: tuple[Any, ...], subtopics: tuple[Any, ...] | None, sui
 
 
 def _encode(labels: Sequence[Any]) -> tuple[list[Any], Codes]:
-    """Return the distinct labels in order, and the place of each label among them."""
+    """Return the distinct labels in order, and the index of each label among them."""
     known = sorted(set(labels))
     places = {name: place for place, name in enumerate(known)}
     return known, np.array([places[name] for name in labels], dtype=np.intp)

@@ -26,11 +26,11 @@ class Increase(NamedTuple):
     value: float  # candidate minus baseline; without pairs, the value and the bounds are nan
     low: float
     high: float
-    p_value: float  # of "it grew by the margin at most": 1 minus the confidence at which `low` is equal to the margin
+    p_value: float  # of "it grew by at most the margin": 1 minus the confidence at which `low` is equal to the margin
     p_pairs: float  # of "it did not grow": exact McNemar test on the pairs that changed, one-sided
     n_worse: int  # pairs that count more towards the measure than before
     n_better: int
-    # This many times the templates would decide, at least and at most; None if it is too close to call.
+    # How many times as many templates would decide, from and to; None if it is too close to call.
     times_needed: tuple[float, float] | None
 
 
@@ -60,7 +60,7 @@ def measure_increase(
         return Increase(math.nan, math.nan, math.nan, 1.0, 1.0, 0, 0, None)
 
     def estimate_at(level: float) -> Estimate:
-        # A one-sided bound is one end of a two-sided interval. With confidence 0 its quantiles would divide 0 by 0.
+        # A one-sided bound is one end of a two-sided interval. At a confidence of 0, that would divide 0 by 0.
         return difference.estimate(max(2.0 * level - 1.0, 1e-6))
 
     found = estimate_at(confidence)
@@ -79,7 +79,7 @@ def measure_increase(
 
 
 def _p_value(lower_bound: Callable[[float], float], margin: float) -> float:
-    """Return 1 minus the confidence at which the lower bound, which falls with confidence, is the margin."""
+    """Return 1 minus the confidence at which the lower bound equals the margin. More confidence lowers the bound."""
 
     def excess(log_p: float) -> float:
         return lower_bound(1.0 - math.exp(log_p)) - margin
@@ -110,7 +110,7 @@ def mcnemar(n_worse: int, n_better: int) -> float:
 
 
 def holm(p_values: Sequence[float], weights: Sequence[float] | None = None) -> Floats:
-    """Correct p values for their number (Holm 1979): the chance of any wrong rejection stays at the level.
+    """Correct p values for their number (Holm 1979): the chance of any wrong rejection is at most the level.
 
     Reject where the corrected value is at or below the level. Of two hypotheses, the one with twice the
     weight may have twice the p value. By default all weigh the same.

@@ -20,7 +20,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.shared import Floats, Grouping, Ties
 
-# If a decision could take more than this many times as many templates, nobody will write them: no number is named.
+# If a decision could take more than this many times as many templates, no number is named: nobody will write so many.
 MOST_TIMES = 10.0
 
 
@@ -54,8 +54,8 @@ class Spread(NamedTuple):
 def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
     """Find the spread of each column over all blocks, from the mean products of the residuals of two pairs.
 
-    The residuals of a block add up to 0, so pairs that share no template have a slightly negative mean product. It is
-    subtracted from the others.
+    The residuals of a block add up to 0, so pairs that share no template have a slightly negative mean product. This
+    product is subtracted from the others.
     """
     columns = _as_columns(np.asarray(values, dtype=np.float64))
     totals = design.blocks.totals(columns)
@@ -70,7 +70,8 @@ def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
     first, second = map(products, design.factors)
     n, in_cells = design.sizes, design.cells.n_together
     of_first, of_second = (factor.n_together for factor in design.factors)
-    # The sums of products, and the numbers of couples, in the order of the fields of `Spread`. The last share nothing.
+    # The sums of products, and the numbers of couples, in the order of the fields of `Spread`. Last come those that
+    # share no template.
     found = (
         (own, n),
         (within - own, in_cells - n),
@@ -88,7 +89,7 @@ def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
 
 
 class _Tied(NamedTuple):
-    """What subtopics share, as parts of each subtopic's standard deviation (`residuals`) or variance (the others)."""
+    """What subtopics share: `residuals` are parts of a subtopic's standard deviation, the rest of its variance."""
 
     ties: Ties
     residuals: Sequence[Floats]  # sums over the pairs of a shared template in one subtopic; (groups, columns)
@@ -106,7 +107,7 @@ class _Sample(NamedTuple):
     design: Design
     means: Floats  # (columns,), the plain means over all pairs
     shrunk_means: Floats  # the means that include the imagined clusters
-    own_worths: Floats  # the worth of the pairs by the spread in their own subtopic, taken as certain
+    own_worths: Floats  # the worth of the pairs by the spread in their own subtopic, uncorrected for few templates
     pooled_worths: Floats  # their worth by the spread of the run; infinite if that is not known
     correlations: Floats  # of the two measures of each difference; empty if there is none
     tied: _Tied | None
@@ -260,7 +261,7 @@ def _agreeing(means: Floats) -> Floats:
 
 
 def _disagreeing(means: Floats) -> Floats:
-    """Return the sum of the products of their residuals for the two measures of a difference, which disagree there."""
+    """Return the sum of products of two measures' residuals in the imagined clusters: one measure is 1, the other 0."""
     half = means.shape[1] // 2
     one, other = means[:, :half], means[:, half : 2 * half]
     return np.asarray(-((1.0 - one) * other + one * (1.0 - other)), dtype=np.float64)
@@ -321,7 +322,7 @@ def _add_up(sample: _Sample, variances: Floats) -> Floats:
     if sample.tied is None:
         return own
     ties, totals = sample.tied.ties, sample.tied.totals(variances)
-    # Imagined clusters count as shared as far as the real templates are alike in different subtopics.
+    # The more alike the real templates are in different subtopics, the more the imagined clusters count as shared.
     imagined: Floats = (ties.alike(totals, sample.design.sizes) * sample.tied.imagined * variances).sum(axis=0)
     return own + (ties.variance(totals) + imagined)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 def cohens_kappa(counts: Mapping[tuple[str, str], int]) -> tuple[float | None, float | None]:
     """Return the agreement expected by chance, and kappa, from how often two raters gave each pair of categories.
 
-    The agreement by chance is how often the raters would agree if each chose at random, as often as it has chosen each
-    category. Kappa is (observed - by chance) / (1 - by chance), computed in whole numbers up to the last division. Both
-    are None without items; kappa also if both raters put all items into one category (0 / 0).
+    The agreement by chance is how often the raters would agree if each chose categories at random, but with the same
+    frequencies as here. Kappa is (observed - by chance) / (1 - by chance), computed in whole numbers up to the last
+    division. Both are None without items; kappa is also None if both raters put all items into one category (0 / 0).
     """
     first: Counter[str] = Counter()
     second: Counter[str] = Counter()

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
-@dataclass(frozen=True)  # no slots: cached properties need a place
+@dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class Grouping:
     """Pairs in groups, ready for sums over the groups. The groups of one block have consecutive numbers."""
 
@@ -44,7 +44,7 @@ class Grouping:
 
     @cached_property
     def n_together(self) -> Floats:
-        """For each block, how many ordered couples of its pairs are in the same group; a pair with itself is one."""
+        """For each block, how many ordered couples of its pairs are in the same group; a pair with itself counts."""
         return self.by_block(self.sizes**2)
 
     def totals(self, columns: Floats) -> Floats:
@@ -99,7 +99,7 @@ class Shared:
         return self.groups.totals(columns[self.rows]) * self.factors[:, np.newaxis]
 
     def between(self, one: Floats, other: Floats) -> Floats:
-        """Sum the products of two values over ordered couples of groups: the same template, different blocks."""
+        """Sum the products of two values over ordered couples of groups of one template in different blocks."""
         products = self.groups.by_block(one) * self.groups.by_block(other)
         return np.asarray(products.sum(axis=0) - (one * other).sum(axis=0), dtype=np.float64)
 
@@ -157,7 +157,8 @@ class Ties:
     def alike(self, totals: Sequence[Floats], sizes: Floats) -> Floats:
         """Return, for each block, how many other blocks would share its imagined clusters.
 
-        It is the mean number of blocks that share the template of a pair, times how alike the real templates are.
+        It is the mean number of other blocks that share the template of a pair, times how alike the totals of one
+        template are in different blocks. The largest value over all kinds counts.
         """
         of_kinds = []
         for kind, each in zip(self.kinds, totals, strict=True):

@@ -13,10 +13,10 @@ from bbnli_audit.models.labels import columns_of
 from bbnli_audit.models.protocol import Batch, Floats, Ids, Predictions, hash_remains
 from bbnli_audit.suites.probe import probe_items
 
-# Rounding changes a probability by a few millionths at most. If two labels are nearer to each other than this, the text
-# is predicted again in a batch of its own.
+# Rounding changes a probability by a few millionths at most. If the probabilities of the two best labels differ by less
+# than this, the text is predicted again in a batch of its own.
 NEAR_TIE = 1e-4
-# A faster way to compute is compared with the model's own on this many texts, and on a long text of this many premises.
+# A faster path is checked on _N_PROBED texts, and on one long text that is made of _N_JOINED premises.
 _N_PROBED, _N_JOINED = 6, 16
 
 
@@ -46,7 +46,7 @@ class TextEncoder:
             found = {key: values[row] for key, values in together.items()}
             is_truncated = len(ids) > self._max_length
             if is_truncated:
-                # Cuts the longer text first. That is the premise, so the hypothesis keeps its group.
+                # The tokenizer cuts the longer sentence first. That is the premise, so the hypothesis keeps its group.
                 found = self._tokenizer(*texts[row], truncation=True, max_length=self._max_length)
             types = found.get("token_type_ids")
             yield EncodedText(
@@ -73,7 +73,7 @@ class TextEncoder:
         return [("tokens", show_tokens(self._tokenizer, text.ids.tolist())), ("segments", segments), ("cut off", cut)]
 
     def name_tokens(self, text: EncodedText, places: Sequence[int]) -> str:
-        """Name the tokens at some places of a text."""
+        """Name the tokens at these positions of a text."""
         if len(places) == len(text.ids):
             return "all tokens"
         names = self._tokenizer.convert_ids_to_tokens([int(text.ids[place]) for place in places])
@@ -97,7 +97,7 @@ def probe_texts() -> list[TextPair]:
 
 
 def stack(texts: Sequence[EncodedText], min_rows: int = batches.MIN_ROWS) -> dict[str, Ids]:
-    """Stack texts of one length, by the argument names of models. Repeat the last text up to `min_rows`."""
+    """Return a model's inputs, by argument name, for texts of one length. Repeat the last text to fill `min_rows`."""
     import numpy as np
 
     filled = batches.fill_up(texts, min_rows)
@@ -123,14 +123,14 @@ class Classifier(batches.LocalPredictor):
 
     @abstractmethod
     def logits(self, texts: Sequence[EncodedText]) -> Floats:
-        """Compute (n_texts, n_outputs), columns in the checkpoint's order."""
+        """Return the logits of texts: (n_texts, n_outputs), columns in the checkpoint's order."""
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
         n_tokens = batches.tokens_at_once(self.is_on_cpu)
         return self._encoder.plan(texts, n_tokens, is_padding_free=self.padding_free is not None)
 
     def forward(self, batch: Batch) -> Predictions:
-        """Predict texts together, and near ties once more alone, so that no label depends on the batch."""
+        """Predict texts together. Predict each near tie again, alone, so that no label depends on the batch."""
         import numpy as np
 
         texts = batch.inputs
@@ -143,7 +143,7 @@ class Classifier(batches.LocalPredictor):
 
 
 def to_probabilities(logits: Floats, columns: Sequence[int | None]) -> Floats:
-    """Softmax, with the columns in Label order. Checkpoints disagree on theirs: we reorder here and nowhere else."""
+    """Return the softmax, columns in `Label` order. Checkpoints differ in their order: only this code reorders."""
     import numpy as np
 
     with np.errstate(invalid="ignore", over="ignore"):  # the caller refuses what is not finite, with a message

@@ -1,7 +1,7 @@
 """Checkpoints with a sequence-classification head, computed by torch.
 
-With float32 (the default) this is the reference for faster ways to compute: no padding, and a text whose two best
-labels are nearly tied is predicted again alone, so that its label never depends on what else is predicted.
+With float32 (the default), this is the reference for faster paths. Nothing is padded. A text whose two best labels are
+nearly tied is predicted again, alone. So its label never depends on the other texts.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class HFPredictor(Classifier):
         return f"torch, {how}"
 
     def explain(self, text: TextPair) -> Explanation:
-        """Show how a text is read, and compute it as in a pass and in the plainest way."""
+        """Show how a text is read, with its probabilities as in a pass and as computed alone with a fresh model."""
         [encoded] = self._encoder.encode([text])
         model = self._copies.make()
         inputs = {key: self._torch.from_numpy(array).to(self._device) for key, array in stack([encoded], 1).items()}
@@ -74,7 +74,10 @@ class HFPredictor(Classifier):
             return find_padding_free(self._model, *_columns(self._encoder.encode(probe_texts())))
 
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
-        """Compute these texts and a long one in a pass, after a short text, and each alone with a fresh model."""
+        """Compute a short text, a long text and these: in a pass, and each alone with a fresh model.
+
+        Before the pass, the short text is predicted by itself: a model may carry state from it to the next text.
+        """
         short, *_, long = probe_texts()
         checked = [short, long, *texts]
         self.predict([short])
@@ -97,7 +100,7 @@ class HFPredictor(Classifier):
             return found
 
     def _padding_free_for(self, texts: Sequence[EncodedText]) -> PaddingFree | None:
-        """Return the padding-free pass, or None if it does not give the same results as the model's own forward."""
+        """Return the padding-free pass; None if its results for these texts would differ from the model's own."""
         if self.padding_free is None:
             return None
         # RoBERTa's forward skips padding tokens when it numbers positions. A text that contains that token itself would

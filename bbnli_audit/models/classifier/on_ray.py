@@ -33,7 +33,8 @@ from bbnli_audit.suites.probe import probe_items
 
 # The most batches that a worker holds: the current one and the next, so that it never waits for the driver.
 _BATCHES_AT_WORKER = 2
-# The run ends with an error if a batch has lost more workers than this, or if more than this have died while loading.
+# The run ends with an error if a batch has lost more workers than this, or if more than this have died in a row while
+# loading and no worker is left.
 _MAX_LOSSES = 3
 # Seconds to wait for the first worker. Machines that start on demand take minutes.
 _PATIENCE_SECONDS = 900.0
@@ -41,9 +42,9 @@ _CONNECT_SECONDS = 5.0
 _N_CHECKED = 3  # texts on which a worker is compared with plain transformers, besides a short and a long one
 _OPTION = "--bbnli-ray-address"
 _NO_CLUSTER = "no Ray cluster answers there"
-# Packages that may change a number. The store's keys hold the driver's versions.
+# Packages whose version may change a number. Workers must have the driver's versions: the store's keys hold no others.
 _LIBRARIES = ("bbnli-audit", "torch", "transformers", "tokenizers", "onnxruntime")
-# Ray prints these lines whatever the settings. We handle lost workers ourselves, and report them when it matters.
+# Skip lines that Ray prints whatever its log level. We handle lost workers ourselves, and report them when it matters.
 _AT_IMPORT = {"RAY_DEDUP_LOGS_SKIP_REGEX": "worker died or was killed|killed due to memory pressure"}
 _AT_START = {"RAY_USAGE_STATS_ENABLED": "0"}
 # If something other than a cluster answers at an address, make Ray stop after one try of half a minute.
@@ -100,7 +101,7 @@ class RayPredictor(InBatches):
 
 
 class _Worker:
-    """Runs in a process of the cluster, which has the checkpoint loaded."""
+    """Runs in a process of its own on the cluster, and keeps the checkpoint loaded."""
 
     def __init__(self, checkpoint: Checkpoint, device: str) -> None:
         self._checkpoint = checkpoint
@@ -139,7 +140,7 @@ class _Crew:
         self._actor = ray.remote(num_cpus=1, num_gpus=int(resource == "GPU"))(_Worker)
         self._what = checkpoint, device
         self._ready: list[Any] = []
-        self._loading: dict[Any, Any] = {}  # worker by call
+        self._loading: dict[Any, Any] = {}  # from the call of `load` to its worker
         self._n_lost_loading = 0
         self.last_loss = ""
 
@@ -158,7 +159,7 @@ class _Crew:
             self._loading[worker.load.remote()] = worker
 
     def wait(self, running: Iterable[Any]) -> Any | None:
-        """Wait until a batch is done, and return its call; None if first a worker became ready or died while loading.
+        """Wait for a batch, and return its call. If a worker first gets ready, or dies while loading, return None.
 
         A worker gets no batch before it is ready: a busy cluster may never start some of the workers.
         """
@@ -244,7 +245,7 @@ def _connect(address: str | None) -> Any:
             chosen = "local" if address is None else address
             ray.init(chosen, **how, log_to_driver=False, logging_level=logging.CRITICAL)
         except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as exc:
-            # Show the first sentence of the innermost cause: Ray's messages wrap it in others that quote it.
+            # Ray's messages quote their causes. The innermost cause is in the last line; show its first sentence.
             lines = str(exc.__cause__ or exc).strip().splitlines() or [type(exc).__name__]
             failed = "--bbnli-engine=ray: Ray cannot be started here" if address is None else f"{source}: {_NO_CLUSTER}"
             raise OptionError(f"{failed}: {lines[-1].partition('. ')[0].rstrip('.')}.") from exc
@@ -252,7 +253,7 @@ def _connect(address: str | None) -> Any:
 
 
 def _check_answers(address: str, source: str) -> None:
-    """Refuse at once an unreachable address, at which Ray would try for many minutes."""
+    """Refuse an address at once if nothing can be reached there. Ray would try for many minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or "://" in host:  # auto, local, or another protocol: Ray's own answer comes fast
         return
@@ -265,7 +266,7 @@ def _check_answers(address: str, source: str) -> None:
 
 @contextmanager
 def _as_guest(settings: Mapping[str, str]) -> Iterator[None]:
-    """Let Ray work with some settings of its own, without warnings or a lasting handler for SIGTERM."""
+    """Set these environment variables for Ray and hide warnings. Afterwards undo both, and Ray's SIGTERM handler."""
     ours = {key: value for key, value in settings.items() if key not in os.environ}
     is_main = threading.current_thread() is threading.main_thread()
     on_sigterm = signal.getsignal(signal.SIGTERM) if is_main else None

@@ -31,7 +31,7 @@ _TOLERANCE = 1e-3
 
 
 class OnnxPredictor(Classifier):
-    """A sequence classifier, exported once and run by ONNX Runtime, in float32 or int8."""
+    """A sequence classifier that is exported when it is loaded, and run by ONNX Runtime in float32 or int8."""
 
     def __init__(self, checkpoint: Checkpoint, share: Share = WHOLE_MACHINE) -> None:
         self._runtime = _import_runtime()
@@ -100,7 +100,7 @@ def _torch_logits(model: Any, texts: Sequence[EncodedText]) -> Floats:
 
 
 def _check(session: Any, texts: Sequence[EncodedText], expected: Floats) -> None:
-    """Compare the graph's logits with the model's: on texts of all lengths, and in a batch larger than traced."""
+    """Compare the graph's logits with the model's: on several lengths, and in a batch larger than the traced one."""
     import numpy as np
 
     rows = [*range(len(texts)), *[0] * MIN_ROWS]

@@ -25,9 +25,9 @@ _STEP, _ZERO, _HALF, _TINY = (f"int8/{name}" for name in ("step", "zero", "half"
 
 
 def write_int8(graph_file: Path, int8_file: Path) -> Path:
-    """Write a copy of a graph with int8 products. Embeddings, attention and the head stay in float32.
+    """Write a copy of a graph with its linear layers in int8. Embeddings, attention scores and the head stay float32.
 
-    Raises ValueError if most of the graph's weights would stay in float32.
+    Raise ValueError if most of the weights in its matrix products would stay in float32.
     """
     import onnx
     from onnx.numpy_helper import to_array
@@ -40,7 +40,7 @@ def write_int8(graph_file: Path, int8_file: Path) -> Path:
         if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.dims) == 2
     }
     nodes: list[onnx.NodeProto] = []
-    # Quantize only once: rows that several weights multiply, and weights that several layers share.
+    # Rows that several weights multiply, and weights that several layers share, are quantized only once.
     row_names, weight_names, other_names = set[str](), set[str](), set[str]()
     for node in graph.node:
         if node.op_type != "MatMul" or node.input[1] not in weights:
@@ -81,7 +81,7 @@ def _quantize_rows(rows: str) -> "Iterator[onnx.NodeProto]":
     yield make_node("Add", [high, low], [both])
     yield make_node("Mul", [both, _HALF], [middle])
     yield make_node("Sub", [high, middle], [half_range])
-    yield make_node("Max", [half_range, _TINY], [reach])  # not 0, if all values of a row are equal
+    yield make_node("Max", [half_range, _TINY], [reach])  # not 0 even if all values of a row are equal
     yield make_node("Sub", [rows, middle], [centred])
     yield make_node("Div", [centred, reach], [unit])
     yield make_node("QuantizeLinear", [unit, _STEP, _ZERO], [int8])

@@ -98,7 +98,7 @@ def _finish(layer: Any, context: Tensor, hidden: Tensor) -> Tensor:
 
 
 def find_padding_free(model: Any, ids: Sequence[Ids], types: Sequence[Ids] | None) -> PaddingFree | None:
-    """Return a model's padding-free pass; None if the modules differ, or pass and model disagree on these texts."""
+    """Return a model's padding-free pass; None if its modules are unlike BERT's, or results on these texts differ."""
     import torch
 
     if getattr(model.config, "is_decoder", False) or hasattr(model.base_model, "embeddings_project"):

@@ -24,7 +24,7 @@ class State:
 
 
 class Progress:
-    """Is told when a pass begins, and how much of it is done. This base class shows nothing."""
+    """Counts how much of a pass is done. This base class shows nothing."""
 
     state: State
 

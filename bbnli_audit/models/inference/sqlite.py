@@ -17,7 +17,7 @@ def error_code(exc: Exception) -> int:
 def connect(
     path: Path, busy_seconds: float, set_up: Callable[[sqlite3.Connection], None], *, one_thread: bool = True
 ) -> sqlite3.Connection:
-    """Open a file and set it up. Wait while another process sets up the same file, which SQLite does not do itself."""
+    """Open a file and set it up. If another process is doing the same, wait and try again: SQLite itself would fail."""
     deadline = time.monotonic() + busy_seconds
     while True:
         connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=one_thread)

@@ -95,7 +95,7 @@ class PredictionStore:
 
     @_even_without_file
     def get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
-        """Look up texts; missing and damaged ones are left out."""
+        """Return the rows of texts. Missing and damaged rows are left out."""
         return self._get(model, texts)
 
     @_even_without_file
@@ -245,8 +245,8 @@ class PredictionStore:
 
 
 def _set_up(connection: sqlite3.Connection) -> None:
-    # Together, so that no reader of the header sees one without the other, and no kill leaves one without the other.
-    # Before WAL, so that the header of the file itself has both.
+    # One transaction sets both fields of the header, so that no reader sees only one of them, and no killed process
+    # leaves only one. This comes before WAL, so that both fields are in the file itself and not only in its log.
     with changing(connection):
         for name, value in (("application_id", _APPLICATION), ("user_version", FORMAT)):
             if connection.execute(f"PRAGMA {name}").fetchone()[0] != value:
@@ -304,7 +304,7 @@ def _checksum(model: str, text: bytes, value: bytes) -> bytes:
 
 
 def _is_alive(owner: str) -> bool:
-    """Say whether a process may still run. A process on another machine counts as alive while its claim holds."""
+    """Say whether a process may still be running. One on another machine counts as alive while its claim holds."""
     host, _, process = owner.rpartition(":")
     if host != socket.gethostname() or os.name != "posix":
         return True

@@ -130,7 +130,7 @@ class StoredPredictor:
             with closing(self._model.run(claim())) as results:
                 for batch, predictions in results:
                     check_predictions(predictions, len(batch.rows), self.info.name)
-                    self._source.check()  # also covers the time in which it was loaded
+                    self._source.check()  # also finds changes made while the model was loaded
                     rows = dict(zip((keys[row] for row in batch.rows), _rows(predictions), strict=True))
                     self._store.put(self._key, rows)
                     self._learn(rows)
@@ -152,7 +152,7 @@ def _rows(predictions: Predictions) -> list[Row]:
 
 
 class _InChunks:
-    """Gives a model that takes any list of texts the batches of a pass."""
+    """Cuts a pass into batches, for a model that takes any list of texts."""
 
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from bbnli_audit.models.language_model.patterns import cannot_undo, read_patterns, simplify
 
-# Part of every fingerprint, because stores keep answers as read: answers read by other rules are not reused.
+# Part of the fingerprint when answers are parsed: stores keep answers as read, and answers read by other rules are not
+# reused.
 PARSER = 2
 
 
@@ -32,7 +33,7 @@ def parse_answer(text: str) -> Answer:
 
 
 def is_settled(text: str) -> bool:
-    """Say whether the answer is final, whatever the model writes next, so that it can stop."""
+    """Say whether the answer is final whatever the model writes next, so that the model can stop."""
     return _read(text)[1]
 
 
@@ -95,7 +96,7 @@ def _read_statements(plain: str) -> Answer:
 
 
 def _clauses(plain: str) -> Iterator[str]:
-    """Cut a text where a new thought begins. Leave out questions, and "that" clauses after a denial."""
+    """Cut a text where a new thought begins. Leave out questions, and clauses with "that" or "to" after a denial."""
     start, sentence, before = 0, "", ""
     ends = [(cut.start(), cut.end(), cut[0]) for cut in _FIND["CLAUSE_END"].finditer(plain)]
     for end, following, mark in [*ends, (len(plain), len(plain), "\n")]:
@@ -105,7 +106,7 @@ def _clauses(plain: str) -> Iterator[str]:
             clause = f"the answer is {clause}"
         if clause and mark != "?" and not hangs:
             yield clause
-        before = mark if clause or mark != "," else before  # "thus, no"
+        before = mark if clause or mark != "," else before  # "thus, no": skip the comma
         start, sentence = following, "" if mark in ".!?;\n" else f"{sentence} {clause}"
 
 

@@ -1,6 +1,6 @@
-"""Decodes greedily with torch. What prompts begin with alike is computed once, and no answer depends on the batch.
+"""Decodes greedily with torch. A beginning that prompts share is computed once. No answer depends on the batch.
 
-Rounding differs a little with what else is read at once. This matters only if two tokens are nearly tied. So a text
+Rounding depends a little on the other prompts of the batch. This matters only if two tokens are nearly tied. So a text
 with such a near tie is decoded again, alone and in the plain way.
 """
 
@@ -19,10 +19,10 @@ from bbnli_audit.models.protocol import NOT_FINITE, Tensor
 SCHEME = 2
 # In float32 the logits of this project's models differ by about 1e-5 between batches.
 NEAR_TIE = 1e-3
-_TRIED = 32  # tokens of a prompt with which trees are tried
-# A prompt may be so many times as long as the longest that is known at loading.
+_TRIED = 32  # trees are tried with this many tokens of a prompt
+# Later prompts may be this many times as long as the longest one that is known when the model is loaded.
 _LONGER = 4
-_EMPTY = 512  # empty places in a row with which trees are tried: about as many as a tree has
+_EMPTY = 512  # trees are tried after this many empty places in the row: about as many as a tree has tokens
 
 
 class Decoder:
@@ -31,7 +31,7 @@ class Decoder:
     def __init__(
         self, copies: FreshCopies, end_ids: Set[int], n_new: int, is_done: Callable[[Sequence[int]], bool]
     ) -> None:
-        """Take a transformers model. An answer ends at one of the `end_ids`, or when `is_done` says so."""
+        """Take a model. An answer ends at one of the `end_ids`, after `n_new` tokens, or when `is_done` says so."""
         import torch
 
         self._torch = torch
@@ -41,7 +41,7 @@ class Decoder:
         self._n_new = n_new
         self._is_done = is_done
         self._start = Start((), None)
-        self.longest = 0  # tokens of a prompt that is read in a tree
+        self.longest = 0  # the most tokens of a prompt that is read in a tree
         self.n_alone = 0  # texts decoded again because of a near tie, for tests and benchmarks
 
     def decode(self, prompts: Sequence[Ids]) -> list[list[int]]:
@@ -75,7 +75,7 @@ class Decoder:
         return self._torch.stack([scores[at] for at in range(len(prompts))])
 
     def plain_logits(self, ids: Ids, model: Any | None = None) -> Tensor:
-        """Return the scores of the token after a prompt, computed alone, with a model that has computed nothing yet."""
+        """Return the scores of the token after a prompt, computed alone, with `model` or else with a fresh copy."""
         return self._plain_logits(ids, self._copies.make() if model is None else model, 1)[0]
 
     def _plain_logits(self, ids: Ids, model: Any, n_last: int) -> Tensor:
@@ -86,7 +86,7 @@ class Decoder:
     def use_trees(self, prompts: Sequence[Ids], longest: int) -> None:
         """Read prompts as trees from now on, if that leaves this architecture's scores unchanged.
 
-        Others are expected to begin as these do. The model takes `longest` tokens.
+        Later prompts are expected to begin as these do. The model takes `longest` tokens.
         """
         long = tuple(prompts[0][:_TRIED])
         tried = [long, (*long[: _TRIED // 4], *reversed(long[-_TRIED // 4 :]))]
@@ -103,17 +103,20 @@ class Decoder:
                 self._start = read_start(self._model, prompts[0][:n_common])
                 self.longest = n_far + MIN_ROWS - self._n_new
         except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError, NotImplementedError):
-            return  # no such cache, no position ids, or no such mask
+            return  # the model takes no such cache, position ids or mask
 
     def _far_from_start(self, start: Start, prompts: Sequence[Ids]) -> Tensor:
-        """Return scores after the last two tokens of prompts, in a tree that stands far away from its start."""
+        """Return the scores after the last two tokens of each prompt. In the row, the tree is far from its start."""
         far = Start(start.ids, add_empty(deepcopy(start.cache), start.cache, _EMPTY), _EMPTY)
         tree = PromptTree(self._model, far, [ids[:-1] for ids in prompts])
         last = tree.go_on({at: ids[-1] for at, ids in enumerate(prompts)})
         return self._torch.stack([tree.logits, last], dim=1)
 
     def _sees_far(self, like: Start, ids: Ids, n_far: int) -> bool:
-        """Say whether attention reaches so far back in a prompt. Empty places stand for the rest of it."""
+        """Say whether a tree gives the model's own scores after `n_far` tokens: attention may not reach so far back.
+
+        Zeros in the cache stand for these tokens.
+        """
         from transformers import DynamicCache
 
         far = Start((0,) * n_far, add_empty(DynamicCache(), like.cache, n_far))
@@ -130,7 +133,7 @@ class Decoder:
     def _tree(self, prompts: Sequence[Ids]) -> PromptTree:
         start = self._start
         n_known = min(min(n_alike(start.ids, ids), len(ids) - 1) for ids in prompts)
-        if n_known < len(start.ids):  # those before these all began with a longer start
+        if n_known < len(start.ids):  # these share less of the start than all prompts before
             self._start = start = read_start(self._model, start.ids[:n_known])
         return PromptTree(self._model, start, prompts)
 
@@ -164,5 +167,5 @@ def check_finite(logits: Tensor) -> Tensor:
 
 
 def _is_close(found: Tensor, plain: Tensor) -> bool:
-    # Much stricter than near ties: an error as large as those would be taken for rounding.
+    # Allow a tenth of a near tie, relative to the largest score: larger errors could change answers without a near tie.
     return bool((found - plain).abs().max() < NEAR_TIE / 10 * max(1.0, float(plain.abs().max())))

@@ -12,7 +12,8 @@ from bbnli_audit.models.prompts import LABELS, TRUTH, YES_NO, Prompt
 
 Row = tuple[float, float, float]  # a prediction
 
-# Least probability of all answers together. Below it, the first token is nearly always something else: no answer.
+# The least probability of all answers together. Below it, the first token is nearly always something else, so there is
+# no answer to read.
 LEAST_MASS = 0.05
 _CASES = (str.lower, str.capitalize, str.upper)
 _SPACES = " \t\n\u0120\u2581"  # the last two stand for a space in vocabularies

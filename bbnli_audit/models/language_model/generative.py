@@ -26,15 +26,15 @@ from bbnli_audit.suites.probe import probe_items
 
 _NEAR = 1e-4  # rounding changes a probability by a few millionths
 
-# The most tokens of prompts that are read as one row. Every pass reads all weights, so small trees are slow. Attention
-# is computed for all couples of tokens, so large ones are slow again. On a CPU, 384 to 768 are best.
+# The most tokens of prompts that are read as one row. Every forward pass reads all weights, so small trees are slow.
+# Attention is computed for all pairs of tokens, so large trees are slow, too. On a CPU, 384 to 768 tokens are best.
 _CPU_TREE, _GPU_TREE = 512, 2048
 # Chat templates always get this date: with today's date, the answers would change tomorrow.
 _NO_CLOCK = "{% macro strftime_now(format) %}01 Jan 2025{% endmacro %}"
 
 
 def find_generative(name: str, folder: Path, settings: ModelSettings, max_new_tokens: int = 64) -> ModelSource:
-    """Describe a causal language model in a folder, without loading it."""
+    """Describe a causal or encoder-decoder model in a folder, without loading it."""
     check_contents(name, folder)
     prompt = settings.prompt_or_default
     form = form_of(prompt)
@@ -107,7 +107,7 @@ class GenerativePredictor(LocalPredictor):
         return [self._form.row_of_masses(masses) for masses in found]
 
     def _masses(self, prompts: Sequence[Ids]) -> list[list[float]]:
-        """Return the probability of each answer asked for: that the first token begins it, in any spelling."""
+        """Return, for each prompt, the probability that the first token begins each answer, in any spelling."""
         import torch
 
         probabilities = self._decoder.next_logits(prompts).double().softmax(dim=-1)
@@ -129,7 +129,7 @@ class EncodedPrompt(NamedTuple):
 
 
 class PromptEncoder:
-    """Encodes prompts with a tokenizer and the number of tokens that its model takes besides the answer."""
+    """Encodes prompts. `max_length` is the number of tokens that the model takes besides its answer."""
 
     def __init__(self, tokenizer: Any, prompt: Prompt, max_length: int, name: str, *, is_ended: bool = False) -> None:
         """With `is_ended`, prompts keep their end token: an encoder reads it, a causal model would stop there."""

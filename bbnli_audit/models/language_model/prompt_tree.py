@@ -1,4 +1,4 @@
-"""Prompts as one row of tokens, a tree: what they begin with alike is in it once, and their answers grow out of it.
+"""Reads prompts as one row of tokens, a tree: a shared beginning is in it once, and the answers grow out of it.
 
 Nothing is padded, and no cache is copied or cut when some answers are complete: a new token sees its own prompt and
 answer, and no others.
@@ -17,14 +17,14 @@ class Start(NamedTuple):
 
     ids: tuple[int, ...]
     cache: Any
-    n_empty: int = 0  # places of the row after these tokens that no token sees
+    n_empty: int = 0  # places after these tokens in the row, which no token sees
 
 
 class PromptTree:
-    """Prompts that a causal model has read, and goes on with token by token."""
+    """Prompts that a causal model has read and continues token by token."""
 
     def __init__(self, model: Any, start: Start, prompts: Sequence[Ids]) -> None:
-        """Read prompts that are longer than `start`, which they begin with."""
+        """Read prompts. Each of them must begin with `start` and be longer."""
         import numpy as np
         import torch
 
@@ -42,7 +42,7 @@ class PromptTree:
         self.logits = self._read(tree.ids, [n_known + depth for depth in tree.depths], visible, ends)
 
     def go_on(self, tokens: Mapping[int, int]) -> Tensor:
-        """Read the next token of these prompts, and return the scores of the one after it, in their order."""
+        """Read one more token of each of these prompts. Return the scores of the tokens after them, in their order."""
         np, rows = self._np, list(tokens)
         new = np.zeros((len(self._seen), len(rows)), dtype=np.bool_)
         new[rows, range(len(rows))] = True
@@ -67,11 +67,12 @@ class PromptTree:
 
 
 def read_start(model: Any, ids: Ids) -> Start:
-    """Read what prompts begin with. There may be nothing."""
+    """Read the beginning that prompts share. It may be empty."""
     import torch
     from transformers import DynamicCache
 
-    # Not made from the model's settings, it keeps all tokens: some that are far away in the row are near in a prompt.
+    # A cache made from the model's config may drop tokens that are far away in the row. These may be near in a prompt,
+    # so this cache keeps all tokens.
     cache = DynamicCache()
     if ids:
         options = {"past_key_values": cache, "use_cache": True, "logits_to_keep": 1}
@@ -81,7 +82,7 @@ def read_start(model: Any, ids: Ids) -> Start:
 
 
 def add_empty(cache: Any, like: Any, n_places: int) -> Any:
-    """Add places that hold zeros to each layer of a cache: what a model does at a distance can be tried with them.
+    """Add places that hold zeros to each layer of a cache, to try what a model does at a distance. Return the cache.
 
     `like` is a cache of the same model that holds tokens.
     """

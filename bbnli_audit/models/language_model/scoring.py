@@ -17,8 +17,8 @@ from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_pretrained, on
 from bbnli_audit.models.protocol import NOT_FINITE, Floats, Tensor
 
 _LONG = 256  # tokens of a long sequence
-# The most tokens of sentences that are read as one row. Attention is computed for all couples of them, so larger rows
-# cost more again; measured at MiniLM's size, 256 and 512 are best.
+# The most tokens of sentences that are read as one row. Attention is computed for all pairs of tokens, so larger rows
+# are slower; measured at MiniLM's size, 256 and 512 are best.
 _TREE = 512
 # The most outputs of a batch (tokens times vocabulary, 4 bytes each) if the head computes them for all tokens.
 _CPU_OUTPUTS, _GPU_OUTPUTS = 1 << 25, 1 << 28
@@ -89,14 +89,14 @@ class LanguageModel:
             self._fill_trees({sentence: sorted(places) for sentence, places in short.items() if places})
             missing = {sentence: places for sentence, places in missing.items() if sentence not in short}
         rows = [row for sentence, places in missing.items() for row in self._rows(sentence, sorted(places))]
-        rows.sort(key=lambda row: row.places[0])  # a causal batch computes outputs from its rows' first place on
+        rows.sort(key=lambda row: row.places[0])  # a causal batch has outputs from the earliest of these places on
         for chosen in cut_by_length([len(row.ids) for row in rows], self.n_tokens):
             some = [rows[at] for at in chosen]
             for row, found in zip(some, self._log_probabilities(some), strict=True):
                 row.sentence.log_probabilities[list(row.places)] = found
 
     def score_plainly(self, sentence: Sentence, places: Sequence[int]) -> float:
-        """Add up the log-probabilities at these places, computing each row alone with a fresh model."""
+        """Return the sum of the log-probabilities at these places, computed one row at a time with a fresh model."""
         model, found = self._copies.make(), dict.fromkeys(places, 0.0)
         with one_core_each(self.is_on_cpu), self._torch.inference_mode():
             for row in self._rows(sentence, places):
@@ -125,7 +125,7 @@ class LanguageModel:
         return min(self._largest_tree, self.n_tokens)
 
     def _fill_trees(self, missing: Mapping[Sentence, Sequence[int]]) -> None:
-        """Compute log-probabilities of a causal model; what sentences begin with alike is computed once."""
+        """Compute log-probabilities with a causal model. A beginning that sentences share is computed once."""
         ordered = sorted(missing, key=lambda sentence: sentence.ids)
         read = [sentence.ids[: missing[sentence][-1]] for sentence in ordered]
         for chosen in cut_into_trees(read, self._tree_size):
@@ -160,8 +160,8 @@ class LanguageModel:
     def _reads_trees(self, sample: list[list[int]], max_length: int) -> bool:
         """Say whether this architecture computes the same for sentences in one row as alone.
 
-        Tried with a row as long as any later one: attention may be limited to tokens that are near in the row or in the
-        sentence. On a graphics card many rows at once are faster.
+        Try it with a row as long as any later one, because attention may be limited to tokens that are near in the row
+        or in the sentence. Return False on a graphics card, where many rows at once are faster.
         """
         n_long = min(max_length, _TREE - 4 * MIN_ROWS)
         if not self.is_on_cpu or self._copies.has_state or not self._keeps_some or n_long < 2 * MIN_ROWS:
@@ -185,7 +185,7 @@ class LanguageModel:
     def _rows(self, sentence: Sentence, places: Sequence[int]) -> list[_Row]:
         """Return the sequences to read. A masked model needs a copy for each masked token, a causal model only one.
 
-        A causal model computes outputs from the first of the places on; a pair is equal before it.
+        A causal model computes outputs from the first of the places on: no earlier outputs are needed.
         """
         ids = sentence.ids
         if not places:
@@ -195,9 +195,10 @@ class LanguageModel:
         return [_Row(sentence, (*ids[:place], self._mask_id, *ids[place + 1 :]), (place,)) for place in places]
 
     def _log_probabilities(self, rows: Sequence[_Row]) -> list[list[float]]:
-        """Compute rows of one length. No row depends on the others: no padding, and products of at least MIN_ROWS rows.
+        """Return the log-probabilities of rows of one length. No row depends on the others.
 
-        The head's product has the fewest rows: one for each place of each row.
+        For this, nothing is padded, and every matrix product has at least MIN_ROWS rows. The head's product has the
+        fewest: one for each place of each row.
         """
         n_kept, found = max(len(row.places) for row in rows), []
         filled = fill_up(rows, ceil(MIN_ROWS / n_kept))
@@ -285,11 +286,11 @@ class LanguageModel:
 
 
 def _branching(sample: Sequence[Sequence[int]], n_long: int) -> Iterator[list[int]]:
-    """Yield a long sentence, and others that leave it after 8, 24, … tokens: about _TREE different tokens in all."""
+    """Yield a long sentence, and others that begin with its first 8, 24, … tokens: a tree of about _TREE tokens."""
     long = [token for row in sample for token in row] * (n_long // len(sample) ** 2 + 1)
     yield long[:n_long]
     n_left = (_TREE - n_long) // MIN_ROWS
     starts = range(MIN_ROWS // 2, n_long - MIN_ROWS, MIN_ROWS)
     for row, start in islice(product(sample[1:], starts), n_left):
-        # Backwards, so that it goes on otherwise than the long one.
+        # Reversed, so that this sentence goes on differently from the long one.
         yield [*long[:start], *reversed(row)]

@@ -23,7 +23,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SentencePair:
-    """Two sentences in a fixed order, whichever of them a query is about, and the places of their shared tokens."""
+    """Two sentences and the places of their shared tokens. Their order is fixed, whichever of them a query is about."""
 
     first: Sentence
     second: Sentence
@@ -56,8 +56,8 @@ def shared_tokens(
     """Return the places of the tokens that two rows share in the same order: for each row, its own places.
 
     If the only difference is that two runs of tokens have changed places, all other tokens are shared. (A matcher would
-    often match a group with itself in the other place.) Otherwise tokens are matched as in CrowS-Pairs, by blocks, the
-    longest first. Swapping the rows swaps the result, which difflib alone does not guarantee.
+    often match a group's name with the same name in its new place.) Otherwise tokens are matched as in CrowS-Pairs, by
+    blocks, the longest first. Swapping the rows swaps the result, which difflib alone does not guarantee.
 
     `special` ids are never shared: tokens that a tokenizer adds, and the token for unknown words, since these words may
     differ. With `left_to_right`, each token is predicted only from the tokens before it. A common beginning is then
@@ -79,7 +79,8 @@ def shared_tokens(
 def _around_exchange(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int, int]] | None:
     """Find the shortest x and y for which one row is `start x middle y end` and the other `start y middle x end`.
 
-    Returns start, middle and end as blocks (place in the first row, in the second, size); None if there is no middle.
+    Return start, middle and end as blocks (place in the first row, in the second, size). Return None if no such x and y
+    leave a middle.
     """
     if sorted(first) != sorted(second):
         return None
@@ -155,6 +156,6 @@ class SentenceEncoder:
             return Tokens(whole, is_truncated=False)
         if self._left_to_right:
             return Tokens(whole[: self._max_length], is_truncated=True)
-        # The tokenizer keeps its own last token.
+        # Unlike a slice, the tokenizer keeps the special token at the end.
         cut = self._tokenizer(sentence, truncation=True, max_length=self._max_length)["input_ids"]
         return Tokens(tuple(cut), is_truncated=True)

@@ -37,7 +37,7 @@ class ThreeWay:
         return self._read(text)[0]
 
     def is_settled(self, text: str) -> bool:
-        """Say whether the answer is final, whatever the model writes next, so that it can stop."""
+        """Say whether the answer is final whatever the model writes next, so that the model can stop."""
         return self._read(text)[1]
 
     def _read(self, text: str) -> tuple[Label | None, bool]:

@@ -1,6 +1,7 @@
 """Masked and causal language models: finds in which of two sentences their shared tokens are likelier.
 
-A query is a sentence and its counterpart. Its prediction is the softmax over their two scores; the third column is 0.
+A query is a sentence and its counterpart. A sentence's score is the sum of its shared tokens' log-probabilities. The
+prediction of a query is the softmax over the two scores; the third column is 0.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ _WITH_MASKED_HEAD = frozenset(f"{family}ForPreTraining" for family in _FAMILIES)
 # Rounding changes a score by a few millionths, or hundred-thousandths if sentences are read together. Scores nearer to
 # each other than this are computed again alone.
 NEAR_TIE = 1e-3
-# Larger batches hold more sentences of one length.
+# A batch has the tokens of this many forward passes: larger batches hold more sentences of one length.
 _PASSES_A_BATCH = 8
 
 
@@ -53,7 +54,7 @@ def lm_kind(folder: Path) -> str | None:
     for name in heads:
         if name.endswith("ForMaskedLM") or name in _WITH_MASKED_HEAD:
             return MASKED
-        # Heads of XLM and Flaubert are masked or causal, depending on a setting.
+        # Heads of XLM and Flaubert (…WithLMHeadModel) are masked or causal, depending on a setting.
         if name.endswith(("ForCausalLM", "LMHeadModel")) and not name.endswith("WithLMHeadModel"):
             return CAUSAL
         if name.endswith("ForConditionalGeneration") and config.get("is_encoder_decoder"):
@@ -88,7 +89,7 @@ class TokenProbabilityPredictor(LocalPredictor):
         self.is_on_cpu, self.n_threads = self._model.is_on_cpu, self._model.n_threads
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        """Cut queries into batches. The two queries of a pair are in the same batch and computed once."""
+        """Cut queries into batches. The two queries of a pair are in the same batch, so the pair is computed once."""
         pairs = self._pair_up(texts)
         rows_of: dict[tuple[str, str], list[int]] = {key: [] for key in pairs}
         for row, text in enumerate(texts):
@@ -115,7 +116,7 @@ class TokenProbabilityPredictor(LocalPredictor):
         return Predictions.of(rows, cut, [query.remains for query in batch.inputs])
 
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
-        """Compute shares of sentences twice: as in a pass, and with a fresh model, one row at a time."""
+        """Return the probabilities of texts as in a pass, and as computed with a fresh model, one row at a time."""
         pairs = self._pair_up(texts)
         rows = []
         for text in texts:
@@ -164,6 +165,9 @@ def _difference(pair: SentencePair) -> float:
 
 
 def _softmax(difference: float) -> tuple[float, float]:
-    """Return the shares of two scores. Even a tiny share is exact, and swapping the scores swaps the shares."""
+    """Return the softmax of two scores, given their difference.
+
+    Even a tiny probability is exact, and swapping the scores swaps the probabilities.
+    """
     smaller = exp(-abs(difference)) / (1 + exp(-abs(difference)))
     return (1 - smaller, smaller) if difference > 0 else (smaller, 1 - smaller)

@@ -1,6 +1,7 @@
-"""Sentences that begin alike as one row of tokens, for a causal model: every beginning is in it once.
+"""Puts sentences into one row of tokens, for a causal model. A beginning that sentences share is in the row once.
 
-The row is a tree. A token sees those before it in its own sentences and no others, and has the place that it has there.
+The row is a tree. A token sees the tokens before it in its own sentences and no others. Its position is its place in
+these sentences, not in the row.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +17,8 @@ Ids = Sequence[int]
 class TokenTree:
     ids: tuple[int, ...]
     depths: tuple[int, ...]  # the place of each token in its sentences
-    parents: tuple[int, ...]  # the token before it, -1 for the first of a sentence
-    paths: tuple[tuple[int, ...], ...]  # for each sentence, where its tokens are
+    parents: tuple[int, ...]  # where the token before it is in the row, -1 for the first of a sentence
+    paths: tuple[tuple[int, ...], ...]  # for each sentence, where its tokens are in the row
 
     def visible(self) -> Any:
         """Say which tokens (columns) each token (rows) may see: itself, and those before it in its sentences."""
@@ -31,7 +32,7 @@ class TokenTree:
 
 
 def grow(sentences: Sequence[Ids], least: int = 1) -> TokenTree:
-    """Join sentences into one row. Below `least` tokens, the first one is repeated; nothing sees those."""
+    """Join sentences into one row. Repeat the first token up to `least` tokens; no other token sees the copies."""
     ids: list[int] = []
     depths: list[int] = []
     parents: list[int] = []
@@ -53,7 +54,7 @@ def grow(sentences: Sequence[Ids], least: int = 1) -> TokenTree:
 
 
 def as_mask(visible: Any, device: Device) -> Tensor:
-    """Return what is added to the scores of attention, given which tokens (columns) each token (rows) may see."""
+    """Return the additive attention mask, given which tokens (columns) each token (rows) may see."""
     import torch
 
     hidden = torch.from_numpy(~visible).to(device)
@@ -61,7 +62,7 @@ def as_mask(visible: Any, device: Device) -> Tensor:
 
 
 def cut_into_trees(sentences: Sequence[Ids], n_tokens: int) -> Iterator[list[int]]:
-    """Cut sentences, sorted by their tokens, into trees of at most `n_tokens` tokens. Yields places in the sequence."""
+    """Cut sentences, sorted by tokens, into trees of at most `n_tokens` tokens. Yield the indices of each tree."""
     tree: list[int] = []
     n_in_tree = 0
     for at, sentence in enumerate(sentences):
@@ -76,6 +77,6 @@ def cut_into_trees(sentences: Sequence[Ids], n_tokens: int) -> Iterator[list[int
 
 
 def n_alike(first: Ids, second: Ids) -> int:
-    """Return how many tokens two sentences begin with alike."""
+    """Return the number of tokens in the beginning that two sentences share."""
     shorter = min(len(first), len(second))
     return next((at for at in range(shorter) if first[at] != second[at]), shorter)

@@ -42,7 +42,8 @@ def find_server(name: str, settings: ModelSettings, requests: Requests = Request
     """
     check_server(name, settings.base_url)
     server = ServerClient(name, settings, requests)
-    # If the first token is read, nothing is parsed and one token is enough.
+    # To read the first token, one token is enough and nothing is parsed. So the fingerprint then has neither max_tokens
+    # nor the parser's version.
     prompt = settings.prompt_or_default
     form = form_of(prompt)
     how = ["first-token", *form.rules[:-1]] if settings.is_first_token else [requests.max_tokens, *form.rules]
@@ -116,7 +117,7 @@ def _text(token: Any) -> str:
 
 
 def _alternatives(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield the likeliest first tokens. Some servers answer a chat in the older form, with tokens as keys."""
+    """Yield the likeliest first tokens and their log-probabilities. Some servers use an older form: tokens as keys."""
     if isinstance(told.get("content"), list):
         for entry in (told["content"] or [{"top_logprobs": []}])[0]["top_logprobs"]:
             yield entry["token"], float(entry["logprob"])
@@ -128,7 +129,7 @@ def _alternatives(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _content(found: Mapping[str, Any]) -> str | None:
-    """Return the model's answer; None if it was refused. No message quotes it, because it may repeat a text."""
+    """Return the model's answer; None if it refused or was filtered. Errors do not quote it: it may repeat a text."""
     try:
         message = found["choices"][0]["message"]
         is_refused = _is_stopped(found) or bool(message.get("refusal"))
@@ -144,7 +145,7 @@ def _content(found: Mapping[str, Any]) -> str | None:
 
 
 def _is_stopped(found: Mapping[str, Any]) -> bool:
-    """Whether a filter ended the answer: what is there of it need not be what the model wanted to say."""
+    """Say whether a filter ended the answer. What was written before need not be what the model would have said."""
     return bool(found["choices"][0].get("finish_reason") == "content_filter")
 
 

@@ -110,8 +110,9 @@ class ServerClient:
         from openai import DefaultHttpxClient, OpenAI
 
         url, headers = self.address
-        # No retries of the library: ours know more. Prompts may go only to the server that was named: no redirects, and
-        # no proxies of the environment without encryption, since a proxy would read the prompts and could answer them.
+        # The library must not retry: our own retries know more. Prompts may go only to the server that was named. So no
+        # redirect is followed. Without encryption, no proxy of the environment is used either: it would read the
+        # prompts, and could answer them.
         how: Any = {"timeout": self.requests.timeout, "max_retries": 0}
         http = DefaultHttpxClient(follow_redirects=False, trust_env=url.startswith("https:"))
         client = OpenAI(base_url=url, api_key=_key(), default_headers=headers, http_client=http, **how)
@@ -125,7 +126,7 @@ class ServerClient:
             entries = found.get("data")
             if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
                 return {}
-            # A server with a single model accepts any name.
+            # A server with a single model may accept any name for it.
             ours = next((entry for entry in entries if entry.get("id") == self.model), None)
             entry = entries[0] if ours is None and len(entries) == 1 else ours or {}
             return {key: entry[key] for key in _STABLE if key in entry}
@@ -268,7 +269,7 @@ def _read_object(text: str) -> dict[str, Any]:
 def _key() -> str:
     if not os.environ.get("OPENAI_API_KEY", "").strip().isascii():
         raise OptionError("OPENAI_API_KEY holds characters that a key cannot have. Copy it again.")
-    return os.environ.get("OPENAI_API_KEY", "").strip() or "none"  # servers without keys take any
+    return os.environ.get("OPENAI_API_KEY", "").strip() or "none"  # servers that need no key accept any
 
 
 @contextmanager

@@ -42,5 +42,5 @@ def badge_text(result: AuditResult) -> str:
 
 
 def _width(text: str) -> int:
-    """Estimate the width of a text that is 11 pixels high; `textLength` corrects the rest."""
+    """Estimate the width of a text that is 11 pixels high, with its margins; SVG's `textLength` makes the text fit."""
     return 12 + round(6.3 * len(text))

@@ -22,7 +22,7 @@ _TITLES = ("suite, domain, subtopic", "measure", "before", "now", "change", "ver
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One measure of one place in two releases; no data for a release that lacks it."""
+    """One measure of one suite, domain or subtopic in two releases; no data for a release that lacks it."""
 
     path: str
     measure: str

@@ -15,7 +15,7 @@ MOST_PAIRS = 200  # of one subtopic on the page; flips.csv has all
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """One change of one pair. `place` is the place of the release that first showed it."""
+    """One change of one pair. `place` is the position, in its series, of the release that first showed the change."""
 
     place: int
     before: Cell

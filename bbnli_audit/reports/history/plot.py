@@ -38,7 +38,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A drawing. `line`, `intervals`, `limits` and each of `marks` are the `d` of a path."""
+    """A drawing. `line`, `intervals`, `limits` and each of `marks` are the `d` attribute of an SVG path."""
 
     name: str
     label: str  # the drawing in words
@@ -57,7 +57,7 @@ def draw(trend: Trend, labels: Sequence[str], scale: Scale) -> Plot:
     marks: dict[str, str] = {}
     for point in trend.points:
         assert point.measured.value is not None
-        # A cross for FAIL. For the others a dot, drawn as a line of length 0 with round ends.
+        # A cross for FAIL. For any other verdict a dot, drawn as a line of length 0 with round ends.
         mark = "m-4-4l8 8m0-8l-8 8" if point.verdict == "FAIL" else "h0"
         at = f"M{xs[point.place]} {scale.y(point.measured.value)}"
         marks[point.verdict.lower()] = marks.get(point.verdict.lower(), "") + at + mark

@@ -95,6 +95,6 @@ def _point_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> st
 
 
 def data_of(entry: Entry, path: str) -> SuiteInfo | None:
-    """Return the suite of a place, with its version and hash; None if the result lacks it."""
+    """Return the suite that a path belongs to, with its version and hash; None if the result lacks this suite."""
     name = path.partition("/")[0]
     return next((suite for suite in entry.result.suites if suite.name == name), None)

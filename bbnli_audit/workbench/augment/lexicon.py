@@ -23,7 +23,7 @@ _DECIDABLE = (frozenset({Use.DETERMINER, Use.OBJECT}), frozenset({Use.DETERMINER
 
 @dataclass(frozen=True, slots=True)
 class PairOfTerms:
-    """Two terms that are exchanged, by side. With `only_from`, only the term of that side is replaced."""
+    """Two terms that are exchanged, one for each side. With `only_from`, only the term of that side is replaced."""
 
     terms: Mapping[str, str]
     use: Use | None
@@ -34,7 +34,7 @@ class PairOfTerms:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term with its replacements by use. If it has only one use, the key is None."""
+    """A term, and its replacement for each use. If there is only one replacement, its key is None."""
 
     text: str
     side: str
@@ -44,7 +44,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Terms and kept terms, each by its lower-case form."""
+    """The terms to swap, and the kept terms with their reasons. Both are keyed by the lower-case form."""
 
     name: str
     version: str
@@ -63,7 +63,7 @@ class Lexicon:
 
 
 def read_lexicon(path: Path | None = None) -> Lexicon:
-    """Read a lexicon, by default ours. If one extends ours, its pairs replace our pairs that have the same terms."""
+    """Read a lexicon, by default ours. If one extends ours, our entries that contain any of its terms are left out."""
     own = _read(OWN_LEXICON)
     if path is None:
         return _build("own", own, OWN_LEXICON)

@@ -17,7 +17,7 @@ Texts = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some rows: their texts, and the rows as objects. `lines` or `arrow` has them as they were read."""
+    """Some rows: their texts, and the rows as objects. `lines` (JSON Lines) or `arrow` (Parquet) has them as read."""
 
     texts: Sequence[Texts]
     records: Callable[[], Sequence[dict[str, Any]]]
@@ -43,7 +43,7 @@ def find_suffix(path: Path, option: str) -> str:
 
 
 def read_batches(table: Table, texts: TextColumns) -> Iterator[Batch]:
-    """Read training data. An AugmentError says what is wrong with it."""
+    """Yield training data in batches. An AugmentError says what is wrong with the data."""
     for column, option in zip(texts, ("--premise-column", "--hypothesis-column"), strict=True):
         table.require([column], f"Name the right one with {option}.")
     if texts.premise == texts.hypothesis:

@@ -56,7 +56,10 @@ class OccupationFinder:
 
 @dataclass(frozen=True, slots=True)
 class Augmenter:
-    """Copies rows with terms swapped: all, or those that name an occupation. `has_originals`: write the rows, too."""
+    """Copies the rows that contain a term, and swaps the terms in the copies.
+
+    With `occupations`, only rows that name one of them are copied. With `has_originals`, the rows are written, too.
+    """
 
     swapper: Swapper
     occupations: OccupationFinder | None = None
@@ -65,7 +68,7 @@ class Augmenter:
     def run(
         self, path: Path, out: Path, texts: TextColumns, n_examples: int = 0, progress: Progress = lambda *_: None
     ) -> tuple[Tally, list[Example]]:
-        """Write `out` from `path`. The file appears only after everything is written."""
+        """Augment `path` into `out`, which appears only when it is complete. Return counts and the first copies."""
         check_paths(path, out)
         tally = Tally()
         examples: list[Example] = []

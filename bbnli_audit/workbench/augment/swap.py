@@ -82,7 +82,7 @@ class Swapper:
 
 
 def _write(became: str, text: str, start: int, end: int, term: Term) -> str | None:
-    """Return the replacement with the term's capitals; None if its capitals make it another word."""
+    """Return the replacement with the word's capitals; None if these show that it is a name or another word."""
     word = text[start:end].replace("’", "'")
     if word == term.text:
         return became

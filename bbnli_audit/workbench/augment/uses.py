@@ -1,8 +1,8 @@
 """Decides how a pronoun with several uses is used: *her* may become *his* or *him*, *his* may become *her* or *hers*.
 
 There is no parser: rules look at the words around the pronoun. benchmarks/her_rule.py measures how often the rules are
-wrong, and docs/augment.md reports it. The word lists (pronoun_words.json) were made on one half of the benchmark's
-sentences; the figures come from the other half.
+wrong, and docs/augment.md has the figures. The word lists (pronoun_words.json) were made on one half of the training
+sentences. The figures come from the other half and from two evaluation files.
 """
 
 import json
@@ -27,7 +27,7 @@ class Decision(NamedTuple):
 
 
 _LISTS = json.loads((Path(__file__).parent / "pronoun_words.json").read_text(encoding="utf-8"))
-# For each rule, the pattern that must come before the pronoun.
+# For some rules, what must come before the pronoun, as a pattern.
 _BEFORE = _LISTS.pop("before")["patterns"]
 _ONE_OF = {name: any_of(" ".join(found["words"]).split()) for name, found in _LISTS.items()}
 _NO_ADVERBS = "early|family|daily|weekly|monthly|yearly|elderly|friendly|lovely|lonely|ugly|belly|reply|ally|supply"
@@ -57,7 +57,7 @@ _RULES = re.compile(
 )
 _RULES_UPPER = re.compile(_RULES.pattern, re.VERBOSE | re.IGNORECASE)
 _PRECEDED = {rule: re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE) for rule, words in _BEFORE.items()}
-# After a preposition, a word in *-ing* has an owner: *because of her leaving*.
+# Between a preposition and a word in *-ing*, the pronoun is a determiner: *because of her leaving*.
 _OWNED = re.compile(r"(?i)\b(?:of|(?<!next )to|in|by|for|about|from|on|at|after|before|despite|without|since|than)\s+$")
 _LONGEST_BEFORE = 16
 
@@ -65,7 +65,8 @@ _LONGEST_BEFORE = 16
 def find_use(text: str, start: int, end: int, uses: Collection[Use | None]) -> Decision:
     """Decide how the pronoun text[start:end] is used. `uses` are those that the word can have (*her*: two).
 
-    Words after the pronoun match only in lower case, because a name can contain any word (*her In Utero tour*).
+    The word lists match only lower case, because a name can contain any word (*her In Utero tour*). If the pronoun is
+    in upper case, the rest of the text may be too, so capitals do not matter then.
     """
     found = (_RULES_UPPER if text[start:end].isupper() else _RULES).match(text, end)
     rule = (found.lastgroup if found else None) or "noun_phrase"

@@ -12,14 +12,15 @@ _AFTER = r"(?![\w\u0300-\u036f])"
 
 
 def compile_words(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for whole words in lower case. Searching such texts is several times as fast."""
+    """Compile a pattern for whole words. Texts must be in lower case: searching them is several times as fast."""
     return re.compile(f"{_BEFORE}(?:{pattern}){_AFTER}")
 
 
 def make_sieve(words: Iterable[str]) -> str:
     """Return a pattern for RE2 that matches every text with one of the words, and few others.
 
-    RE2 knows where words end only for ASCII. A word that begins or ends with another letter is also found inside words.
+    RE2 finds word boundaries only beside ASCII letters. So a word that begins or ends with another letter also matches
+    inside longer words.
     """
     found = [word.replace("'", "’") for word in words if "'" in word] + list(words)
     plain = [word for word in found if (word[0] + word[-1]).isascii()]
@@ -29,15 +30,16 @@ def make_sieve(words: Iterable[str]) -> str:
 
 
 def lower(text: str) -> str:
-    """Return the text in lower case with plain apostrophes. Each character stays at its place.
+    """Return the text in lower case with plain apostrophes. Each character keeps its position.
 
-    The lower case of the capital İ has two characters, so it becomes ı. No term can hold the second one, a lone dot.
+    In lower case, the capital İ would be two characters, i and a combining dot, so it becomes ı instead. No match is
+    lost, because no term can contain that dot.
     """
     return text.replace("İ", "ı").replace("’", "'").lower()
 
 
 def any_of(words: Iterable[str]) -> str:
-    """Return a pattern for any of the words; of several that match, the longest. Equal starts are shared, for speed."""
+    """Return a pattern that finds the longest matching word. Words with equal beginnings share them, for speed."""
     tree: dict[str, Any] = {}
     for word in words:
         node = tree

@@ -46,7 +46,7 @@ class Writer(ABC):
         return self
 
     def __exit__(self, error: object, *_rest: object) -> None:
-        # After an error the file is discarded, but Parquet's writer must not outlive it.
+        # After an error the file is discarded. Its writer is closed even so: Parquet's must not outlive the file.
         with suppress(Exception) if error else nullcontext():
             self.close()
 
@@ -58,7 +58,7 @@ class Writer(ABC):
             self._out.close()
 
     def _order(self, batch: Batch, copies: Copies) -> Iterator[tuple[int, bool]]:
-        """Yield what to write: the index of each row, and whether the row itself or its copy is meant."""
+        """Yield what to write: the index of a row, and whether its copy is meant (True) or the row itself (False)."""
         for index in range(len(batch)) if self._has_originals else copies:
             if self._has_originals:
                 yield index, False
@@ -75,7 +75,7 @@ class Writer(ABC):
             yield index, record, is_copy
 
     def _table_rows(self, batch: Batch, copies: Copies) -> Iterator[tuple[dict[str, Any], bool]]:
-        """Yield the rows for a table, and refuse a row whose keys are not the columns."""
+        """Yield the rows for CSV or Parquet, and refuse a row whose keys are not the columns."""
         columns = set(self._table.columns)
         for _, record, is_copy in self._rows(batch, copies):
             if record.keys() != columns:
@@ -103,7 +103,8 @@ class JsonlWriter(Writer):
             if lines is None:
                 yield self._encode({**record, AUGMENTED: is_copy}) + "\n"
             elif is_copy:
-                # If escapes stand for half surrogate pairs, which UTF-8 cannot hold, write the copy with escapes too.
+                # If the row has escapes, write the copy with escapes: they may stand for half surrogate pairs, which
+                # UTF-8 cannot hold. If the row is plain ASCII, the copy is too.
                 encode = _ASCII if lines[index].isascii() or "\\u" in lines[index] else _UNICODE
                 yield encode({**record, AUGMENTED: True}) + "\n"
             else:
@@ -127,7 +128,7 @@ def _is_json(value: object) -> bool:
 
 
 class CsvWriter(Writer):
-    """Writes cells; null becomes an empty cell."""
+    """Writes CSV. A null becomes an empty cell."""
 
     def __init__(self, out: IO[bytes], table: Table, texts: TextColumns, has_originals: bool) -> None:
         super().__init__(out, table, texts, has_originals)
@@ -190,7 +191,7 @@ class ParquetWriter(Writer):
         import pyarrow.parquet as pq
 
         if self._writer is None:
-            if self._schema is None:  # no row of a text file was written
+            if self._schema is None:  # IN is no Parquet file, and no row was written
                 texts = [(name, pa.string()) for name in self._table.columns]
                 self._schema = pa.schema([*texts, (AUGMENTED, pa.bool_())])
             self._writer = pq.ParquetWriter(self._out, self._schema)
@@ -237,7 +238,7 @@ def _array(values: list[str | None], kind: Any) -> Any:
 
 
 def _add_column(schema: Any) -> Any:
-    """Add our column to the schema, and to the metadata that the `datasets` library relies on."""
+    """Return the schema with our column added, also to the metadata that the `datasets` library relies on."""
     import pyarrow as pa
 
     metadata = dict(schema.metadata or {})

@@ -19,13 +19,14 @@ _COUNTED = ("valid_samples", "pairs", "samples", "same_pair", "no_group", "contr
 def make_pairs(
     found: Sequence[Found], reviewed: Sequence[Reviewed], kept: Sequence[NewPair] | None = None
 ) -> tuple[list[NewPair], Counts]:
-    """Return each pair once, and counts of what became of the valid samples. If `kept` is given, count these pairs.
+    """Return each pair once, and counts of what became of the valid samples.
 
     If both a sample and its counterfactual were found, they make one pair. The pair is dropped if people put both on
-    the same side, found only one of them valid, or did not agree on one of them.
+    the same side, judged only one of them valid, or did not agree on one of them. With `kept`, the numbers of pairs and
+    samples are those of `kept`: people may have removed some pairs.
     """
     said = {(path_of(row), row.hypothesis): row.stance if row.verdict == VALID else row.verdict for row in reviewed}
-    pairs: dict[tuple[str, str, str, str], tuple[Found, set[str]]] = {}  # the first row, and who found the pair
+    pairs: dict[tuple[str, str, str, str], tuple[Found, set[str]]] = {}  # the first row, and the models that found it
     events: dict[str, Counter[str]] = {name: Counter() for name in _COUNTED}  # by name and subtopic path
     for row in found:
         path = path_of(row)

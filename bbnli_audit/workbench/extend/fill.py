@@ -1,4 +1,4 @@
-"""Step 3, `fill`: fills masks with the likeliest whole words of a masked language model, which reads the hypothesis."""
+"""Step 3, `fill`: fills masks with the likeliest whole words. The masked language model reads only the hypothesis."""
 
 import json
 import os
@@ -33,7 +33,7 @@ _PIECE = "##"
 _ONE_LETTER = frozenset("ai")
 _PLURALS = {"men": "man", "women": "woman", "people": "person", "children": "child", "wives": "wife"}
 
-Groups = Mapping[str, tuple[str, str]]  # by the path of their subtopic
+Groups = Mapping[str, tuple[str, str]]  # subtopic path → names of its groups
 Proposed = Sequence[tuple[str, float]]  # words and their probabilities, most likely first
 # Takes distinct texts with a mask, and the number of words to propose; yields each text with its words.
 Propose = Callable[[Sequence[str], int], Iterator[tuple[str, Proposed]]]
@@ -170,10 +170,11 @@ class Filler:
 def whole_words(
     vocabulary: Mapping[str, int], special: Collection[int], decode: Callable[[str], str] = str
 ) -> dict[str, int]:
-    """Return the tokens that are whole words: no pieces, punctuation, numbers, single letters or special tokens.
+    """Return the tokens that are whole words, with their ids.
 
-    If a word has two tokens, with and without a capital, both stay: to the model they are different words. `decode`
-    returns the text of a token, because byte-level tokens do not show theirs.
+    Word pieces, punctuation, numbers, special tokens and single letters other than *a* and *i* are left out. If a word
+    has two tokens, with and without a capital, both stay: to the model they are different words. `decode` returns the
+    text of a token, because byte-level tokens are not written as their text.
     """
     # A vocabulary may contain the mark's character without using it as a mark.
     shares = {start: sum(token.startswith(start) for token in vocabulary) / len(vocabulary) for start in _STARTS}

@@ -17,7 +17,7 @@ VERB, SLOT, ADDED = "verb", "slot", "added"
 STRATEGIES = (VERB, SLOT, ADDED)
 
 _AFTER_GROUP = re.compile(r"\{\{\s*GROUP[12]\s*\}\}(?P<rest>(?: [a-z']+)+)")
-# A verb after a plural has no -s, so a word in -s is a noun.
+# A verb after a plural does not end in -s, so a word that does is a noun.
 _GROUP_AND_NOUN = re.compile(r"\{\{\s*GROUP[12]\s*\}\} (?:[a-z]+s|[a-z]*men|people)\b")
 _LISTS = json.loads((Path(__file__).parent / "assets" / "verb_words.json").read_text(encoding="utf-8"))
 _WORDS = {name: frozenset(" ".join(found["words"]).split()) for name, found in _LISTS.items()}
@@ -53,7 +53,8 @@ def mask_verbs(template: str, *, is_adjective: bool = False) -> Iterator[str]:
     """Mask the probable verb of a group: the first word after the group that can be a verb.
 
     There is no parser. Lists exclude words that cannot be verbs, and after a form of "be" only -ing and -ed forms
-    count. So people must check the result. `is_adjective`: a noun follows the group, as in "northern towns".
+    count. So people must check the result. `is_adjective`: the group is an adjective before a noun, as in "northern
+    towns".
     """
     for after in _AFTER_GROUP.finditer(template):
         words = list(re.finditer(r"[a-z']+", after["rest"]))[is_adjective:]

@@ -41,7 +41,7 @@ class NliModel:
         return self.opened.predictor.info.fingerprint
 
     def labels(self, texts: Sequence[TextPair]) -> "NDArray[np.intp]":
-        """Return the label of each text as its place in `Label`."""
+        """Return the label of each text as its index in `Label`."""
         labels: NDArray[np.intp] = self.opened.predictor.predict(texts).probabilities.argmax(axis=1)
         return labels
 
@@ -106,7 +106,7 @@ def full_name(given: str) -> str:
 
 
 def estimate_seconds(model: NliModel, texts: Sequence[TextPair], clock: Callable[[], float] = time.monotonic) -> float:
-    """Estimate the time to label all texts, from the time for some of them. It is 0 if these were stored already."""
+    """Estimate the time to label all texts from the time for a part. Return 0 if that part was stored already."""
     if not texts:
         return 0.0
     some = list(texts[:: max(1, len(texts) // _N_TIMED)][:_N_TIMED])

@@ -25,7 +25,7 @@ _TEMPLATE = Path(__file__).parent / "assets" / "datasheet.md.jinja"
 _OF_PAIR = ("pair_id", "domain", "subtopic", "cluster", "strategy", "word", "found_by")
 _SAMPLE_COLUMNS = ("premise", "hypothesis", "side", *_OF_PAIR)
 _CONTROL_COLUMNS = ("premise", "hypothesis", "label", "domain", "subtopic", "cluster")
-# Notes that are left out: paths on this machine and names of annotators are not published.
+# Settings and notes that are left out: paths on this machine and names of annotators are not published.
 _PRIVATE = ("data", "given", "annotators")
 _NAMES = ("first", "second")
 Line = tuple[str, tuple[int, ...]]  # a subtopic, a domain, or all, with its numbers
@@ -53,7 +53,7 @@ what it loses shows what transfers.
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One model on the extended suite and on its new version. A held-out model did not help to choose the samples."""
+    """How one model labels the suite that was extended, and its new version. A held-out model chose no samples."""
 
     model: str
     is_held_out: bool
@@ -110,7 +110,7 @@ def write_release(folder: Path, release: Release) -> None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether all files that the release's manifest names exist and are unchanged."""
+    """Whether the release has a datasheet, and all files that its manifest names, unchanged."""
     try:
         files: dict[str, str] = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         return (folder / DATASHEET).is_file() and all(hash_file(folder / name) == files[name] for name in files)
@@ -119,7 +119,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def _render_datasheet(about: Mapping[str, Any], total: Line, tables: str) -> str:
-    """Return the datasheet in Markdown, after the questions of Gebru et al., Datasheets for Datasets (2021).
+    """Return the datasheet in Markdown, with the questions of Gebru et al., Datasheets for Datasets (2021).
 
     Known facts are filled in; people have to write the rest.
     """
@@ -141,7 +141,7 @@ def _render_datasheet(about: Mapping[str, Any], total: Line, tables: str) -> str
 
 
 def _write_datasheet(folder: Path, text: str) -> str:
-    """Write the datasheet and return its hash. Leave a datasheet alone that people have changed."""
+    """Write the datasheet and return its hash. If people have changed the old one, write the new one beside it."""
     path = folder / DATASHEET
     digest = sha256(text.encode()).hexdigest()
     try:
@@ -160,7 +160,7 @@ def _samples(pairs: Iterable[NewPair]) -> Iterator[tuple[str, ...]]:
 
 
 def _controls(release: Release) -> Iterator[tuple[str, ...]]:
-    """Yield the controls of the released subtopics: models are checked on the premises of the pairs."""
+    """Yield a row for each control of a released subtopic. Models are checked on these controls before an audit."""
     released = {(pair.domain, pair.subtopic) for pair in release.pairs}
     for subtopic, found in release.controls.items():
         if (subtopic.domain, subtopic.name) in released:

@@ -1,4 +1,4 @@
-"""Does the steps of `bbnli-audit extend` in a workspace: for each step a function with its inputs and settings."""
+"""Does the steps of `bbnli-audit extend` in a workspace. Each step is a function."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -98,7 +98,7 @@ def do_filter(
     say: Say,
     sample: int | None = None,
 ) -> Done:
-    """Filter with the models that decide; those held out are only checked. `sample` is the most items per subtopic."""
+    """Filter with the deciding models; held-out models are only checked. `sample` limits the items of each subtopic."""
     suite = open_source(workspace)
     controls = [control for subtopic in suite.subtopics() for control in suite.items(subtopic).controls]
     with open_models(deciding, held_out, options, progress) as models:
@@ -130,7 +130,7 @@ def do_filter(
 
 
 def do_counterfactual(workspace: Workspace) -> Done:
-    if workspace.manifest("agree") is not None:  # otherwise the table was made elsewhere
+    if workspace.manifest("agree") is not None:  # otherwise reviewed.csv was made elsewhere
         workspace.need_current(["agree"])
 
     def make() -> Made:
@@ -149,7 +149,7 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
     folder = workspace.path(release.FOLDER)
     filter_manifest = manifests["filter"]
     given, skills = filter_manifest.notes["given"], filter_manifest.notes["control_accuracy"]
-    inputs = {  # what the manifests say, apart from how long the steps took
+    inputs = {  # what the manifests say, apart from versions and times
         f"{step}.manifest": hash_json([each.inputs, each.settings, each.outputs, each.counts, each.notes])
         for step, each in manifests.items()
     }

@@ -70,7 +70,7 @@ def _label(state: State, over: str) -> str:
 
 
 def _bound_kappa(ours: Sequence[str], theirs: Sequence[str], items: Sequence[ReviewItem]) -> tuple[float, float] | None:
-    """Return the interval of kappa, which allows for hypotheses of one template: they are not independent."""
+    """Return the interval of kappa. It allows for the dependence between hypotheses of one template."""
     from bbnli_audit.measures.statistics.association import kappa_interval  # the commands must start fast
     from bbnli_audit.measures.statistics.design import Design
 
@@ -120,7 +120,7 @@ def decide(items: Iterable[ReviewItem], judged: States, policy: Policy) -> list[
 
 
 def needs_opinion(items: Iterable[ReviewItem], judged: States, annotator: str) -> list[ReviewItem]:
-    """List the items on which the others disagree, even those that this annotator has judged since."""
+    """List the items on which the other annotators disagree, even if this annotator has judged them since."""
     return disagreements(items, {name: found for name, found in judged.items() if name != annotator})
 
 
@@ -165,7 +165,8 @@ def _identity(item: ReviewItem) -> tuple[str, str, str, str]:
 def write_judged(path: Path, items: Iterable[ReviewItem], judged: States) -> dict[str, list[int]]:
     """Write how a suite's items were judged, and whether each can stay.
 
-    Return for each subtopic how many items were judged by enough annotators, and how many of these can stay.
+    An item can stay if at least two annotators have judged it, and all of them as the suite expects. Return for each
+    subtopic how many items at least two have judged, and how many of these can stay.
     """
     counts: dict[str, list[int]] = {}
     rows = []

@@ -23,7 +23,7 @@ from bbnli_audit.workbench.workspace import write_rows, write_text
 COLUMNS = ("item", "annotator", "verdict", "stance", "note", "time")
 # The user pastes this under Settings, Labeling Interface, Code.
 LABELLING_CONFIG = Path(__file__).parent / "assets" / "label_studio.xml"
-# The names of its tags, each with its type and the key of its values.
+# The names of the tags in that file, each with its type and the key of its values.
 _TAGS = {"verdict": ("choices", "choices"), "stance": ("choices", "choices"), "note": ("textarea", "text")}
 _TIMES = ("updated_at", "created_at")
 

@@ -1,6 +1,7 @@
 """The items that people judge: hypotheses of the workbench, or the texts of a suite.
 
-A suite's items are each hypothesis with each of its premises, and each control. Readers see only the two sentences.
+A suite's items are its combinations of a premise and a hypothesis template, each in one wording, and its controls.
+Annotators see only the two sentences and the names of the groups.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +29,7 @@ _SHOWN_BLIND = ("id", "hypothesis", "premise", "group1", "group2")
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A hypothesis to judge, and its origin: the columns of its table, in their order. Its repr shows no sentence."""
+    """A hypothesis to judge, and its origin. Fields are in the order of the table. The repr shows no sentence."""
 
     id: str = field(init=False)
     domain: str
@@ -37,7 +38,7 @@ class ReviewItem:
     template: str = field(default="", repr=False)
     word: str = field(default="", repr=False)
     premise: str = field(default="", repr=False)
-    expected: str = field(default="", repr=False)  # for a suite's items: the right verdict, which readers do not see
+    expected: str = field(default="", repr=False)  # for a suite's items: the right verdict, which annotators do not see
     group1: str = field(default="", repr=False)
     group2: str = field(default="", repr=False)
 
@@ -54,7 +55,7 @@ class ReviewItem:
         return bool(self.expected)
 
     def shown(self) -> dict[str, str]:
-        """Return the fields for the page. Of a suite's item, a reader may know only the sentences and the groups."""
+        """Return the fields for the page. Of a suite's item, annotators see only the sentences and the groups."""
         fields = {**asdict(self), "subtopic": self.path}
         del fields["expected"]
         return {name: "" if self.is_of_suite and name not in _SHOWN_BLIND else fields[name] for name in fields}
@@ -90,7 +91,7 @@ def order_items(annotator: str, items: Iterable[ReviewItem]) -> list[ReviewItem]
     """Put the items in the order in which an annotator meets them.
 
     Subtopics stay together, because judging similar sentences one after another is faster and more consistent. Each
-    annotator gets another order of subtopics and of their items, so that fatigue and habit affect different items. The
+    annotator gets a different order of subtopics and items, so that fatigue and habit affect different items. The
     order comes from hashes, so it survives a restart, and new items do not change the order of the others.
     """
 
@@ -112,7 +113,7 @@ def suite_items(suite: Suite, subtopics: str | None = None, sample: int | None =
 
 
 def _items(subtopic: Subtopic, items: SubtopicItems, groups: tuple[str, str]) -> Iterator[ReviewItem]:
-    """Yield each combination of templates once, as written. With the groups exchanged, people would judge it alike."""
+    """Yield each combination of templates once, on its pro side: people would judge the anti side alike."""
     texts: dict[tuple[str, Label], TextPair] = {}
     for pair in items.usable:
         texts.setdefault((pair.cluster, Label.NEUTRAL), pair.pro)
@@ -124,7 +125,7 @@ def _items(subtopic: Subtopic, items: SubtopicItems, groups: tuple[str, str]) ->
 
 
 def _groups(suite: Suite, subtopic: Subtopic) -> tuple[str, str]:
-    """Return the names of the groups in alphabetical order, so that it does not show which one is stereotyped."""
+    """Return the names of the groups in alphabetical order, which does not show which one is stereotyped."""
     names: Sequence[str] = ("the group it names", "another group")
     if isinstance(suite, Bbnli):
         names = sorted(suite.file(subtopic)[1].group_names)

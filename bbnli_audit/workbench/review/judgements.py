@@ -52,7 +52,7 @@ class Taken(NamedTuple):
     n_added: int
     n_same: int  # known already
     n_older: int  # different but not newer, so the known judgement stays
-    n_unknown: int = 0  # added, but about items that are not in the table
+    n_unknown: int = 0  # about items that are not in the table of items; decisions ignore them
 
 
 class Judgements:
@@ -98,7 +98,7 @@ class Judgements:
             _insert(connection, row, key)
 
     def undo(self, annotator: str, key: str = "") -> Given | None:
-        """Undo the annotator's last judgement or skip, and return the item's state now; None if nothing is left."""
+        """Undo the annotator's last judgement or skip. Return the item's new state; None if nothing could be undone."""
         with self._changing() as connection:
             query = "SELECT item FROM judgements WHERE annotator = ? AND key = ?"
             sent = connection.execute(query, (annotator, key)).fetchone()
@@ -111,7 +111,7 @@ class Judgements:
             return Given(annotator, last[0], fold(rows)[annotator][last[0]])
 
     def take(self, given: Iterable[Given]) -> Taken:
-        """Add judgements from a file, all or none. Skip those that are known, or not newer than a known one."""
+        """Add judgements from a file in one transaction. Skip those that are known, or not newer than a known one."""
         n_added = n_same = n_older = 0
         with self._changing() as connection:
             states = fold(_rows(connection))

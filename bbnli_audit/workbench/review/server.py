@@ -1,8 +1,9 @@
 """Serves the review page on loopback, and saves what annotators enter on it.
 
 Each annotator's address contains a secret, and gives access to this annotator's judgements only. Requests that another
-site's page could send (a foreign `Host` or `Origin`, no secret) are refused. Addresses are stored in the folder,
-readable only by its owner. So after a restart, an open page finds the server again and saves what is left to save.
+site's page could send (a foreign `Host` or `Origin`, no secret) are refused. Addresses are stored in a file of the
+workbench's folder that only its owner can read. So after a restart, an open page finds the server again and saves what
+is left to save.
 """
 
 import json
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
-Chosen = Mapping[str, Sequence[ReviewItem]]  # by annotator, in their order
+Chosen = Mapping[str, Sequence[ReviewItem]]  # the items of each annotator, in the order to judge them
 Say = Callable[[str], object]
 ADDRESSES = ".review-addresses.json"
 _HOST = "127.0.0.1"

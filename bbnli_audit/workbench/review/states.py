@@ -59,7 +59,10 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One key press. A note of None leaves the note as it was. A new row has no id, and gets the present time."""
+    """One key press or imported judgement. A note of None leaves the note as it was.
+
+    A new row has the id 0. If it has no time, the present time is stored.
+    """
 
     annotator: str
     item: str
@@ -85,7 +88,7 @@ class State:
     stance: Stance | None = None
     note: str = field(default="", repr=False)
     time: str = ""
-    skipped: int | None = None  # the row of the skip, if that was the last action
+    skipped: int | None = None  # the id of the row that skipped the item, if that was the last action
 
     @property
     def is_finished(self) -> bool:
@@ -93,7 +96,7 @@ class State:
 
     @property
     def label(self) -> str:
-        """The judgement in one word: valid-pro, valid-anti, invalid or incoherent."""
+        """The judgement in one word, such as valid-pro, valid-anti or incoherent."""
         assert self.verdict is not None
         return self.verdict.value if self.stance is None else f"{self.verdict.value}-{self.stance.value}"
 
@@ -102,7 +105,7 @@ States = Mapping[str, Mapping[str, State]]  # annotator → item → state
 
 
 def fold(rows: Iterable[Row]) -> dict[str, dict[str, State]]:
-    """Return the states that result from the rows, in their order."""
+    """Return the states that result from the rows, which are applied in order."""
     rows = list(rows)
     undone = {row.undoes for row in rows if row.undoes is not None}
     states: dict[str, dict[str, State]] = {}
