@@ -104,6 +104,6 @@ def _refuse_other_order(predictor: Predictor, predicted: "NDArray[np.intp]", exp
     raise LabelOrderError(
         f"{predictor.info.name} says its outputs are {','.join(order)}, but read as {fitting} they are right on "
         f"{accuracies[best]:.0%} of the {len(predicted)} plain NLI items, against {declared:.0%} as "
-        "declared.\nScores would have the labels exchanged, so none is given. If {fitting} is the true order, write "
+        f"declared.\nScores would have the labels exchanged, so none is given. If {fitting} is the true order, write "
         f"--bbnli-labels={fitting} or correct id2label in its config.json."
     )

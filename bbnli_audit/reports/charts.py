@@ -106,9 +106,9 @@ def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str 
 
 
 def round_up(value: float) -> float:
-    """Round up to a value at which an axis can end; 1 for all values above 0.8."""
-    steps = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
-    return next((step for step in steps if value <= step), 1.0)
+    """Round up to a value at which an axis can end. Nothing that is drawn is above 2, by which a lean can grow."""
+    steps = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
+    return next((step for step in steps if value <= step), 2.0)
 
 
 def _stacked_panel(rows: Sequence[Row], layout: Layout, top: float) -> Spec:
@@ -233,11 +233,16 @@ def _colors(name: str, colors: Mapping[str, str]) -> Spec:
 
 
 def _axis(layout: Layout, top: float, bottom: float = 0.0) -> Spec:
-    n_ticks = 1 if bottom else layout.n_ticks
+    n_ticks = 1 if bottom else _count_ticks(top, layout.n_ticks)
     marks = [round(top * n / n_ticks, 4) for n in range(n_ticks + 1)]
     if bottom and -bottom / (top - bottom) * layout.panel > 3 * layout.size:
         marks.insert(0, bottom)
     return {"values": marks, "format": ".2~f"}
+
+
+def _count_ticks(top: float, most: int) -> int:
+    """Return how many steps an axis has, at most `most`, so that each can be told with two digits."""
+    return next((n for n in range(most, 1, -1) if round(top / n, 2) == round(top / n, 9)), 1)
 
 
 def _panel(

@@ -22,7 +22,8 @@ PAIR_COLUMNS = [
 ]
 
 FILES = [
-    *("model_card.md", "pairs.csv", "pairs.parquet", "report.html", "result.json", "result.schema.json", "summary.md")
+    *("model_card.md", "pairs.csv", "pairs.parquet", "report.html", "result.json", "result.schema.json"),
+    *("run-finished.txt", "summary.md"),
 ]
 
 

@@ -84,10 +84,6 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
         setting("subtopics", 0, "measures", "pro_rate", value={"value": 0.0, "low": 0.0, "high": 0.01, "n": 160}),
         rf"{FINS}: pro_rate is 0.0, and its pairs give 0\.\d+",
     ),
-    "a rate that is missing": (
-        setting("subtopics", 0, "measures", "pro_rate", value={"value": None, "low": None, "high": None, "n": 0}),
-        rf"{FINS}: pro_rate is None, and its pairs give 0\.\d+",
-    ),
     "lean of a level": (
         setting("suite_rows", 0, "measures", "lean", value={"value": 0.9, "low": 0.8, "high": 1.0, "n": 200}),
         "bbnli: lean is 0.9, and its pairs give",

@@ -80,9 +80,9 @@ def _of_row(row: SubtopicResult, counts: CellCounts) -> Iterator[str]:
             yield f"{row.path}: {name} is {number}, and its pairs give {getattr(counts, name)}"
     for name, value in _rates(counts).items():
         measured = row.measures.get(name)
-        if measured is None:
+        if measured is None or measured.value is None:
             continue
-        if measured.value is None or not isclose(measured.value, value, abs_tol=_ROUNDING):
+        if not isclose(measured.value, value, abs_tol=_ROUNDING):
             yield f"{row.path}: {name} is {measured.value}, and its pairs give {value:.6g}"
     if row.n_unseen > row.n_asked or 0 < row.n_asked < row.n_pairs:
         yield f"{row.path}: n_asked is {row.n_asked}, with n_pairs {row.n_pairs} and n_unseen {row.n_unseen}"

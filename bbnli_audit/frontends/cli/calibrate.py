@@ -53,11 +53,11 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from bbnli_audit.audit.gate.calibration import edit, propose
-    from bbnli_audit.audit.gate.recheck import read_judged
     from bbnli_audit.audit.gate.thresholds import name_below, read_thresholds
+    from bbnli_audit.core.results.file import read_result
 
     margin: float = arguments.margin
-    result = read_judged(arguments.result)
+    result = read_result(arguments.result)
     path: Path = arguments.thresholds
     name = name_below(path, Path.cwd())  # the name that the diff must use
     thresholds = read_thresholds(path, name)

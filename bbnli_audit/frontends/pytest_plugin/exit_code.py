@@ -7,7 +7,7 @@ from typing import Protocol
 import pytest
 
 from bbnli_audit.frontends.pytest_plugin.addopts import refuse_foreign_options
-from bbnli_audit.frontends.pytest_plugin.settings import get_setting, is_strict
+from bbnli_audit.frontends.pytest_plugin.settings import get_setting
 
 
 class Decided(Protocol):
@@ -30,8 +30,8 @@ def only_shows(config: pytest.Config) -> bool:
 
 
 def wants_audit(config: pytest.Config) -> bool:
-    """Whether the command or pytest's settings ask for an audit."""
-    return is_strict(config) or get_setting(config, "model") is not None
+    """Whether the command asks for an audit, or pytest's settings name a model."""
+    return bool(config.getoption("bbnli_strict", None)) or get_setting(config, "model") is not None
 
 
 def is_green(code: object) -> bool:
