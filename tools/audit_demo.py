@@ -2,7 +2,7 @@
 
 The second run shows what the gate is for: `demo-next` has a stereotype planted in two subtopics, and the run must stop
 it for these two. Ends with 0 when both audits ran to their end, whatever the verdicts; with a run's own code when
-something kept it from being measured.
+something kept it from being measured. Writes into `build`, or into the folder that is given.
 """
 
 import json
@@ -12,22 +12,21 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-FIRST, NEXT = (ROOT / "build" / name for name in ("audit", "audit-next"))
-BASELINE = ROOT / "build" / "baseline.json"
 
 
-def main() -> int:
-    first, code = audit("demo", FIRST, f"--bbnli-save-baseline={told(BASELINE)}")
+def main(folder: Path = ROOT / "build") -> int:
+    report, next_report, baseline = (folder / name for name in ("audit", "audit-next", "baseline.json"))
+    first, code = audit("demo", report, f"--bbnli-save-baseline={told(baseline)}")
     if first is None:
         return code or 1
     if code == 0:
-        second, next_code = audit("demo-next", NEXT, f"--bbnli-baseline={told(BASELINE)}")
+        second, next_code = audit("demo-next", next_report, f"--bbnli-baseline={told(baseline)}")
         if second is None:
             return next_code or 1
         print(f"\n`pytest --model=demo-next` gives a release job exit code {next_code}. {told_growth(second)}")
     meaning = "a release would stop here" if code else "no limit was crossed on these pairs"
     print(f"`pytest --model=demo` gives a release job exit code {code}: {meaning}.")
-    print(f"Both pages: {told(FIRST / 'report.html')}, {told(NEXT / 'report.html')}. Next: docs/walkthrough.md")
+    print(f"Both pages: {told(report / 'report.html')}, {told(next_report / 'report.html')}. Next: docs/walkthrough.md")
     return 0
 
 
@@ -61,8 +60,8 @@ def told_growth(result: dict[str, Any]) -> str:
 
 
 def told(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(*map(Path, sys.argv[1:2])))

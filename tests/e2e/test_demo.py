@@ -52,16 +52,16 @@ def test_make_audit_is_a_whole_audit_without_network(tmp_path: Path) -> None:
     # A fifth of the pairs, with all subtopics and all controls: the way to a result is the same.
     options = "-p no_network -p no:cacheprovider --bbnli-size=small"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": options}
-    command = [sys.executable, "tools/audit_demo.py"]
+    command = [sys.executable, "tools/audit_demo.py", str(tmp_path / "build")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert "network access" not in done.stdout + done.stderr
     # Both audits ran to their end, and the last lines say what they give a release job.
     assert done.returncode == 0, done.stdout
     assert "`pytest --model=demo` gives a release job exit code 0: no limit was crossed" in done.stdout
     assert "`pytest --model=demo-next` gives a release job exit code 1." in done.stdout
-    next_result = json.loads((ROOT / "build" / "audit-next" / "result.json").read_text())
+    next_result = json.loads((tmp_path / "build" / "audit-next" / "result.json").read_text())
     assert next_result["comparison"]["baseline"]["name"] == "demo"
-    result = json.loads((ROOT / "build" / "audit" / "result.json").read_text())
+    result = json.loads((tmp_path / "build" / "audit" / "result.json").read_text())
     assert len(result["subtopics"]) == 24
     assert result["model"]["name"] == "demo"
     assert result["total"]["verdicts"][0]["verdict"] == "PASS"
