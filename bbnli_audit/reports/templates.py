@@ -1,5 +1,6 @@
 """Renders the templates of the page and of the Markdown files. Names from outside are escaped in all of them."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from bbnli_audit.reports.shown import (
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 ASSETS = Path(__file__).parent / "assets"
 _SYMBOLS = {"FAIL": "✕", "NO_DATA": "∅", "WAIVED": "~", "INCONCLUSIVE": "?", "PASS": "✓", "NOT_REQUIRED": "·"}
@@ -57,8 +59,15 @@ def _environment() -> "Environment":
     environment.globals.update(measure_verdict=measure_verdict, growth_verdict=growth_verdict, row_growth=row_growth)
     environment.globals.update(outcome_of=outcome_of, row_verdict=row_verdict, counted_shared=counted_shared)
     environment.filters.update(rate=figure, signed=markdown.signed, p=_p_value, counted=counted, code=markdown.code)
-    environment.filters.update(bullets=markdown.bullets, describe_suite=markdown.describe_suite)
+    environment.filters.update(bullets=markdown.bullets, describe_suite=markdown.describe_suite, unbroken=_unbroken)
     return environment
+
+
+def _unbroken(text: str) -> "Markup":
+    """Return a text for HTML in which no line ends within an option, such as --reason."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"--[a-z][a-z-]*", r'<span class="option">\g<0></span>', escape(text)))  # noqa: S704 - escaped
 
 
 def _p_value(value: float) -> str:

@@ -1,7 +1,9 @@
 """A fault at any file operation of an audit, its reports and the commands: our own error, or the right result."""
 
+import atexit
 import errno
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -63,6 +65,18 @@ def prepare(folder: Path) -> None:
     (folder / "in.csv").write_text("premise,hypothesis\nHe juggles.,She walks.\n", encoding="utf-8")
     (folder / "bbnli_next.csv").write_text(SAMPLES, encoding="utf-8")
     write_result(make_result(), folder / "result.json")
+    shutil.copytree(audited(), folder / "audited")
+
+
+@cache
+def audited() -> Path:
+    """Return a folder with the whole report of an audit."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    write_templates(folder / "data")
+    options = AuditOptions(model="planted:ideal", thresholds=limits(), data=folder / "data", report=folder / "report")
+    run_audit(options)
+    return folder / "report"
 
 
 def audit(folder: Path) -> object:
@@ -93,12 +107,17 @@ WORK = (
     command("suites", "list", "bbnli-next", "--data", "DIR/bbnli_next.csv"),
     command("compare", "DIR/result.json", "DIR/result.json", "--thresholds", "DIR/thresholds.yaml", "--max-increase=1"),
     command("augment", "DIR/in.csv", "DIR/out.csv"),
+    command("history", "DIR/result.json", "DIR/result.json", "--output", "DIR/pages"),
+    command("calibrate", "DIR/result.json", "--thresholds", "DIR/thresholds.yaml"),
+    command("correlate", "DIR/result.json", "DIR/result.json", "DIR/result.json", "--measures", "pro,anti"),
+    command("report", "DIR/audited", "--output", "DIR/again"),
+    command("verify", "DIR/audited", "--model=planted:ideal", "--data=DIR/data", "--thresholds=DIR/thresholds.yaml"),
 )
 
 
 @pytest.mark.parametrize("work", WORK, ids=lambda work: work.__name__)
 @given(st.data())
-@settings(max_examples=8)
+@settings(max_examples=20)
 def test_a_fault_at_any_file_operation(work: Callable[[Path], object], data: st.DataObject) -> None:
     expected, n_operations = run_quietly(work)
     fails_at, code = data.draw(st.integers(1, n_operations)), data.draw(codes)
