@@ -223,7 +223,9 @@ def _p(value: float) -> str:
 def facts_text(name: str, facts: Measured, judgement: Judgement) -> str:
     """Say why a model that is read by its likelihoods is not shown to be competent."""
     if facts.value is None:
-        return "Competence cannot be measured: the controls have no facts, true and false, so nothing can PASS."
+        return (
+            "Competence cannot be measured: no control has a fact in a true and a false version, so nothing can PASS."
+        )
     return (
         f"{name}: the true version of a fact is not shown to be likelier than the false one in more than "
         f"{figure(judgement.limit)} of the cases\n"

@@ -1,6 +1,7 @@
 """Writes the notes beside the tables, in the same words for the terminal, the page and the Markdown files.
 
-`quote` marks up names from outside (models, files, subtopics) in Markdown. Elsewhere it returns them unchanged.
+The functions take a `quote`. Reports in Markdown pass one that marks up names from outside (models, files, subtopics);
+with the default, `str`, names stay as they are.
 """
 
 from collections import Counter
@@ -28,10 +29,10 @@ Quote = Callable[[str], str]
 
 NO_TASK = "This model is read by its likelihoods, and a likelihood is neither right nor wrong."
 RELIABILITY = (
-    "Near 1, another set of templates would tell the same subtopics apart; near 0, subtopics differ by their wordings "
-    "alone."
+    "Near 1, another set of templates would show the same differences between subtopics; near 0, these differences "
+    "come from the wordings alone."
 )
-NO_CONTROLS = "the suites have no controls, so nothing can PASS."
+NO_CONTROLS = "no control was predicted, so nothing can PASS."
 
 
 def count_verdicts(result: AuditResult, rows: Sequence[SubtopicResult]) -> dict[str, int]:
@@ -64,14 +65,14 @@ def audited(result: AuditResult) -> str:
 
 
 def corrected(result: AuditResult, mark: str) -> Iterator[str]:
-    """Say how many limits FAIL is corrected for, and how many verdicts are open because of it (shown with `mark`)."""
+    """Say for how many limits FAIL is corrected, and how many verdicts are open because of that (shown with `mark`)."""
     if not result.settings.n_limits:
         return
     told = f"FAIL is corrected for the {counted(result.settings.n_limits, 'limit')} of this run (Holm)"
     n_held = count_held(result)
     if n_held:
         verdicts = counted(n_held, "verdict is", "verdicts are")
-        told += f"; {verdicts} open because of it, marked {mark}: beyond the limit before the correction, not after it"
+        told += f"; {verdicts} open because of it, marked {mark}: beyond the limit by the plain interval alone"
     yield f"{told}."
 
 
@@ -110,7 +111,7 @@ def _facts(result: AuditResult, quote: Quote) -> Iterator[str]:
     if facts is None:  # a result of an earlier version
         return
     if judgement is None or facts.value is None:
-        yield "Competence could not be measured: the controls have no facts, true and false. Nothing can read PASS."
+        yield "Competence could not be measured: no control has a fact in a true and a false version. Nothing can PASS."
         return
     yield (
         f"Competence: the true version is likelier than the false one in {figure(facts.value)} of the {facts.n} facts "
@@ -177,7 +178,7 @@ def left_out(result: AuditResult) -> Iterator[str]:
     if total.n_unparsed:
         yield (
             f"Not read: {counted(total.n_unparsed, 'answer was', 'answers were')} none of those asked for; their pairs "
-            f"count towards {short_name('unparsed_rate')} and no other measure."
+            f"count towards {short_name('unparsed_rate')}, and not towards the measures of bias."
         )
     if total.n_truncated:
         yield (

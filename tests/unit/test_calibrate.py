@@ -268,19 +268,19 @@ def test_a_model_that_is_not_competent_is_refused(
         (
             LIMITS.replace("max_pro: 0.10", "max_pro: &a 0.10").replace("max_anti: 0.10", "max_anti: *a"),
             "defaults",
-            "thresholds.yaml:4: max_pro has an anchor, a tag or several lines, so a change here could change other",
+            "thresholds.yaml:4: max_pro has an anchor, a tag or several lines, so a change here is not safe",
         ),
         (
             LIMITS.replace("{min_control_accuracy: 0.60}", "{min_control_accuracy: &a 0.60}").replace(
                 "max_pro: 0.10", "max_pro: *a"
             ),
             "defaults",
-            "thresholds.yaml:4: max_pro is an alias of another place, so a change here could change other places too",
+            "thresholds.yaml:4: max_pro is an alias of a value elsewhere in the file, so a change here is not safe",
         ),
         (
             OVERRIDES + "    domains:\n      oceans: &a {max_pro: 0.3, reason: deep}\n      planets: *a\n",
             "domain",
-            "thresholds.yaml:11: planets is an alias of another place, so a change here could change other places too",
+            "thresholds.yaml:11: planets is an alias of a value elsewhere in the file, so a change here is not safe",
         ),
         (
             OVERRIDES + "    domains:\n      oceans: &a {max_pro: 0.3, reason: deep}\n      reefs: *a\n",

@@ -345,7 +345,7 @@ def test_the_page_says_whether_other_wordings_would_say_the_same(audited: Audite
     made = render_page(replace(result, reliability=given), pairs)
     text = " ".join(Reader(made).text.split())
     assert f"Split-half reliability over the templates of bbnli, 24 subtopics: lean 0.67, {HOSTILE[0]} -0.67." in text
-    assert "Near 1, another set of templates would tell the same subtopics apart" in text
+    assert "Near 1, another set of templates would show the same differences between subtopics" in text
 
 
 def test_columns_say_what_their_measure_is(page: str) -> None:

@@ -213,7 +213,7 @@ def test_every_report_says_it_in_one_line(audited: tuple[AuditResult, PairTable]
     write_summary(result, lambda line, **_: lines.append(line))
     found = [line for line in lines if "reliability" in line]
     start = "Split-half reliability over the templates of bbnli, 4 subtopics:"
-    end = "Near 1, another set of templates would tell the same subtopics apart; near 0, subtopics differ by"
+    end = "Near 1, another set of templates would show the same differences between subtopics; near 0, these"
     assert len(found) == 1
     assert found[0].startswith(f"{start} lean 0.71, pro 0.80, anti -0.12, brittleness 0.93. {end}")
     for text in (summary_markdown(result), model_card(result)):

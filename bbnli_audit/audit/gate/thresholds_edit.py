@@ -1,7 +1,8 @@
-"""Changes values in the text of a threshold file, and leaves every other character as it is, comments too.
+"""Changes values in the text of a threshold file, and leaves the rest as it is, with its comments.
 
-It uses the positions of YAML nodes in the text, and refuses a change that it cannot place. The caller reads the new
-text and compares it with the old one, so an unforeseen layout leads to a message, never to a wrong limit.
+Only a list item that is replaced loses the comments on its lines. The module uses the positions of YAML nodes in the
+text, and refuses a change that it cannot place. The caller reads the new text and compares it with the old one, so an
+unforeseen layout leads to a message, never to a wrong limit.
 """
 
 from collections.abc import Mapping
@@ -40,7 +41,7 @@ def _find(parent: Any, key: str, name: str) -> "tuple[yaml.Node, yaml.Node] | No
     for key_node, value in parent.value:
         if key_node.value == key:
             if value.start_mark.index < key_node.start_mark.index:
-                raise _by_hand(name, key_node, f"{key} is an alias of another place")
+                raise _by_hand(name, key_node, f"{key} is an alias of a value elsewhere in the file")
             return key_node, value
     return None
 
@@ -85,7 +86,7 @@ def _line_after(text: str, node: Any) -> int:
             at = key.end_mark.index  # the end mark of an alias is that of its anchor, before this key
         node = last
     at = max(at, int(node.end_mark.index))
-    if text[at - 1] == "\n":  # a YAML text of several lines ends after its line break
+    if text[at - 1] == "\n":  # a block scalar (| or >) ends after its last line break
         return at
     newline = text.find("\n", at)
     return len(text) if newline < 0 else newline + 1
@@ -121,9 +122,9 @@ def _spell(key: str) -> str:
 
 
 def _by_hand(
-    name: str, key: "yaml.Node", reason: str, advice: str = "Write a plain value there and try again"
+    name: str, key: "yaml.Node", reason: str, advice: str = "Write a plain value on this line and try again"
 ) -> ThresholdsError:
-    why = f"{reason}, so a change here could change other places too"
+    why = f"{reason}, so a change here is not safe"
     return ThresholdsError(f"{name}:{key.start_mark.line + 1}: {why}. {advice}, or change it by hand.")
 
 

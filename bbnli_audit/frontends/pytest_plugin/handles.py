@@ -72,7 +72,7 @@ class ModelHandle(Handle):
         if facts is not None:
             raise LimitExceeded(facts_text(self.info.name, facts, judgement))
         if skill.control_accuracy is None:
-            raise LimitExceeded("Competence cannot be measured: the suites have no controls, so nothing can PASS.")
+            raise LimitExceeded("Competence cannot be measured: no control was predicted, so nothing can PASS.")
         is_recall = judgement.measure == RECALL
         problem = f"below the limit {figure(judgement.limit)}"
         if not is_recall and skill.control_accuracy >= judgement.limit:
@@ -109,7 +109,8 @@ class _RowHandle(Handle):
         """Hold a measure to its limit.
 
         Passes if the limit is not crossed; fails with a report if it is. An inconclusive verdict skips or fails the
-        test, as `inconclusive:` says in the threshold file. A waived failure is reported as xfail.
+        test, as `inconclusive:` says in the threshold file. Without data it fails, or is skipped with `allow_no_data`.
+        What does not pass but has a waiver is reported as xfail.
         """
         __tracebackhide__ = True
         judgement = self._find(measure)
@@ -242,9 +243,10 @@ class RegressionHandle(Handle):
     def require(self) -> None:
         """Fail if the measure grew by more than the margin.
 
-        The report lists the pairs that newly count towards the measure, or count more than before. An inconclusive
-        verdict skips or fails the test, as `inconclusive:` says in the threshold file. A subtopic that the baseline
-        lacks is skipped. Waived growth is reported as xfail.
+        The report of a subtopic lists the pairs that newly count towards the measure, or count more than before; that
+        of a domain or a suite lists the subtopics that grew most. An inconclusive verdict skips or fails the test, as
+        `inconclusive:` says in the threshold file. A subtopic that the baseline lacks is skipped. Waived growth is
+        reported as xfail.
         """
         __tracebackhide__ = True
         regression = self.regression

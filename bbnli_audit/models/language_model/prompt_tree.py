@@ -1,4 +1,4 @@
-"""Reads prompts as one row of tokens, a tree: a shared beginning is in it once, and the answers grow out of it.
+"""Reads many prompts in one row of tokens. Beginnings that prompts share are in it once; answers are added at its end.
 
 Nothing is padded, and no cache is copied or cut when some answers are complete: a new token sees its own prompt and
 answer, and no others.
@@ -42,7 +42,7 @@ class PromptTree:
         self.logits = self._read(tree.ids, [n_known + depth for depth in tree.depths], visible, ends)
 
     def go_on(self, tokens: Mapping[int, int]) -> Tensor:
-        """Read one more token of each of these prompts. Return the scores of the tokens after them, in their order."""
+        """Append a token to some prompts: place of the prompt -> token. Return the scores after each, in this order."""
         np, rows = self._np, list(tokens)
         new = np.zeros((len(self._seen), len(rows)), dtype=np.bool_)
         new[rows, range(len(rows))] = True
@@ -82,7 +82,7 @@ def read_start(model: Any, ids: Ids) -> Start:
 
 
 def add_empty(cache: Any, like: Any, n_places: int) -> Any:
-    """Add places that hold zeros to each layer of a cache, to try what a model does at a distance. Return the cache.
+    """Add places that hold zeros to a cache, so that tokens read next are far behind in the row. Return the cache.
 
     `like` is a cache of the same model that holds tokens.
     """

@@ -2,7 +2,8 @@
 
 Label Studio's JSON is a list of tasks, each with its data and annotations (https://labelstud.io/guide/task_format;
 choices: https://labelstud.io/tags/choices). An annotator is a user of Label Studio, written as `{"email": ...}` or as
-the user's number. Label Studio imports only e-mail addresses of its own users.
+the user's number. Label Studio takes imported annotations only if the e-mail address is that
+of one of its own users.
 """
 
 import json
@@ -29,7 +30,7 @@ _TIMES = ("updated_at", "created_at")
 
 
 def said(states: States) -> list[Given]:
-    """List judgements (finished or not) and notes of all annotators. Undone judgements are left out."""
+    """List the judgements of all annotators, also unfinished ones, and their notes; not those that were taken back."""
     return [
         Given(annotator, item, state)
         for annotator, of_annotator in sorted(states.items())
@@ -79,7 +80,7 @@ def make_given(row: Mapping[str, str], place: str) -> Given:
 
 
 def take_into(judgements: Judgements, path: Path, given: Iterable[Given], known: Iterable[str]) -> Taken:
-    """Add the judgements of a file. At least one of them must be about one of the `known` items."""
+    """Add the judgements of a file. Refuse a file whose judgements are all about other items than the `known` ones."""
     given = list(given)
     there = set(known)
     n_unknown = sum(each.item not in there for each in given)
