@@ -134,3 +134,20 @@ def test_paths_as_arguments_of_pytest_main_are_left_alone(project: Project) -> N
     code = "import pathlib, pytest; print('code', int(pytest.main([pathlib.Path('tests')])))"
     done = subprocess.run([sys.executable, "-c", code], cwd=project.path, capture_output=True, text=True, check=False)
     assert "code 0" in done.stdout
+
+
+OWNER = "import pytest\n\ndef pytest_addoption(parser):\n    parser.addoption('--model')\n\n"
+LEAVES = {
+    "when it is imported": "import sys\n\nsys.exit(0)\n",
+    "before the run": f"{OWNER}def pytest_configure():\n    pytest.exit('enough', returncode=0)\n",
+    "in place of the run": f"{OWNER}def pytest_cmdline_main():\n    return 0\n",
+}
+
+
+@pytest.mark.parametrize("conftest", LEAVES.values(), ids=LEAVES)
+def test_a_project_without_audits_may_leave_with_0_whatever_its_model(project: Project, conftest: str) -> None:
+    project.write("conftest.py", conftest)
+    (project.path / "thresholds.yaml").unlink()
+    done = run_pytest(project, "tests", "--model=x")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "bbnli" not in done.stderr

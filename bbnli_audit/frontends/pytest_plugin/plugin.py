@@ -59,7 +59,7 @@ def pytest_load_initial_conftests(
     try:
         result = yield
     except SystemExit as exc:
-        if is_green(exc.code) and _names_audit(args):
+        if is_green(exc.code) and _names_audit(config, args):
             raise pytest.UsageError("a conftest ended the run before it began, so nothing was audited.") from exc
         raise
     config.pluginmanager.register(ExitGuard(config))
@@ -76,9 +76,11 @@ def pytest_load_initial_conftests(
     return result
 
 
-def _names_audit(args: list[str]) -> bool:
-    """Whether the arguments, with those of pytest's settings, ask for an audit. They are not parsed yet."""
-    return any(str(arg).split("=")[0] in ("--model", "--bbnli-model", "--bbnli-strict") for arg in args)
+def _names_audit(config: pytest.Config, args: list[str]) -> bool:
+    """Whether arguments ask for an audit, before they can be read as options. Another project may have a `--model`."""
+    has_limits = (config.invocation_params.dir / "thresholds.yaml").exists()
+    ours = ("--bbnli-model", "--bbnli-strict", *(["--model"] if has_limits else []))
+    return any(str(arg).split("=")[0] in ours for arg in args)
 
 
 @pytest.hookimpl(tryfirst=True)
