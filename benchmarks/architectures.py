@@ -25,7 +25,7 @@ from bbnli_audit.models.classifier.hf import HFPredictor
 from bbnli_audit.models.find import find_model
 from bbnli_audit.models.inference.plain_check import check_against_plain, texts_to_check
 from bbnli_audit.models.protocol import Floats
-from benchmarks.page import replace_section, silence, table
+from benchmarks.page import put_section, silence, table
 from tests.tiny_checkpoint import LABELS, SPECIAL, WORDS, invented_texts, make_tokenizer
 
 TITLE = "Tried on many architectures"
@@ -139,11 +139,7 @@ def main() -> None:
     arguments = parser.parse_args()
     silence()
     trials = [trial for family, kind in _choose(arguments.families) if (trial := _told(family, kind))]
-    section = write_section(trials)
-    if arguments.output is None:
-        print(section)
-    else:
-        replace_section(arguments.output, TITLE, section)
+    put_section(arguments.output, TITLE, write_section(trials))
 
 
 def _choose(families: Sequence[str]) -> Iterator[tuple[str, Kind]]:

@@ -39,7 +39,7 @@ from benchmarks.language_model_contenders import (
     open_likelihoods,
     open_prompted,
 )
-from benchmarks.page import describe_machine, replace_section, silence, table
+from benchmarks.page import describe_machine, put_section, silence, table
 from benchmarks.workloads import spread, wq_rows
 
 TITLE = "Language models"
@@ -123,11 +123,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="the page in which to replace the section (default: print it)")
     parser.add_argument("--models", type=Path, help="a folder with masked, causal and instruct, made before")
     arguments = parser.parse_args()
-    section = measure(arguments.size, arguments.models)
-    if arguments.output is None:
-        print(section)
-    else:
-        replace_section(arguments.output, TITLE, section)
+    put_section(arguments.output, TITLE, measure(arguments.size, arguments.models))
 
 
 def measure(size: str, folder: Path | None) -> str:

@@ -56,6 +56,14 @@ def replace_section(page: Path, title: str, section: str) -> None:
     page.write_text(whole.removeprefix("\n"), encoding="utf-8")
 
 
+def put_section(page: Path | None, title: str, section: str) -> None:
+    """Put a section into a page, or print it if there is no page."""
+    if page is None:
+        print(section)
+    else:
+        replace_section(page, title, section)
+
+
 def write_simulations(title: str, make: Callable[[int, int], str], description: str | None) -> None:
     """Make a section of docs/simulations.md from the command line: print it, or put it into the page."""
     form = argparse.RawDescriptionHelpFormatter
@@ -64,11 +72,7 @@ def write_simulations(title: str, make: Callable[[int, int], str], description: 
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="a page that has or gets the section; without it, print")
     arguments = parser.parse_args()
-    section = make(arguments.runs, arguments.seed)
-    if arguments.output is None:
-        print(section)
-    else:
-        replace_section(arguments.output, title, section)
+    put_section(arguments.output, title, make(arguments.runs, arguments.seed))
 
 
 def describe_machine(load: float, packages: Sequence[str] = _PACKAGES) -> str:

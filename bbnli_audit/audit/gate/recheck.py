@@ -1,7 +1,8 @@
 """Checks that the limits, verdicts, waivers and margins of a result follow from a threshold file.
 
-The figures of the result are taken as they are. Holm's correction of FAIL needs the pairs, so it is not repeated. It
-can only turn FAIL into INCONCLUSIVE, so a corrected INCONCLUSIVE is accepted where the figures say FAIL.
+The figures on limits are taken as they are; a comparison with a baseline is computed again. Holm's correction of FAIL
+needs the pairs, so it is not repeated. It can only turn FAIL into INCONCLUSIVE, so a corrected INCONCLUSIVE is accepted
+where the figures say FAIL.
 """
 
 from collections.abc import Iterator, Mapping
@@ -97,7 +98,7 @@ def _contradiction(result: AuditResult, row: SubtopicResult, measured: Measured,
     is_expired = judgement.waiver is not None and judgement.waiver.is_expired
     if row.n_unseen:
         verdict = allow_for_unseen(replace(judgement, verdict=verdict), measured, row.unseen, how).verdict
-    can_be_opened = judgement.is_corrected and result.settings.decide == "bounds"  # point verdicts are not corrected
+    can_be_opened = judgement.is_corrected and how == "bounds"  # point verdicts are not corrected
     is_opened = judgement.verdict is Verdict.INCONCLUSIVE and verdict is Verdict.FAIL and can_be_opened
     if judgement.verdict is verdict or is_opened or (is_expired and judgement.verdict is Verdict.FAIL):
         return None
