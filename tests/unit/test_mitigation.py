@@ -1,6 +1,5 @@
 """Fine-tuning with copies of `augment` and without: corpora, arms, what is compared, the page. Tiny models only."""
 
-import csv
 import json
 from collections import Counter
 from dataclasses import asdict
@@ -9,32 +8,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import pytest
 
-from bbnli_audit import AuditOptions, AuditResult, Label, TextPair, run_audit, write_result
+from bbnli_audit import Label, TextPair
 from bbnli_audit.suites.bbnli import OWN_DATA, Bbnli
 from bbnli_audit.suites.occupations import OWN_DATA as OCCUPATIONS_DATA
 from bbnli_audit.suites.occupations import Occupations
-from tests.invented import limits, write_large_suite, write_templates
 from tests.near import find_near
 from tests.tiny_checkpoint import save_checkpoint
-from tools.validity.carry_out import FACTS
 from tools.validity.examples import TRAINING, WORDINGS, Example, read_pairs_of
-from tools.validity.mitigation import carry_out as carrying
 from tools.validity.mitigation import plan as planning
-from tools.validity.mitigation.carry_out import AUDITS, PAIR_VALUES, audit_options, carry_out, is_finished
+from tools.validity.mitigation.carry_out import AUDITS, audit_options, carry_out
 from tools.validity.mitigation.corpora import SENTENCES, occupation_pairs, read_examples, write_corpus
-from tools.validity.mitigation.figures import (
-    ACCURACY,
-    OF_BBNLI,
-    OF_OCCUPATIONS,
-    Figure,
-    Showing,
-    find_finished,
-    find_pairs,
-)
-from tools.validity.mitigation.page import write_page
 from tools.validity.mitigation.plan import Arm, Candidate, Corpus, Size, full_plan, small_plan
 from tools.validity.plan import BASES, FIRST, Base
 
@@ -256,142 +241,3 @@ def test_every_audit_names_sentences_that_there_are(name: str, tmp_path: Path) -
     known = {subtopic.path for subtopic in suite.subtopics()}
     assert set(options.subtopics or ()) <= known
     assert options.subtopics != ()
-
-
-# What is compared
-
-
-DOMAIN = "gender/man_is_to_surgeon"
-
-
-@cache
-def audited(model: str) -> AuditResult:
-    """Audit a planted function on invented groups, under the names that the figures look for."""
-    with TemporaryDirectory() as folder:
-        zorbs = json.loads((write_large_suite(Path(folder, "large")) / "planets" / "zorbs.json").read_text())
-        for path in (FIRST, DOMAIN):
-            domain, _, name = path.partition("/")
-            write_templates(Path(folder, "data"), f"{path}.json", **{**zorbs, "name": name, "domain": domain})
-        data, subtopics = Path(folder, "data"), tuple(f"bbnli/{path}" for path in (FIRST, DOMAIN))
-        options: dict[str, Any] = {
-            "data": data,
-            "pairing": "hypothesis",
-            "thresholds": limits(),
-            "subtopics": subtopics,
-        }
-        return run_audit(AuditOptions(model=model, **options))
-
-
-def write_showing(build: Path, candidate: Candidate, model: str, values: Any, right: Any) -> Showing:
-    """Write the files of a model as if it had been carried out."""
-    folder = build / candidate.name
-    folder.mkdir(parents=True)
-    facts = {"training": asdict(candidate.training), "n_rows": 3000, "n_copies": 1000} if candidate.corpus else {}
-    (folder / FACTS).write_text(json.dumps(facts))
-    for name in AUDITS:
-        write_result(audited(model), folder / f"{name}.json")
-    places = [("d", f"o{o}", f"p{p}", f"p{p}/o{o}") for o in range(4) for p in range(24)]
-    columns = [places, values, values, values]
-    rows = [(*place, *each) for place, *each in zip(*columns, strict=True)]
-    write_csv(folder / carrying.VALUES, ("domain", "occupation", "premise", "pair_id", *PAIR_VALUES), rows)
-    write_csv(
-        folder / carrying.RIGHT, ("premise", "right"), [(f"a/b {at // 2}", each) for at, each in enumerate(right)]
-    )
-    return Showing(candidate, folder)
-
-
-def write_csv(path: Path, titles: Any, rows: Any) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([titles, *rows])
-
-
-TRAINED, AUGMENTED = (Candidate("demo", arm, Corpus.BIASED, 1) for arm in (Arm.TRAINED, Arm.AUGMENTED))
-
-
-@pytest.fixture
-def two(tmp_path: Path) -> tuple[Showing, Showing]:
-    random = np.random.default_rng(1)
-    high, low = random.uniform(0.8, 1.0, 96), random.uniform(0.4, 0.6, 96)
-    right = [1] * 40 + [0] * 20
-    return (
-        write_showing(tmp_path, TRAINED, "planted:always-pro", high, right),
-        write_showing(tmp_path, AUGMENTED, "planted:ideal", low, right[::-1]),
-    )
-
-
-@pytest.mark.parametrize("figure", [*OF_OCCUPATIONS, *OF_BBNLI, ACCURACY], ids=lambda figure: figure.title)
-def test_a_difference_is_that_of_the_figures_and_turns_with_the_arms(
-    figure: Figure, two: tuple[Showing, Showing]
-) -> None:
-    there, back = figure.compare(*two), figure.compare(*two[::-1])
-    before, after = (figure.read(each) for each in two)
-    assert before.value is not None
-    assert after.value is not None
-    assert there.value == pytest.approx(after.value - before.value)
-    assert there.value is not None
-    assert there.low is not None
-    assert there.high is not None
-    assert there.low <= there.value <= there.high
-    assert [back.value, back.low, back.high] == pytest.approx([-there.value, -there.high, -there.low])
-
-
-def test_pairs_of_one_premise_are_not_counted_as_independent(tmp_path: Path) -> None:
-    by_premise = [0.1, 0.9] * 48
-    mixed = np.random.default_rng(1).permutation(by_premise)
-    found = [
-        OF_OCCUPATIONS[1].read(write_showing(tmp_path / name, TRAINED, "planted:ideal", values, [1, 0]))
-        for name, values in (("alike", by_premise), ("mixed", mixed))
-    ]
-    widths = [(each.high or 0) - (each.low or 0) for each in found]
-    assert found[0].value == pytest.approx(found[1].value)
-    assert widths[0] > 1.5 * widths[1]
-
-
-def test_words_follow_from_the_interval_and_the_best_value(two: tuple[Showing, Showing]) -> None:
-    figures = {figure.title: figure for figure in (*OF_OCCUPATIONS, *OF_BBNLI, ACCURACY)}
-    there = {title: figure.judge(*two) for title, figure in figures.items()}
-    back = {title: figure.judge(*two[::-1]) for title, figure in figures.items()}
-    assert there["ΔP"] == there["B"] == "better"
-    assert there["S"] == "worse"
-    assert back["ΔP"] == "worse"
-    assert there["lean, `gender`"] == there["pro, held-out wordings"] == "better"
-    assert back["lean, `gender`"] == "worse"
-    assert there["brittleness, `gender`"] == "open"
-    assert figures["accuracy"].judge(two[0], two[0]) == "open"
-
-
-def test_models_that_were_asked_other_things_are_not_compared(two: tuple[Showing, Showing]) -> None:
-    other = write_showing(two[0].folder.parent / "other", AUGMENTED, "planted:ideal", [0.5] * 96, [1, 0])
-    with pytest.raises(ValueError, match="were not asked the same"):
-        ACCURACY.compare(two[0], other)
-
-
-def test_arms_are_paired_and_unfinished_models_are_not_counted(two: tuple[Showing, Showing], tmp_path: Path) -> None:
-    plan = [Candidate("demo"), AUGMENTED, TRAINED]
-    assert find_pairs(find_finished(plan, tmp_path)) == [two]
-    (two[1].folder / "gender.json").unlink()
-    assert not is_finished(two[1].folder)
-    assert find_pairs(find_finished(plan, tmp_path)) == []
-
-
-# The page
-
-
-def test_the_page_says_what_changed_and_what_is_missing(two: tuple[Showing, Showing], tmp_path: Path) -> None:
-    page = write_page(two[0].folder.parent, tmp_path / "page.md").read_text(encoding="utf-8")
-    lines = page.splitlines()
-    answer = next(line for line in lines if line.startswith("| `demo` | biased | worse | better | better |"))
-    assert answer.count("better") == 6  # ΔP, B, lean and pro in both places
-    lean = OF_BBNLI[0].compare(*two)
-    told = f"**{lean.value:+.3f} ({lean.low:+.3f} to {lean.high:+.3f})**".replace("-", "−")
-    assert any(f"| {told} |" in line for line in lines)
-    assert sum(line.endswith("| 3,000 | 1,000 | 375 |") for line in lines) == 2  # 2000 rows, three times, 16 at once
-    assert "`demo-before`" in lines[-1]
-    assert "`demo-biased-trained-seed1`" not in lines[-1]
-
-
-def test_the_page_without_any_model_has_no_figure_of_ours(tmp_path: Path) -> None:
-    page = write_page(tmp_path, tmp_path / "page.md").read_text(encoding="utf-8")
-    assert "better |" not in page
-    assert "Nothing yet." in page
-    assert "| BERT (paper) |" in page

@@ -5,6 +5,7 @@
     python -m tools.validity.mitigation --page    only the page, from what was done so far
 
 Both plans read plain pairs of the shared folder. What was done is not done again: stop it and start it again.
+Models with a record in tools/validity/mitigation/records are done. The small plan has records of its own.
 """
 
 import argparse
@@ -34,15 +35,19 @@ def main() -> int:
     options = parser.parse_args()
     try:
         from tools.validity.mitigation.page import PAGE, write_page
+        from tools.validity.mitigation.records import RECORDS, keep_records, read_records
 
         is_small = not (options.full or options.page)
         build, page = (SMALL / "mitigation", SMALL / "mitigation.md") if is_small else (FOLDER, PAGE)
+        records = build / "records" if is_small else RECORDS
         plan = small_plan() if is_small else [] if options.page else full_plan()
-        chosen = [each for each in plan if options.base in (None, each.base)]
+        kept = {record.of.record for record in read_records(plan, records)}
+        chosen = [each for each in plan if options.base in (None, each.base) and each.record not in kept]
         left = [each for each in chosen if not is_finished(build / each.name)]
         for candidate in left[: options.most]:
             carry_out(candidate, _plain, build)
-        print(f"Wrote {write_page(build, page)}.")
+        keep_records(chosen, build, records)
+        print(f"Wrote {write_page(records, page)}.")
     except AuditError as exc:
         print(f"ERROR: {exc}", file=sys.stderr)
         return 1

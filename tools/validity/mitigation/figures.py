@@ -1,8 +1,8 @@
-"""Reads what the models showed, with intervals, and compares the two that were trained: with copies less without."""
+"""Reads from the folders of models what they showed, with intervals, and compares two: the second less the first."""
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -19,8 +19,8 @@ from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.growth import measure_increase
 from bbnli_audit.measures.statistics.intervals import estimate_means
 from tools.validity.carry_out import FACTS
-from tools.validity.mitigation.carry_out import AUDITS, PAIR_VALUES, RIGHT, VALUES, is_finished
-from tools.validity.mitigation.plan import Arm, Candidate
+from tools.validity.mitigation.carry_out import AUDITS, PAIR_VALUES, RIGHT, VALUES
+from tools.validity.mitigation.plan import Candidate
 from tools.validity.plan import FIRST
 
 CONFIDENCE = 0.95
@@ -36,10 +36,12 @@ class Showing:
     folder: Path
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
-        """How it was trained; little of it for a base as it is."""
+    def read(self) -> dict[str, int]:
+        """What it read in how many steps; nothing for a base as it is."""
         found: dict[str, Any] = json.loads((self.folder / FACTS).read_text(encoding="utf-8"))
-        return found
+        if "training" not in found:
+            return {}
+        return {"rows": found["n_rows"], "copies": found["n_copies"], "steps": found["training"]["steps"]}
 
     @cached_property
     def results(self) -> dict[str, AuditResult]:
@@ -64,31 +66,6 @@ class Figure:
     best: float
     read: Callable[[Showing], Measured]
     compare: Callable[[Showing, Showing], Growth]
-
-    def judge(self, before: Showing, after: Showing) -> str:
-        """Say whether the second model is better, as far as the interval of the difference tells."""
-        growth = self.compare(before, after)
-        values = [self.read(each).value for each in (before, after)]
-        if growth.low is None or growth.high is None or None in values or growth.low <= 0 <= growth.high:
-            return "open"
-        one, other = (abs((value or 0.0) - self.best) for value in values)
-        return "better" if other < one else "worse"
-
-
-def find_finished(plan: Iterable[Candidate], build: Path) -> list[Showing]:
-    """Return the models of a plan whose files are all there."""
-    return [Showing(each, build / each.name) for each in plan if is_finished(build / each.name)]
-
-
-def find_pairs(found: Sequence[Showing]) -> list[tuple[Showing, Showing]]:
-    """Pair the models that were trained on the same corpus with the same seed: without copies, with copies."""
-    with_copies = {
-        (each.candidate.base, each.candidate.corpus, each.candidate.seed): each
-        for each in found
-        if each.candidate.arm is Arm.AUGMENTED
-    }
-    keys = [(each, (each.candidate.base, each.candidate.corpus, each.candidate.seed)) for each in found]
-    return [(each, with_copies[key]) for each, key in keys if each.candidate.arm is Arm.TRAINED and key in with_copies]
 
 
 def _read_columns(path: Path) -> dict[str, list[str]]:
@@ -165,3 +142,4 @@ OF_BBNLI = tuple(
     )
     for told, measure in (("lean", "lean"), ("pro", "pro_rate"), ("brittleness", "brittleness_rate"))
 )
+FIGURES = (*OF_OCCUPATIONS, *OF_BBNLI, ACCURACY)

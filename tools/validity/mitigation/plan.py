@@ -50,6 +50,11 @@ class Candidate:
         return f"{self.base}-{self.corpus}-{self.arm.name.lower()}-seed{self.seed}"
 
     @property
+    def record(self) -> str:
+        """The name of its record. Both arms of a corpus and a seed share one."""
+        return self.name if self.corpus is None else f"{self.base}-{self.corpus}-seed{self.seed}"
+
+    @property
     def training(self) -> Training:
         """Say how it is fine-tuned: as many steps as the corpus without copies needs, whatever the arm reads.
 
