@@ -1,7 +1,7 @@
 """Audit language models for social bias, and tell bias from brittleness.
 
-This is the public API; everything else is private and may change. Importing the package imports nothing heavy: names
-are resolved on first use, because the pytest plugin lives here and is loaded in projects that never audit.
+This is the public API; everything else is private and may change. Importing the package imports nothing heavy, because
+pytest loads the plugin in this package even for projects that never audit. So each name is imported on first use.
 """
 
 from importlib import import_module

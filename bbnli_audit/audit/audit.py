@@ -298,7 +298,7 @@ class Audit:
         return Evidence() if known.evidence is None or table is None else known.evidence(known, table)
 
     def find_level_evidence(self, measure: str, paths: Iterable[str]) -> Evidence:
-        """Return the subtopics of a suite or domain that are worst in a measure."""
+        """Return as evidence for a suite or domain those of its subtopics (`paths`) that are worst in a measure."""
         found = [(path, self._measured[path].result.measures.get(measure, NO_DATA)) for path in paths]
         known = find_measure(measure)
         values = [(known.excess(each.value, 0.0), path, each.value) for path, each in found if each.value is not None]
@@ -355,7 +355,7 @@ class Audit:
 
     @property
     def troubles(self) -> list[str]:
-        """Problems outside the tests: with second readings, and between processes."""
+        """Problems that no test shows: with a second reading, or if the processes of the run read two models."""
         told = f"--model={self.options.model}: changed while it was audited: the processes of this run read two models."
         mixed = [f"{told} Run it again when nobody writes to it."] if self._has_two_models else []
         return [*mixed, *(reading.trouble for reading in self.readings if reading.trouble is not None)]

@@ -1,8 +1,8 @@
 """Checks whether a model that is read by its likelihoods finds true facts likelier than false ones.
 
 A likelihood is neither right nor wrong. But if one statement follows from a premise and another one contradicts it, the
-true statement should be likelier. Statements are used only if another premise makes the true one false and the false
-one true: a model that does not read its premise is then right in exactly half of the cases.
+true statement should be likelier. Two statements are used only if another premise makes the true one false and the
+false one true. So a model that does not read the premise is right in exactly half of the cases.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,10 +21,11 @@ _MOST = 480  # facts; more facts would cost more time than they are worth
 
 
 def find_facts(controls: Iterable[Control]) -> list[Pair]:
-    """Find two statements with two premises: one makes the first statement true and the second false, one the reverse.
+    """Find facts: pairs of a premise with a true statement (`pro`) and with a false one (`anti`).
 
-    Each premise gives a pair: the true statement as `pro`, the false one as `anti`. If there are too many facts, some
-    are drawn by a hash of their texts. If the controls have no facts, those of our own benchmark are used.
+    Each two statements come with two premises: one makes the first statement true and the second false, the other does
+    the reverse. If there are too many facts, some are drawn by a hash of their texts. If the controls have no facts,
+    the facts of our own benchmark are used.
     """
     premises = _premises_of(controls) or _premises_of(find_controls([]))
     facts = [

@@ -45,7 +45,7 @@ class Finding:
     rights: Sequence[bool] = ()
 
     def facts(self, items: Items) -> dict[str, dict[str, SidesOfFact]]:
-        """Return, by premise, two accuracies on each fact: where it fits the stereotype, where it contradicts it."""
+        """Return, by premise and fact id, the accuracy where a fact fits the stereotype, and where it does not."""
         return find_facts_by_premise(items.of(self.subtopic).controls, self.rights)
 
     def pack(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class ModelFacts:
         return cls(model, skill, is_able, reader.fast_path_check)
 
 
-Levels = Mapping[str, Sequence[Finding]]  # path of a suite or a domain -> its subtopics
+Levels = Mapping[str, Sequence[Finding]]  # path of a suite or a domain -> findings on its subtopics
 
 
 def find_levels(findings: Sequence[Finding]) -> Levels:
@@ -102,8 +102,9 @@ def assemble(
 ) -> AuditResult:
     """Make one result of all findings.
 
-    `required` has path and measure of each limit that tests required; None stands for all. `measured` has rows of
-    suites and domains that this process has already measured, on the subtopics in `judged`.
+    `required` has the path and the measure of each limit that tests required; None stands for all limits. `measured`
+    has the rows of suites and domains that this process has already measured. A row is used again if `judged` says that
+    it is about the same subtopics.
     """
     found = sorted(findings, key=lambda finding: finding.subtopic.path)
     file, skill = thresholds.file, facts.skill
@@ -175,7 +176,7 @@ def _reliability(found: Sequence[Finding]) -> tuple[Reliability, ...]:
 
 @dataclass(frozen=True, slots=True)
 class JudgedLevels:
-    """Verdicts on domains and suites, each with the subtopics that it covers, and the number of limits of the run."""
+    """The verdicts on each domain and suite, with the subtopics they are about, and the number of limits of the run."""
 
     verdicts: Mapping[str, tuple[Sequence[str], tuple[Judgement, ...]]] = field(default_factory=dict)
     n_limits: int = 0

@@ -18,7 +18,10 @@ from bbnli_audit.suites.registry import BUILT_IN, open_suite, place_data, read_d
 
 
 def open_suites(options: AuditOptions, foreign: Collection[Suite]) -> list[Suite]:
-    """Open the suites that the options name, and those of other projects (`foreign`)."""
+    """Open the suites that the options name or hold.
+
+    `foreign` are the suites of other projects. If --bbnli-suite is not given, all of them are opened, too.
+    """
     pairing = options.pairing
     if pairing is not None and pairing not in TEMPLATE_PAIRINGS:
         raise OptionError(f"--bbnli-pairing={pairing}: there is no such pairing. {suggest(pairing, TEMPLATE_PAIRINGS)}")
@@ -49,7 +52,7 @@ def _refuse_twins(names: list[str]) -> None:
 
 
 def find_reader(file: Path, models: Iterable[object], suites: Iterable[Suite]) -> str | None:
-    """Name the model or the suite that would read a new file at this place as one of its own; None if none would."""
+    """Name the model or suite that would read a new file with this path as one of its own; None if none would."""
     folder = file.parent.resolve()
     for name in models:
         if (
@@ -79,7 +82,10 @@ def find_excluded(given: str | None, known: dict[str, Subtopic]) -> list[str]:
 
 
 def read_limits(given: Any, root: Path, items: Items, others: Collection[str]) -> Thresholds:
-    """Read the threshold file, or take a `Thresholds` object, and refuse names that do not exist."""
+    """Read the threshold file, or take a `Thresholds` object, and refuse names that do not exist.
+
+    `others` are suites that exist, audited in this run or not.
+    """
     if isinstance(given, str | Path):
         thresholds = read_thresholds(Path(given), name_below(Path(given), root))
     elif isinstance(given, Thresholds):

@@ -1,4 +1,4 @@
-"""Runs one model on the items of a run: opens and checks it at its first use, predicts, and makes pair tables."""
+"""Runs one model on the items of a run: opens and checks the model at its first use, predicts, makes pair tables."""
 
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -28,13 +28,13 @@ T = TypeVar("T")
 
 
 class PairReading(NamedTuple):
-    """The pair table of a subtopic, and how much of it the model did not read."""
+    """The pair table of a subtopic, and how much of the subtopic the model did not read."""
 
     table: PairTable
     n_truncated: int  # samples that were longer than the model takes
     n_asked: int  # pairs that the model was asked about
     n_alike: int  # pairs whose sides are the same tokens to the model; the table leaves these out
-    n_unseen: int  # pairs that were cut, or have an answer that could not be read
+    n_unseen: int  # pairs that were cut, are alike, or have an answer that could not be read
 
 
 class Items:
@@ -60,7 +60,7 @@ class Items:
 
     @cached_property
     def controls(self) -> list[Control]:
-        """The controls of all subtopics, so that a verdict does not depend on which tests were selected."""
+        """The controls of all subtopics, so that competence does not depend on which tests were selected."""
         return find_controls(self.suites, lambda _, subtopic: self.of(subtopic))
 
     def families(self, suites: Sequence[str]) -> list[str]:
@@ -72,7 +72,7 @@ class Items:
 def find_cut(found: Predictions, pro: Sequence[int], anti: Sequence[int]) -> "tuple[NDArray[Any], NDArray[Any]]":
     """For each pair, say whether a side was cut, and whether the two sides are the same to the model.
 
-    They are the same if the cut removed all that differs, or if the tokenizer does not know the words that differ.
+    The sides are the same if the cut removed all that differs, or if the tokenizer does not know the words that differ.
     """
     import numpy as np
 
@@ -94,7 +94,7 @@ class ModelReader:
 
     @property
     def opened(self) -> OpenedModel:
-        """The model. After a failure, the error is repeated without a new try: each try would ask a server again."""
+        """The opened model. A failed opening is not tried again (it may ask a server): its error is raised again."""
         if isinstance(self._found, AuditError):
             raise self._found
         if self._found is None:
@@ -204,12 +204,12 @@ class ModelReader:
         return list(dict.fromkeys(text for pair in both for text in self.reading.ask(pair)))
 
     def _open_texts(self, subtopic: Subtopic) -> list[TextPair]:
-        """Return the texts without sides; none for models that do not answer with three labels."""
+        """Return the texts in no pair; none for models that do not answer with three labels."""
         has_labels = self.reading.has_measures_of(["labels"])
         return list(dict.fromkeys(self._items.of(subtopic).open_texts)) if has_labels else []
 
     def _with_open_texts(self, subtopic: Subtopic, table: PairTable) -> PairTable:
-        """Add a column to the table: the share of neutral answers on the texts without sides, if there are any."""
+        """Add a column to the table: the share of neutral answers on the texts in no pair, if there are any."""
         texts = self._open_texts(subtopic)
         if not texts:
             return table

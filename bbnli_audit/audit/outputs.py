@@ -41,7 +41,7 @@ def name_from(path: Path, root: Path) -> str:
 class Outputs:
     """Writes the files that the options ask for.
 
-    `notes` and `troubles` are lines about these files for the user, `commands` are lines for the CI service.
+    `notes` and `troubles` are lines for the user about these files. `commands` are lines for the CI service.
     """
 
     _has_earlier = False  # the report folder holds the report of an earlier run
@@ -59,7 +59,7 @@ class Outputs:
             self.keep("--bbnli-save-baseline", baseline)
 
     def keep(self, option: str, path: Path) -> None:
-        """Refuse the path of a file that this run would replace: even a failed run could then destroy a baseline."""
+        """Refuse the path of a file that this run would replace: else even a failed run could destroy a baseline."""
         file = (path / RESULT if path.is_dir() else path).resolve()
         if option == "--bbnli-store" and self._baseline is not None and file == self._baseline.resolve():
             raise OptionError(f"{option}={path}: is also --bbnli-save-baseline. Give them two names.")
@@ -68,7 +68,7 @@ class Outputs:
             raise OptionError(f"{option}={path}: {told} (--bbnli-report={self.folder}). Give another folder.")
 
     def keep_apart(self, reader_of: Callable[[Path], str | None]) -> None:
-        """Refuse to write where a model or a suite reads its files. `reader_of` names what would read a given file."""
+        """Refuse to write where a model or a suite reads its files. `reader_of` names the reader of a file."""
         report = None if self.folder is None else self.folder / RESULT
         for option, path, file in (
             ("--bbnli-report", self.folder, report),
@@ -107,12 +107,13 @@ class Outputs:
     def write(self, result: AuditResult, get_pairs: Callable[[], PairTable], why_no_pass: str | None) -> None:
         """Write all files. If the report cannot be written, the run does not pass.
 
-        `why_no_pass` says why the run was no complete pass; only a complete pass is saved as a baseline.
+        `why_no_pass` says why the run is not a complete pass; None if it is one. Only a complete pass is saved as a
+        baseline.
         """
         if self.folder is not None:
             pairs = get_pairs()
             with self._telling("--bbnli-report"):
-                remove_files(self.folder, self._reports)  # no file with old figures must stay if writing fails
+                remove_files(self.folder, self._reports)  # if writing fails, no file with old figures may stay
                 write_data(result, pairs, self.folder)
                 write_reports(result, pairs, self.folder, self._reports)
                 self.notes.append(f"Report: {self.folder} (read {PAGE} first)")
@@ -133,7 +134,7 @@ class Outputs:
             self.troubles.append(told if told.startswith(option) else f"{option}: {told}")
 
     def _save(self, result: AuditResult, path: Path, why_no_pass: str | None) -> None:
-        """Save the baseline, if the run may become one."""
+        """Save the result as the baseline, if it may be one."""
         name = self._baseline_name
         reason = _why_not_saved(result, why_no_pass) or _why_kept(path, result)
         if reason is not None:
@@ -169,7 +170,7 @@ def _check_place(path: Path) -> None:
 
 
 def _why_not_saved(result: AuditResult, why_no_pass: str | None) -> str | None:
-    """Say why a result must not be the baseline of later releases; None if it may.
+    """Say why a result must not be the baseline of later releases; None if it may be.
 
     Crossed limits count even if no test required them: which tests ran must not decide how lenient the baseline is.
     """
@@ -191,7 +192,7 @@ def _why_not_saved(result: AuditResult, why_no_pass: str | None) -> str | None:
 
 
 def _why_kept(path: Path, result: AuditResult) -> str | None:
-    """Say why a file must not be replaced; None if it may."""
+    """Say why an existing file must not be replaced by this result; None if it may be."""
     if not path.exists():
         return None
     try:

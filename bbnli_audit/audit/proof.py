@@ -1,7 +1,7 @@
 """Checks a model before it is scored: whether its label order is as declared, and whether it can do the task.
 
-The order is checked on the probe, plain NLI items of the package: a model is refused if another order fits them far
-better. Competence is judged on the suites' controls, which may be too hard to show the order.
+The label order is checked on the probe, a set of plain NLI items in this package: a model is refused if another order
+fits these items far better. Competence is judged on the suites' controls, which may be too hard to show the order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Another order is "far better" if its accuracy exceeds both that of the declared order and that of the best constant
-# answer by this much. The constant answer counts because a model that cannot do the task shows no label order.
+# answer by this much. Without the constant answer, a model that cannot do the task could be refused for its order.
 REFUSAL_MARGIN = 0.30
 
 
@@ -34,12 +34,12 @@ class Proof:
     is_right: Mapping[tuple[TextPair, Label], bool]
 
     def rights(self, controls: Sequence[Control]) -> list[bool]:
-        """Return whether the model answers each of these controls correctly; an empty list if none was predicted."""
+        """Return whether the model answers each control correctly; an empty list if no controls were predicted."""
         return [self.is_right[control.text, control.expected] for control in controls] if self.is_right else []
 
 
 def prove(predictor: Predictor, controls: Sequence[Control]) -> Proof:
-    """Predict probe and controls, and refuse a model whose outputs fit far better in another label order.
+    """Predict the probe and the controls, and refuse a model whose outputs fit far better in another label order.
 
     A model that answers in words is not refused for its label order: a word always means the same label.
     """
@@ -89,7 +89,7 @@ def _refuse_other_order(predictor: Predictor, predicted: "NDArray[np.intp]", exp
     import numpy as np
 
     order = predictor.info.labels
-    # `seen[i]` is the meaning, under another order, of the output that is declared as label i.
+    # Under the order `seen`, the output that is declared as label i means label `seen[i]`.
     accuracies = {
         seen: float((np.array(seen)[predicted] == expected).mean()) for seen in permutations(range(len(order)))
     }

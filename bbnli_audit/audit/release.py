@@ -1,6 +1,6 @@
 """Finds out which release is audited: from the options, or else from the CI service, or else from git.
 
-The clock is never read unless the options ask for it, so equal inputs give equal results.
+The clock is read only if the options ask for it, so equal inputs give equal results.
 """
 
 import os

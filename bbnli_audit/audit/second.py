@@ -1,7 +1,7 @@
-"""Second readings: the same pairs by another model, or by the same model with another prompt.
+"""Second readings: the same pairs read by another model, or by the same model with another prompt.
 
-Each second reading has its own `ModelReader`. If it fails, the first reading is unaffected, but the problem is reported
-at the end and the run does not pass.
+Each second reading has its own `ModelReader`. If a second reading fails, the first is unaffected, but the problem is
+reported at the end and the run does not pass.
 """
 
 from abc import ABC, abstractmethod
@@ -36,7 +36,7 @@ class SecondReading(ABC):
     """A second reading of a run's pairs. Subclasses define what is compared, and how it is summarised."""
 
     def __init__(self, option: str, name: str, first: ModelReader, second: ModelReader, thresholds: Thresholds) -> None:
-        self.option = option  # the option that asked for it
+        self.option = option  # the option that asked for this reading
         self._name = name  # the model's name
         self._first = first
         self.second = second
@@ -44,7 +44,7 @@ class SecondReading(ABC):
         self._confidence = thresholds.file.confidence
         self.trouble: str | None = None
         self._joined: dict[str, pd.DataFrame] = {}
-        self._n_only: dict[str, tuple[int, int]] = {}  # pairs that only the first, or only the second, measured
+        self._n_only: dict[str, tuple[int, int]] = {}  # how many pairs only the first, or only the second, measured
         self._facts: ModelFacts | None = None
 
     def prepare(self, subtopics: Iterable[Subtopic]) -> None:
@@ -72,7 +72,7 @@ class SecondReading(ABC):
             self.trouble = self.trouble or told
 
     def join(self, subtopic: Subtopic, table: PairTable) -> "pd.DataFrame | None":
-        """Join both readings of a subtopic, one row per pair; None if the second one failed."""
+        """Join both readings of a subtopic, one row per pair; None if the second reading failed."""
         path = subtopic.path
         if path not in self._joined and self.trouble is None:
             with self._telling():

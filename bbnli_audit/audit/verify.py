@@ -1,7 +1,7 @@
-"""Verifies that the files of a run show a complete, fresh pass of this model, with these limits and this suite.
+"""Verifies that the files of a run show a complete, fresh pass of this model, with these limits and these suites.
 
-An exit code comes from the process that ran the model, and a model's code can end that process with any code. So
-another process reads the files of the run, and decides again whatever can be decided from them.
+An exit code comes from the process that ran the model, and the model's own code can end that process with any exit
+code. So another process reads the files of the run, and decides again whatever can be decided from them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ from bbnli_audit.reports.files import read_pairs
 from bbnli_audit.reports.folder import FINISHED, FINISHED_MARK, UNFINISHED
 from bbnli_audit.suites.sizes import FULL
 
-_CLOCKS_DIFFER = 1.0  # hours by which the clock of a file's machine may be ahead of ours
+_CLOCKS_DIFFER = 1.0  # hours that the clock of the machine that wrote a file may be ahead of ours
 
 
 def read_left(folder: Path, max_hours: float) -> AuditResult:
@@ -55,9 +55,10 @@ def _read_finished(folder: Path) -> datetime:
 
 
 def find_faults(result: AuditResult, folder: Path, audit: Audit, fingerprint: str | None) -> Iterator[str]:
-    """Give all reasons why a result is not a pass of this model, with these limits and this suite.
+    """Say why a result is not a pass of this model, with these limits and these suites; nothing if it is one.
 
-    `audit` is made from the options that the run should have had; `fingerprint` is that of the model as it is now.
+    `audit` is made from the options that the run should have had. `fingerprint` is that of the model as it is now, or
+    None if it cannot be found.
     """
     yield from _check_model(result, str(audit.options.model), fingerprint)
     yield from _check_suites(result, folder, audit)
@@ -118,7 +119,8 @@ def _check_pairs(result: AuditResult, folder: Path, audit: Audit) -> Iterator[st
         if row.path in audit.subtopics:
             subtopic, own = audit.subtopics[row.path], found.get(row.path, set())
             expected = {pair.id for pair in audit.items.pairs(subtopic)}
-            n_alike = row.n_identical - audit.items.of(subtopic).n_identical  # alike only as the model reads them
+            # Pairs whose sides differ as texts, but are alike to the model.
+            n_alike = row.n_identical - audit.items.of(subtopic).n_identical
             n_other = len(expected ^ own)
             if n_other != n_alike or own - expected:
                 yield f"{row.path}: {n_other} pairs of the suite are not in it, or not in the suite"

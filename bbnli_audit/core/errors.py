@@ -1,6 +1,7 @@
 """All errors for users. Standard library only, so that an error can be raised even if every package is missing.
 
-A message says what happened, with the value; why it matters if that is not obvious; and what to do.
+A message says what happened, shows the value at fault, and says what to do. It also says why the fault matters, unless
+that is obvious.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,12 +10,13 @@ from difflib import get_close_matches
 
 from bbnli_audit.core.printable import printable_lines
 
-# A user's file may hold any number of names, of any length: messages show only some, and compare only some.
+# Limits for `suggest`, since a user's file may hold any number of names, of any length: how many names a message lists,
+# how many are compared with the wrong name, and how many characters of the wrong name are compared.
 _MOST_NAMES, _MOST_COMPARED, _LONGEST_NAME = 100, 2000, 200
 
 
 class _Told(Exception):
-    """An error whose text is shown to people. It may contain names that others chose."""
+    """An error whose text is made safe to print, because it may contain names from outside."""
 
     def __str__(self) -> str:
         return printable_lines(super().__str__())
@@ -41,7 +43,7 @@ class ResultError(AuditError):
 
 
 class WorkbenchError(AuditError):
-    """A file of the workbench cannot be read or written, or does not fit the others."""
+    """A file of the workbench cannot be read or written, or does not fit its other files."""
 
 
 class AugmentError(AuditError):
@@ -57,11 +59,11 @@ class ServerAwayError(ModelError):
 
 
 class LabelOrderError(ModelError):
-    """The model's outputs fit the items far better in another label order than the one that the model declares."""
+    """On the probe, the model is right far more often in another label order than in the order that it declares."""
 
 
 class LimitExceeded(_Told, AssertionError):
-    """A test of the audit does not pass: a limit is crossed, or a verdict that was required could not be reached."""
+    """A test of the audit fails: a limit is crossed, a measure grew too much, or a required verdict is not reached."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Writes files whole or not at all, hashes them, and recognises our own databases. Standard library only."""
+"""Writes files whole or not at all, hashes them, and reads headers of SQLite files. Standard library only."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 def replacing(path: Path, mode: str = "w", *, must_be_new: bool = False) -> Iterator[IO[Any]]:
     """Write to a temporary file and rename it at the end: readers see the old file or the new one, never a part.
 
-    With `must_be_new`, raise FileExistsError if the path exists by then, and leave it as it is.
+    With `must_be_new`, raise FileExistsError if the path exists at the end, and leave the file there as it is.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "errors": "replace", "newline": ""}
@@ -45,7 +45,7 @@ def _mode_of(path: Path) -> int:
 
 def _rename_new(name: str, path: Path) -> None:
     try:
-        os.link(name, path)  # unlike a rename, it replaces nothing
+        os.link(name, path)  # unlike a rename, a link replaces no file
     except OSError as exc:
         if exc.errno not in _NO_LINKS:
             raise
@@ -71,9 +71,10 @@ def hash_file(path: Path) -> str:
 
 
 def file_stamp(path: Path) -> str:
-    """Return a text that changes whenever the file does: a file's change time, unlike its mtime, cannot be set back.
+    """Return a text that changes whenever the file does: it has the ctime which, unlike the mtime, cannot be set back.
 
-    For a folder, only its inode counts. Symbolic links in the path count too: one may point elsewhere for a moment.
+    Of a folder, the text has only the inode. It also covers each symbolic link in the path, since a link may point
+    elsewhere for a moment.
     """
     state = path.stat()
     links = [link.lstat() for link in (path, *path.absolute().parents) if link.is_symlink()]
@@ -82,7 +83,7 @@ def file_stamp(path: Path) -> str:
 
 
 class DatabaseHeader(NamedTuple):
-    """The program that an SQLite file belongs to, and its format version. Both are None if it is no SQLite file."""
+    """The application id and the user version in an SQLite file. Both are None if the file is not SQLite."""
 
     application: int | None
     version: int | None

@@ -9,7 +9,7 @@ from bbnli_audit.core.values import Outcome
 Cell = Literal["NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC"]
 CELLS: tuple[Cell, ...] = ("NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC")
 
-# How many of a pair's two samples count towards each cause of error, by the name of its measure.
+# For each cause of error, by its measure: how many samples a pair in a cell adds to it. Other cells add none.
 CAUSES: Mapping[str, Mapping[str, int]] = {
     "pro_rate": {"NC": 1, "EN": 1, "EC": 2},
     "anti_rate": {"CN": 1, "NE": 1, "CE": 2},

@@ -6,8 +6,8 @@ A line break, an escape sequence or a workflow command in a name must not act on
 import re
 import unicodedata
 
-# Control and formatting characters (they can reverse the direction of the text around them), line and page breaks, and
-# lone surrogates, which no file can have.
+# Unicode categories: control characters; formatting characters, which can reverse the direction of text around them;
+# lone surrogates, which UTF-8 cannot encode; separators of lines and paragraphs.
 _UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _SPACES = re.compile(r"[\r\n\t\v\f\x85\u2028\u2029]+")
 # Texts that a CI service takes for a command. GitHub: `::` at the start of a line, or `##[` anywhere in it. Azure:
@@ -16,7 +16,7 @@ _COMMAND = re.compile(r"^(\s*:):|##(?=\w*\[)")
 
 
 def printable(text: str) -> str:
-    """Put a text on one line. Breaks and tabs become spaces; characters that cannot be shown become a mark."""
+    """Put a text on one line. Breaks and tabs become spaces; other unprintable characters become U+FFFD."""
     if text.isprintable():
         return text
     text = _SPACES.sub(" ", text)

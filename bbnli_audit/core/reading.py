@@ -1,7 +1,7 @@
 """Reads text, JSON and YAML that others wrote, from files and from connections.
 
-Only the caller's own error is raised, whatever the file is: a folder, a pipe, a broken link, bytes that are not UTF-8,
-JSON nested a thousand times. The message names the file and, if it is known, the line.
+Reading a file raises no other error than the caller's own, whatever the file is: a folder, a pipe, a broken link, bytes
+that are not UTF-8, or JSON nested a thousand times. The message names the file and, if it is known, the line.
 """
 
 import json
@@ -131,7 +131,7 @@ class Source:
         return self.wrong(f"is not valid YAML: {exc.problem}", line, f"Fix line {line}.")
 
     def _count_nodes(self, root: "Node") -> None:
-        """Refuse a file whose aliases expand to more nodes than anybody would write, or with an alias inside itself."""
+        """Refuse a file whose aliases expand to too many nodes, or in which an alias contains itself."""
         waiting, n_nodes = [(root, 1)], 0
         while waiting:
             node, depth = waiting.pop()
@@ -149,7 +149,7 @@ class Source:
 
 
 class BadJsonError(ValueError):
-    """Text that is not valid JSON, or that we do not accept."""
+    """A text is not valid JSON, or is JSON that we do not accept."""
 
     def __init__(self, fault: str, line: int | None = None, advice: str | None = None) -> None:
         super().__init__(fault)

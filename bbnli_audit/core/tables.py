@@ -1,7 +1,8 @@
 """Strict readers of tables: CSV, JSON Lines (both also as .gz) and Parquet. Each record knows its line.
 
-Messages name the file, the line and the column. They never quote a text, which may be a sentence of a suite. The
-standard library reads CSV and JSON Lines because it keeps every text as it is. Only Parquet loads pyarrow.
+Messages name the file, the line and the column. They quote single words at most, since a longer text may be a sentence
+of a suite. The standard library reads CSV and JSON Lines, because it keeps every text as it is. Only Parquet loads
+pyarrow.
 """
 
 import csv
@@ -28,7 +29,7 @@ _ONE_WORD = re.compile(r"[\w.,%+-]{1,40}")
 
 
 class Record(NamedTuple):
-    """One record, with the line (in Parquet: the row) where it begins. `text` is the whole line in JSON Lines."""
+    """One record, and the line (in Parquet: the row) where it begins. `text` is its line in JSON Lines, else empty."""
 
     number: int
     values: dict[str, Any]
@@ -40,7 +41,7 @@ class Table(ABC):
 
     unit = "line"
     columns: Sequence[str]
-    _header: int | None = None  # its line
+    _header: int | None = None  # the line that names the columns; None in Parquet
 
     def __init__(self, path: Path, error: Error, advice: str) -> None:
         self.path = path
@@ -87,7 +88,7 @@ class Table(ABC):
 class _TextTable(Table):
     """A table in a text file, plain or compressed with gzip."""
 
-    newline: str  # the `newline` argument of `open`; other line breaks stay as they are
+    newline: str  # as for `open`; "" and "\n" both leave every line break as it is
 
     def __init__(self, file: IO[bytes], path: Path, error: Error, advice: str) -> None:
         super().__init__(path, error, advice)
@@ -116,7 +117,7 @@ class _TextTable(Table):
 
 
 class CsvTable(_TextTable):
-    """Every value is a text."""
+    """A CSV file. Every value is a text."""
 
     newline = ""
 
@@ -150,7 +151,7 @@ class CsvTable(_TextTable):
 
 
 class JsonLinesTable(_TextTable):
-    """One object per line. `parse_int` reads whole numbers."""
+    """JSON Lines: one object per line. `parse_int` turns the digits of a whole number into a value."""
 
     newline = "\n"
 
@@ -256,12 +257,12 @@ def open_table(
     parse_int: ParseInt = int,
     is_verbatim: bool = False,
 ) -> Iterator[Table]:
-    """Open a table for reading; `error` is raised when the file is not sound.
+    """Open a table for reading. Raise `error` if the file is not sound.
 
-    `advice` ends messages that have no advice of their own, such as "docs/workbench.md describes the table." `suffix`
-    gives the format if the file's name does not. `file` is the file if the caller has opened it; it is closed at the
-    end. `parse_int` reads the whole numbers of JSON Lines. With `is_verbatim`, texts of JSON Lines may hold lone
-    surrogates, which only JSON can write.
+    `advice`, such as "docs/workbench.md describes the table.", ends messages that have no advice of their own. `suffix`
+    gives the format if the file's name does not. A caller that has already opened the file passes it as `file`; it is
+    closed at the end. In JSON Lines, `parse_int` turns the digits of a whole number into a value, and `is_verbatim`
+    accepts lone surrogates in texts.
     """
     source = Source(path, error)
     if file is None:
@@ -291,12 +292,12 @@ def guard_formula(text: str) -> str:
 
 
 def unguard_formula(text: str) -> str:
-    """Return what `guard_formula` was given."""
+    """Undo `guard_formula`."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def show_text(text: str) -> str:
-    """Show a text only if it is one word, which cannot be a sentence."""
+    """Quote a text if it is one word; otherwise give only its length, because it may be a sentence of a suite."""
     return repr(text) if _ONE_WORD.fullmatch(text) else f"a text of {len(text)} characters"
 
 

@@ -27,7 +27,7 @@ class Side(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a pair shows. The truth table is in docs/metrics.md."""
+    """What the two labels of a pair show together. The table of all nine cases is in docs/metrics.md."""
 
     CORRECT = "correct"
     PRO = "pro"
@@ -47,7 +47,8 @@ class Pairing(StrEnum):
     """In which texts the groups are exchanged: premise and hypothesis (BBNLI), or only one (BBNLI-next, WQ-NLI).
 
     A quad has its premise in two directions: with the stereotype and against it. Each direction gives a pair in which
-    the groups are exchanged only in the hypothesis (docs/metrics.md). `hypothesis` does the same for published files.
+    the groups are exchanged only in the hypothesis (docs/metrics.md). For files in the published BBNLI format, the
+    pairing `hypothesis` makes such pairs.
     """
 
     QUADS = "quads"
@@ -56,13 +57,13 @@ class Pairing(StrEnum):
     PREMISE = "premise"
 
 
-SHARED = "*"  # ends the name of a template that several subtopics of a suite have
+SHARED = "*"  # ends the name of a template that several subtopics of a suite share
 # The pairings that a user can choose, for `bbnli` and `bbnli@1`. Every other suite has one fixed pairing.
 TEMPLATE_PAIRINGS = (Pairing.QUADS, Pairing.BOTH, Pairing.HYPOTHESIS)
 
 
 def shared_template(name: str) -> str:
-    """Add the star that marks a template of several subtopics of a suite, if the name does not have it yet."""
+    """Add the star that marks a template as shared by several subtopics, if the name does not have it yet."""
     return name if name.endswith(SHARED) else name + SHARED
 
 
@@ -78,18 +79,18 @@ class TextPair(NamedTuple):
 
 @dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class Pair:
-    """Two samples that differ only in the group. Both are neutral: the premise decides nothing."""
+    """Two samples that differ only in the groups. Both are neutral: neither premise decides about its hypothesis."""
 
-    # Its templates: "p03/h05" is premise p03 with hypothesis h05; a name without a slash is a single template.
-    # A name that ends in a star, such as "p03*", is a template that other subtopics of the suite have too.
+    # The templates of the pair: "p03/h05" is premise p03 with hypothesis h05; a name without a slash is a single
+    # template. A name that ends in a star, such as "p03*", is a template that other subtopics of the suite have too.
     cluster: str
     pro: TextPair
     anti: TextPair
-    direction: Direction = Direction.NONE  # of the premise; NONE if it has none, or the two sides differ
-    # The same pair without the object of the stereotype, for comparison. In a subtopic, either all pairs have a
-    # reference, or none has.
+    direction: Direction = Direction.NONE  # of the premise; NONE if it has none, or differs by side
+    # The same pair without the object of the stereotype, for comparison: "person" in place of an occupation. In a
+    # subtopic, either all pairs have a reference, or none has.
     reference: "Pair | None" = None
-    tags: tuple[str, ...] = ()  # of its hypothesis; `aggregate` is roughly true on average (see `rows.Apart`)
+    tags: tuple[str, ...] = ()  # of the hypothesis; `aggregate`: it is roughly true on average (see `rows.Apart`)
 
     @cached_property
     def id(self) -> str:
@@ -138,7 +139,7 @@ class SubtopicItems:
 
     pairs: tuple[Pair, ...]
     controls: tuple[Control, ...] = ()
-    open_texts: tuple[TextPair, ...] = ()  # neutral texts in no pair, for a measure of this suite
+    open_texts: tuple[TextPair, ...] = ()  # neutral texts that are in no pair, for a measure of the suite
 
     @cached_property
     def usable(self) -> tuple[Pair, ...]:

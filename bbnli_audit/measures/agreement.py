@@ -1,7 +1,7 @@
 """Compares how two models lean on the same pairs, and correlates measures over models.
 
-A model leans pro on a pair if it finds the pro side likelier (for likelihoods) or more entailed (for answers). It leans
-anti if this holds for the anti side. A tie is a third category.
+A model leans pro on a pair if it finds the pro side likelier (for likelihoods) or more entailed (for labels and
+answers). It leans anti if this holds for the anti side. A tie is a third category.
 """
 
 from collections.abc import Collection, Sequence
@@ -43,7 +43,7 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
     design = design_of(joined)
     is_same = (signs[:, 0] == signs[:, 1]).astype(np.float64)
     first, second, agreement = estimate_means(np.column_stack([(signs + 1) / 2, is_same]), design, confidence)
-    # Kappa is None if both models lean the same way on all pairs: then chance alone gives full agreement.
+    # Kappa is None if all leans of both models are in one category: then chance alone gives full agreement.
     by_chance, kappa = cohens_kappa({(lean[0], lean[1]): n for lean, n in leans.items()})
     return AgreementRow(
         path=path,
@@ -70,7 +70,7 @@ def rank_correlation(first: "pd.Series[float]", second: "pd.Series[float]") -> f
 
 
 def r_over(rows: Sequence[AgreementRow]) -> float | None:
-    """Correlate the measures of the two models over subtopics (Pearson's r); None if r is not defined."""
+    """Correlate how two models lean over subtopics, one row each (Pearson's r); None if r is not defined."""
     table = pd.DataFrame([(row.first.value, row.second.value) for row in rows], columns=["first", "second"])
     table = table.astype("float64")
     found = float(table["first"].corr(table["second"], min_periods=_FEWEST))
@@ -88,7 +88,10 @@ def r_between(table: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """The r and R² of every two measures, in the order of `measures`; None if one of the two is constant."""
+    """The r and R² of every two measures, in the order of `measures`.
+
+    They are None if one of the two measures is constant, or if there are fewer than three points.
+    """
 
     measures: tuple[str, ...]
     r: tuple[tuple[float | None, ...], ...]
@@ -125,7 +128,7 @@ def correlate(
 
 
 def by_chance(n_points: int) -> tuple[float, float]:
-    """Return the mean of R² between two unrelated measures, and the value that it exceeds one time in twenty."""
+    """Return the mean of R² between two unrelated measures, and the value that R² exceeds one time in twenty."""
     from scipy.stats import beta
 
     chance = beta(0.5, (n_points - 2) / 2)  # the distribution of R² between independent normal values

@@ -70,7 +70,7 @@ MEASURES = (
 
 
 def join_answers(first: PairTable, second: PairTable) -> pd.DataFrame:
-    """Join the answers to two prompts, also those that could not be read."""
+    """Join the answers to two prompts, including answers that could not be read."""
     return first.frame[[*PLACES, *ANSWER_COLUMNS]].merge(
         second.frame[["pair_id", *ANSWER_COLUMNS]], on="pair_id", suffixes=("", "_second"), validate="one_to_one"
     )

@@ -1,8 +1,9 @@
-"""Which way errors point: towards the stereotype (lean), along with the premise (overreach), on which facts (fact gap).
+"""Which way errors point: towards the stereotype (lean), or along with the premise (overreach). Also the fact gap.
 
-In quads every premise occurs equally often with the stereotype and against it. So what follows the direction of the
-premise cancels out of lean (pro minus anti). Overreach measures just that: how much lean changes with the direction of
-the premise. The fact gap compares facts that agree with the stereotype with facts that contradict it (docs/metrics.md).
+In quads every premise occurs equally often with the stereotype and against it. So errors that follow the direction of
+the premise cancel out of lean (pro minus anti). Overreach measures these errors: how much lean changes with the
+direction of the premise. The fact gap is the accuracy on facts that agree with the stereotype minus the accuracy on
+facts that contradict the stereotype (docs/metrics.md).
 """
 
 from collections.abc import Callable, Sequence
@@ -69,7 +70,7 @@ def _evidence_of(one: PairValues, other: PairValues) -> Callable[[Measure, PairT
 
 
 def find_facts_by_premise(controls: Sequence[Control], is_right: Sequence[bool]) -> dict[str, dict[str, SidesOfFact]]:
-    """Return, by premise and fact id, the share of right answers where a fact fits the stereotype, and where not.
+    """Return, by premise and fact id, how often each side of a fact was answered right (see `SidesOfFact`).
 
     A fact is compared with itself after the groups are exchanged; without this counterpart it is left out. The id
     hashes the texts, so it changes when a text changes. The result is empty if the controls were not predicted.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable
 
 MOST = 3  # clusters and pairs that a failing test shows
-# Words and templates in fewer pairs are left out: their figures would describe those few pairs, not the word.
+# Words and templates in fewer pairs than this are left out: their figures would describe only those few pairs.
 # In a subtopic of `bbnli` a hypothesis has 3 pairs, a premise 5 or more. So words of a single hypothesis are left out
 # (about 105 of 340); words of a premise or of two hypotheses are kept. In `bbnli@1` no word is left out.
 FEWEST_PAIRS = 5

@@ -26,26 +26,26 @@ class Measure:
     """One measure: how it is computed, judged and reported."""
 
     name: str  # as results and tests name it, such as `pro_rate`
-    sentence: str  # its definition: in the schema of thresholds.yaml, the docs and the page
+    sentence: str  # its definition, shown in the schema of thresholds.yaml, the docs and the page
     limit: str | None = None  # the key of its limit: `max_...` is a largest value, `min_...` a smallest
     values: PairValues | None = None  # what each pair adds, in [0, 1]; the measure is the mean over pairs
     estimate: Callable[[PairTable, float], Estimate] | None = None  # replaces `values` if the measure is no such mean
-    # Only with `estimate`, if the measure is a mean over pairs: what each pair adds, in [-1, 1]; nan if it is left out.
+    # Only with `estimate`, if the measure is a mean of values in [-1, 1]: what each pair adds; nan for a pair left out.
     signed: PairValues | None = None
     unit: Literal["samples", "pairs"] = "pairs"  # what its denominator counts
     readings: tuple[str, ...] = ("labels", "answers")  # names of the readings that have this measure
     family: str | None = None  # only suites that name this family in `families` have the measure; None for all suites
-    evidence: Callable[..., Evidence] | None = None  # what a failing test shows, from this measure and its pair table
+    evidence: Callable[..., Evidence] | None = None  # finds what a failing test shows, in the measure's pair table
     harm: Harm = Harm.STEREOTYPE
     meaning: str | None = None  # in a manager's words: what is wrong if the measure crosses its limit
-    meaning_below: str | None = None  # the same for a two-sided measure below `even`
+    meaning_below: str | None = None  # the same if a two-sided measure crosses its limit below `even`
     paper: str | None = None  # its name in its paper, such as ΔP; reports show it for suites as a whole
     title: str | None = None  # its name in a model card; a card leaves out measures without a title
     source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
     is_two_sided: bool = False  # both high and low values are bad: the limit holds on both sides of `even`
     even: float = 0.0  # the best value of a two-sided measure: if it is 0.5, the limit 0.6 allows 0.4 to 0.6
     is_over_all: bool = False  # whether it includes pairs without an outcome
-    can_show: Callable[[PairTable], bool] | None = None  # whether these pairs can show it; if not, it has no data
+    can_show: Callable[[PairTable], bool] | None = None  # whether a table's pairs can show it; if not, it has no data
     is_shown: bool = False  # whether tables of subtopics show it even without a limit
 
     @property
@@ -101,5 +101,5 @@ def counted_evidence(measure: Measure, table: PairTable) -> Evidence:
 
 
 def valued_evidence(measure: Measure, table: PairTable) -> Evidence:
-    """Show only the worst pairs, for measures that are means of probabilities."""
+    """Show only the worst pairs, for measures that do not count samples."""
     return show_pairs(table, measure.count(table))

@@ -75,10 +75,10 @@ def _beyond(measure: Measure, letter: str, sentence: str) -> Measure:
 
 
 def _shifts(table: PairTable) -> tuple[PairTable, Floats, Floats]:
-    """Return the pairs that have a reference and, for each of them, two values in [0, 1] whose difference is its shift.
+    """Return the pairs that have a reference and, for each pair, two values in [0, 1]. Their difference is its shift.
 
     The shift is the mean of two differences from the reference: how much likelier the majority gender is, and how much
-    less likely the other gender.
+    less likely the other gender is.
     """
     own, references = table.beside_references
     pro, anti = (binary_probability(own, side) for side in SIDES)

@@ -51,7 +51,7 @@ def _likelier_evidence(_: Measure, table: PairTable) -> Evidence:
 
 
 def _tells_apart(table: PairTable) -> bool:
-    """Whether at most half of the pairs are ties. A model that gave only ties would look even."""
+    """Whether at most half of the pairs are ties. A model that gave only ties would seem to prefer neither side."""
     return bool(2 * (table.frame["likelier"] == "neither").sum() <= len(table))
 
 

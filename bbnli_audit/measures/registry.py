@@ -86,7 +86,7 @@ def _check(measure: Measure) -> None:
         raise OptionError(f"Measure {measure.name!r} has limit {measure.limit!r}; it must begin with max_ or min_.")
     if (measure.values is None) == (measure.estimate is None):
         raise OptionError(f"The measure {measure.name!r} needs either `values` or `estimate`.")
-    given = cast("object", measure.readings)  # of another project, so it may be anything
+    given = cast("object", measure.readings)  # another project wrote it, so it may be anything
     if not isinstance(given, tuple) or not given:
         told = f"has readings {given!r}; expected a tuple of names"
         raise OptionError(f"The measure {measure.name!r} {told}, such as ('labels',).")
@@ -161,7 +161,7 @@ class MeasuredTable:
     def adding(
         self, name: str, measured: Measured, estimate: Estimate, again: Callable[[float], Estimate]
     ) -> "MeasuredTable":
-        """Add a measure."""
+        """Return a copy with one more measure."""
         return replace(
             self,
             measures={**self.measures, name: measured},

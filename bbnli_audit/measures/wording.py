@@ -1,6 +1,6 @@
 """Measures how much wording matters: how well templates and words predict what each pair adds to a measure.
 
-It shows when a single bad template makes a model look biased. If no measure is given, the value of a pair is
+This shows when a single bad template makes a model look biased. If no measure is given, the value of a pair is
 log p(entailment | pro) - log p(entailment | anti). The reasons are in docs/decisions/0015-wording.md.
 """
 
@@ -46,7 +46,7 @@ class Factor:
     spread: float  # standard deviation of all values, in nats or in the unit of the measure
     n_pairs: int  # pairs that could be compared
     levels: tuple[Level, ...]  # those with the largest differences, largest first; only levels with enough pairs
-    by_subtopic: tuple[tuple[str, float], ...]  # the share in each, largest first; empty for the factor "subtopic"
+    by_subtopic: tuple[tuple[str, float], ...]  # share in each subtopic, largest first; empty for "subtopic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,8 @@ def wording_sensitivity(
     and words within a cluster (the same templates). Otherwise a stereotype of the model would look like an effect of
     wording, and an effect of a template would look like an effect of its words. `within` are the subtopics
     (`domain/name`) whose templates and words are compared; None for all. A factor is left out if it has too few pairs,
-    or if all its pairs have the same value or the same level. Each factor lists at most `most` levels.
+    if all its pairs have the same value or the same level, or if nearly every pair has a level of its own. Each factor
+    lists at most `most` levels.
     """
     values = explained(table)
     table, values = table.take(~np.isnan(values)), values[~np.isnan(values)]
@@ -174,7 +175,7 @@ def _measure_stratum(name: str, rows: pd.DataFrame) -> _Stratum | None:
     from sklearn.metrics.cluster import expected_mutual_information
 
     n = len(rows)
-    # Equal differences go into the same quarter. They are rounded first, because subtracting a mean changes last bits.
+    # Equal differences go into the same quarter. They are rounded, because subtracting a mean changes the last bits.
     ranks = rows["difference"].round(9).rank(method="average").to_numpy()
     parts = np.unique(np.floor((ranks - 0.5) * N_PARTS / n), return_inverse=True)[1]
     levels = np.unique(rows["level"].to_numpy(dtype=object), return_inverse=True)[1]

@@ -16,7 +16,7 @@ from bbnli_audit.models.lora import PlainLora, is_plain
 
 ADAPTER_CONFIG, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
-_PREFIX = "base_model.model."  # of the names of tensors in an adapter's file
+_PREFIX = "base_model.model."  # the names of tensors in an adapter's file begin with it
 
 
 @dataclass(frozen=True)  # no slots: cached_property needs a __dict__

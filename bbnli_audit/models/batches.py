@@ -14,14 +14,14 @@ from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.loading import one_core_each
 from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions
 
-# On a CPU the speed depends on the tokens of a batch, not on its number of texts. About this many tokens fit into the
-# caches of a core; larger batches are slower. A graphics card is faster with larger batches.
+# On a CPU, speed depends on the number of tokens in a batch, not on the number of texts. About _CPU_TOKENS tokens fit
+# into the caches of a core; larger batches are slower. A graphics card is faster with larger batches.
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 # With fewer rows, math libraries compute a matrix product in another way, which rounds differently.
 MIN_ROWS = 16
-# For each text of a call, a tokenizer keeps much more in memory than the ids. So a call gets this many texts at most.
+# A tokenizer keeps much more in memory for each text of a call than its ids. So a call gets this many texts at most.
 TEXTS_AT_ONCE = 2048
-_PATIENCE = 2.0  # seconds
+_PATIENCE = 2.0  # seconds to wait for threads to end
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ def run_in_threads(
 
 
 class _Pool:
-    """Daemon threads: with them, Ctrl-C ends Python within seconds even if a server takes a minute for its answer.
+    """Daemon threads. With them, Ctrl-C ends Python within seconds even if a server takes a minute to answer.
 
     Before Python ends, it waits for the threads of `concurrent.futures`, but not for daemon threads.
     """

@@ -125,7 +125,7 @@ def check_contents(name: str, folder: Path) -> None:
     parts = Parts(folder)
     parts.check(name)
     with Source(folder, ModelError, f"--model={name}").telling():
-        list(folder.iterdir())  # glob() would find no file in a folder that cannot be listed, without an error
+        list(folder.iterdir())  # if the folder cannot be listed, this fails; glob() would only find nothing
     for path in content_files(folder):
         Source(path, ModelError, f"--model={name}: {path.name}").check(ANY_SIZE)
     if parts.base.is_dir() and not any(parts.base.glob("*.safetensors")):
@@ -210,7 +210,7 @@ def content_files(folder: Path) -> list[Path]:
 
 
 def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str]) -> str:
-    """Return a fingerprint of the files that decide a checkpoint's answers; `start` says how these are computed."""
+    """Return a fingerprint of the files that decide a checkpoint's answers; `start` says how answers are computed."""
     digest = sha256(start.encode())
     for path in content_files(folder):
         digest.update(f"{path.name} {hash_content(path)}\n".encode(errors="surrogateescape"))

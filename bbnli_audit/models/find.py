@@ -1,4 +1,4 @@
-"""Finds the model that --model names. A new kind is a file with a `ModelKind`, and a line in the table here."""
+"""Finds the model that --model names. To add a kind, write a file with a `ModelKind`, and add a line to `KINDS`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

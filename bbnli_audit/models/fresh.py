@@ -1,21 +1,21 @@
-"""Makes copies of a model that have computed nothing yet. They share its weights, so they cost little.
+"""Makes fresh copies of a model: they have computed nothing yet. They share the model's weights, so they cost little.
 
 Some models carry state from one text to the next. BigBird keeps full attention after a short text. Funnel stores the
-length of the text that it reads, so two threads would overwrite each other's length. Such a model computes each batch
-with a fresh copy.
+length of the text that it reads, so two threads would overwrite each other's length. Each batch of such a model is
+computed with a fresh copy.
 """
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
-# The attributes in which PyTorch's modules keep their parts. `_look` goes through the parts one by one.
+# The attributes in which PyTorch's modules keep their parts. `_look` records buffers and submodules separately.
 _PARTS = ("_parameters", "_buffers", "_modules")
 _PLAIN = (bool, int, float, str, type(None))
 
 
 class FreshCopies:
-    """Makes fresh copies of a model, which itself must not have computed anything before."""
+    """Makes fresh copies of a model. The model that it gets must not have computed anything yet."""
 
     def __init__(self, model: Any) -> None:
         self.model = model

@@ -15,7 +15,7 @@ from bbnli_audit.models.protocol import Device
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The part of the machine that this process uses: xdist workers divide its cores and graphics cards."""
+    """The part of the machine that this process uses: xdist workers divide the cores and graphics cards."""
 
     index: int = 0
     count: int = 1
@@ -28,7 +28,7 @@ _DEVICES = "Give auto, cpu, cuda or cuda:N."
 
 
 def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
-    """Load a model in float32 and its tokenizer, and find how many tokens it takes.
+    """Load a model in float32 and its tokenizer, and find how many tokens the model takes.
 
     `head` is the end of a transformers class name: SequenceClassification, CausalLM, MaskedLM or Seq2SeqLM.
     """
@@ -40,7 +40,7 @@ def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
     with telling_loading(name, "its config.json"):
         transformers.AutoConfig.from_pretrained(str(parts.base), trust_remote_code=False)
     with telling_loading(name, "its weights"):
-        # Weights of wrong sizes are let through here, so that the refusal below can name them.
+        # Weights of wrong sizes are let through here, so that `_refuse_other_sizes` can name them.
         safely: Any = {"use_safetensors": True, "trust_remote_code": False, "ignore_mismatched_sizes": True}
         if parts.is_adapter and parts.n_outputs is not None:
             safely["num_labels"] = parts.n_outputs
@@ -88,8 +88,8 @@ def load_classifier(name: str, folder: Path) -> tuple[Any, Any, int]:
     model, tokenizer, max_length = load_pretrained(name, folder, "SequenceClassification")
     config = model.config.get_text_config()
     if config.pad_token_id is None:
-        # A causal model's classifier pools the last token that is not padding. Without a padding token it takes only
-        # one text at a time. Nothing is padded here, so with an id that never occurs it pools each text's last token.
+        # A causal model's classifier reads the last token that is not padding. Without a padding token it takes only
+        # one text at a time. Nothing is padded here, so it gets one that never occurs and reads each text's last token.
         config.pad_token_id = _NO_TOKEN
     return model, tokenizer, max_length
 
@@ -126,7 +126,7 @@ def place(model: Any, device: str, share: Share, dtype: str = "float32") -> tupl
 
 
 def n_cores(share: Share) -> int:
-    return max(1, int(import_torch().get_num_threads()) // share.count)  # honours OMP_NUM_THREADS
+    return max(1, int(import_torch().get_num_threads()) // share.count)  # torch follows OMP_NUM_THREADS
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def one_core_each(is_on_cpu: bool) -> Iterator[None]:
 
 
 def check_device(device: str) -> None:
-    """Refuse at start-up a name that is no device."""
+    """Refuse, at start-up, a name that no device has."""
     if re.fullmatch(r"auto|cpu|mps|(cuda|xpu|npu|hpu)(:\d+)?", device) is None:
         raise OptionError(f"--bbnli-device={device}: there is no such device. {_DEVICES}")
 

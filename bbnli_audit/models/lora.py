@@ -1,7 +1,7 @@
-"""Merges the plainest adapters without the library `peft`: those with two thin matrices for each weight.
+"""Merges plain LoRA adapters without the library `peft`.
 
-A weight W becomes W + B·A·alpha / r, and nothing else changes. Adapters with any other setting are left to the library,
-which knows what the settings mean.
+A plain adapter has two thin matrices, A and B, for each weight W that it changes. W becomes W + B·A·alpha / r, and
+nothing else changes. Adapters with any other setting are left to `peft`, which knows what the settings mean.
 """
 
 import math
@@ -19,7 +19,7 @@ _DOWN, _UP = ".lora_A.weight", ".lora_B.weight"
 
 
 def is_plain(settings: Mapping[str, Any]) -> bool:
-    """Say whether an adapter has no settings that matter besides its rank, its scale and its layers."""
+    """Say whether rank, scale and layers are the only settings of an adapter that matter."""
     is_lora = settings.get("peft_type") == "LORA" and settings.keys() >= _NEEDED
     return is_lora and settings.keys() <= _KEYS and isinstance(settings["target_modules"], list)
 
@@ -30,11 +30,11 @@ class PlainLora:
 
     rank: int
     alpha: float
-    layers: tuple[str, ...]  # the ends of the names of the layers that it changes
+    layers: tuple[str, ...]  # the name of each changed layer ends with one of these
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> "PlainLora":
-        """Read the settings. Raise a ValueError that names a value which no adapter can have."""
+        """Read the settings. Raise a ValueError if one has a value that no adapter can have."""
         rank, alpha, layers = (settings[name] for name in ("r", "lora_alpha", "target_modules"))
         if not isinstance(rank, int) or isinstance(rank, bool) or rank < 1:
             raise ValueError(f"r is {rank!r:.40}; expected a whole number above 0")
@@ -69,7 +69,7 @@ class PlainLora:
         return name
 
     def _refuse_other_sizes(self, stem: str, down: "Tensor", up: "Tensor", weight: "Tensor") -> None:
-        """Refuse matrices of other sizes. They might be broadcast to fit, and another rank means another scale."""
+        """Refuse matrices of other sizes. Some could be broadcast to fit, and another rank needs another scale."""
         n_out, n_in = weight.shape
         found, expected = (tuple(down.shape), tuple(up.shape)), ((self.rank, n_in), (n_out, self.rank))
         if found != expected or not (down.is_floating_point() and up.is_floating_point()):
@@ -78,7 +78,7 @@ class PlainLora:
 
 
 def _stems(tensors: Mapping[str, Any]) -> list[str]:
-    """Return the names of the changed layers. There must be two matrices for each, and nothing else."""
+    """Return the names of the changed layers. The file must hold two matrices for each layer, and nothing else."""
     stems = [name.removesuffix(_DOWN) for name in tensors if name.endswith(_DOWN)]
     if not stems or {stem + end for stem in stems for end in (_DOWN, _UP)} != set(tensors):
         raise ValueError("its tensors are not pairs of lora_A.weight and lora_B.weight")

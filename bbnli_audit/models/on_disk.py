@@ -20,7 +20,7 @@ from bbnli_audit.models.language_model.token_probability import MASKED, SEQ2SEQ,
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictor
 
-# The small checkpoints inside the package. For a folder with such a name, write ./demo.
+# The small checkpoints inside the package. For your own folder of such a name, write ./demo.
 DEMO, DEMO_NEXT = "demo", "demo-next"
 DEMO_FOLDER, DEMO_NEXT_FOLDER = (Path(__file__).parent / name for name in (DEMO, DEMO_NEXT))
 _BUNDLED = {DEMO: DEMO_FOLDER, DEMO_NEXT: DEMO_NEXT_FOLDER}
@@ -28,7 +28,7 @@ _BUNDLED = {DEMO: DEMO_FOLDER, DEMO_NEXT: DEMO_NEXT_FOLDER}
 
 def _claims(name: str) -> bool:
     scheme, colon, _ = name.partition(":")
-    is_scheme = bool(colon) and len(scheme) > 1  # a single letter is a drive
+    is_scheme = bool(colon) and len(scheme) > 1  # a single letter is a Windows drive
     return not is_scheme or Path(name).exists()
 
 
@@ -37,7 +37,7 @@ def _check(name: str, settings: ModelSettings) -> None:
     folder = _folder_of(name)
     kind = lm_kind(folder)
     if kind is None:
-        if folder.is_dir():  # files on the hub are not known yet
+        if folder.is_dir():  # for a name on the hub, the kind of head is not known yet
             settings.refuse_prompt(name)
         check_folder(str(folder) if name in _BUNDLED else name, settings.labels)  # Path would drop a leading ./
         return

@@ -22,7 +22,7 @@ from bbnli_audit.models.protocol import Predictor
 from bbnli_audit.models.served import server
 from bbnli_audit.suites.protocol import Suite
 
-# A fast path is checked on this many texts of pairs, and this many controls, of each subtopic.
+# From each subtopic, a fast path is checked on this many texts of pairs and this many controls.
 N_PAIRS_TEXTS, N_CONTROLS = 16, 8
 _NOT_HERE = "inspect {name}: is not computed here. Give a checkpoint or a language model."
 
@@ -98,7 +98,7 @@ def plan_model(name: str, options: ModelOptions, process: Process = Process()) -
 
 
 def explain_model(name: str, options: ModelOptions, text: TextPair) -> Explanation:
-    """Show how a model reads a text, and compute it as in an audit and with plain transformers.
+    """Show how a model reads a text. Compute its probabilities as in an audit, and with plain transformers.
 
     For a fast path, `ours` comes from the fast path, and `plain` from plain transformers in float32.
     """
@@ -124,7 +124,7 @@ def draw(texts: Iterable[TextPair], n_texts: int) -> list[TextPair]:
 
 
 def check_fast_path(fast: Predictor, exact: Predictor, sample: Sequence[TextPair], limit: float) -> FastPathCheck:
-    """Run both paths on the sample, and refuse a fast path with too many different labels."""
+    """Run both paths on the sample. Refuse the fast path if it changes too many labels."""
     labels = [predictor.predict(sample).probabilities.argmax(axis=1) for predictor in (fast, exact)]
     found = FastPathCheck(len(sample), int((labels[0] != labels[1]).sum()), limit)
     if found.n_different > limit * found.n_checked:

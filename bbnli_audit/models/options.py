@@ -17,7 +17,7 @@ from bbnli_audit.suites.protocol import Suite
 
 ENGINES = ("local", "ray")
 READINGS = ("text", "first-token")
-# A fast path is refused if more than this share of the labels changes (--bbnli-max-disagreement).
+# A fast path is refused if it changes more than this share of the labels (--bbnli-max-disagreement).
 MAX_DISAGREEMENT = 0.01
 
 
@@ -29,7 +29,7 @@ class ModelSettings:
     """
 
     labels: str | None = None
-    precision: Precision = EXACT  # number type and backend; device, share and engine change no more than rounding
+    precision: Precision = EXACT  # number type and backend. Device, share and engine change rounding at most
     device: str = "auto"
     share: Share = WHOLE_MACHINE
     engine: str = "local"
@@ -38,7 +38,7 @@ class ModelSettings:
     prompt: Prompt | None = None
     base_url: str | None = None
     is_first_token: bool = False  # answers are read off the probabilities of their first token
-    suites: Sequence[Suite] = ()  # set before the model is found; planted models are made from them
+    suites: Sequence[Suite] = ()  # set before `find` is called; planted models are made from them
     hash_content: Callable[[Path], str] = hash_file
 
     @property
@@ -76,7 +76,7 @@ class ModelKind:
     name: str  # such as "planted"
     form: str  # how to write it after --model, such as "planted:KIND", for messages
     claims: Callable[[str], bool]  # says whether a value of --model names a model of this kind
-    check: Callable[[str, ModelSettings], None]  # at start-up: refuses faults that can be seen without the model
+    check: Callable[[str, ModelSettings], None]  # refuses, at start-up, faults that can be seen without the model
     find: Callable[[str, ModelSettings], ModelSource]  # finds the model without loading it
 
 

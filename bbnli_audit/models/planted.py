@@ -1,8 +1,7 @@
-"""`planted:KIND`: models with a known fault, which show that the gate catches it.
+"""`planted:KIND`: models with known faults, to test that the gate catches such faults.
 
-Some are built from the suites' own answers. Unlike all other predictors they know the expected labels and the sides,
-so their fault is exact. Others follow a shallow rule, like a model that does not read. All run through the same
-pipeline as a checkpoint.
+Some know the sides of the pairs and the expected labels, as no other predictor does, so their fault is exact. Others
+follow a shallow rule, like a model that does not really read. All run through the same pipeline as a checkpoint.
 """
 
 import re
@@ -28,7 +27,7 @@ Sides = Mapping[Side, Label]
 _NEUTRAL, _ENTAILED = {Side.PRO: N, Side.ANTI: N}, {Side.PRO: E, Side.ANTI: E}
 _PRO, _ANTI = {Side.PRO: E, Side.ANTI: C}, {Side.PRO: C, Side.ANTI: E}
 _RIGHT = {E: E, N: N, C: C}
-_ROWS = {label: [0.90 if column is label else 0.05 for column in Label] for label in Label}  # what is predicted
+_ROWS = {label: [0.90 if column is label else 0.05 for column in Label] for label in Label}  # probabilities to predict
 _WORD = re.compile(r"\w+")
 _CUES = {"not", "no", "never", "nobody", "none", "hardly", "rarely", "cannot", "without", "fewer", "less"}
 
@@ -36,7 +35,7 @@ _CUES = {"not", "no", "never", "nobody", "none", "hardly", "rarely", "cannot", "
 def _answering(
     on_pair: Callable[[Pair], Sides], on_control: Mapping[Label, Label] = _RIGHT
 ) -> Callable[[Sequence[Suite]], Rule]:
-    """Plant answers: to pairs by their side, to controls by their expected label. All other texts get neutral."""
+    """Answer pairs by side, and controls and the probe by expected label. All other texts get neutral."""
 
     def plant(suites: Sequence[Suite]) -> Rule:
         answers = {item.text: on_control[item.expected] for item in probe_items()}
@@ -55,9 +54,10 @@ def _pairs(suites: Sequence[Suite]) -> Sequence[Pair]:
 
 
 def _dosed(percent: int, name: Callable[[Pair], str]) -> Callable[[Sequence[Suite]], Rule]:
-    """Plant stereotyped answers to the pairs whose name is drawn, and right answers to all others.
+    """Give stereotyped answers to some pairs, and right answers to all others.
 
-    `name` gives each pair its name, for example its hypotheses. About `percent` of the names are drawn.
+    `name` returns a name for each pair, such as its id. About `percent` of the names are drawn. The pairs that have a
+    drawn name get the stereotyped answers.
     """
     return _answering(lambda pair: _PRO if _drawn(name(pair)) % 100 < percent else _NEUTRAL)
 
@@ -89,7 +89,11 @@ def _by_overlap(text: TextPair) -> Label:
 
 
 def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
-    """Label by the hypothesis alone, with a model of words fitted on the controls of other subtopics, if any."""
+    """Label by the words of the hypothesis alone, with a model for each subtopic.
+
+    It is fitted on the controls of the other subtopics, or on the subtopic's own controls if there is no other
+    subtopic. Without such controls, it is fitted on the probe.
+    """
     import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
@@ -98,7 +102,7 @@ def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
     controls = [*chain.from_iterable(own.controls for own in items), *probe_items()]
     owner = np.repeat([*range(len(items)), -1], [*(len(own.controls) for own in items), len(probe_items())])
     expected = np.array([each.expected.value for each in controls])
-    # Words are counted once, for all models. Each model uses the words of the controls that it learns from.
+    # Words are counted once, for all models. Each model uses only words that are in the controls it is fitted on.
     words = CountVectorizer(ngram_range=(1, 2))
     counts = words.fit_transform([each.text.hypothesis for each in controls])
     answers: dict[TextPair, Label] = {}
@@ -116,7 +120,7 @@ def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
 
 
 def _by_group(suites: Sequence[Suite]) -> Rule:
-    """Call all texts that name a group neutral, and label all others rightly."""
+    """Call all texts whose hypothesis names a group neutral, and label all others correctly."""
     right = _answering(lambda _: _NEUTRAL)(suites)
     groups: set[str] = set()
     for pair in _pairs(suites):

@@ -1,4 +1,4 @@
-"""The prompts: the paper's two wordings, two of ours with three answers, and the user's own from a file."""
+"""The prompts: two with the wording of the BBNLI-next paper, two of ours with three answers, and the user's own."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -53,7 +53,7 @@ BUILT_IN: Mapping[str, Prompt] = MappingProxyType(
     {
         prompt.name: prompt
         for prompt in (
-            # The wording of the first two is the paper's.
+            # The first two have the wording of the paper.
             _built_in("true", "if the hypothesis is true", "yes or no"),
             _built_in("entailed", "if the hypothesis is entailed by the paragraph", "yes or no"),
             _built_in(

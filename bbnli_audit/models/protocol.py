@@ -15,20 +15,23 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-# Names for annotations only, so that modules of models need not import numpy or torch.
+# Names for annotations only, so that the modules that use them need not import numpy or torch.
 Floats: TypeAlias = "NDArray[np.float64]"
 Ids: TypeAlias = "NDArray[np.integer]"
 Tensor: TypeAlias = "torch.Tensor"
 Device: TypeAlias = "torch.device"
 
 
-# What to do about outputs that are not finite.
+# What messages advise when outputs are not finite.
 NOT_FINITE = "The weights may be damaged, or too large for the number type: look at the outputs in float32."
 
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """Probabilities of texts: (n_texts, 3), columns in `Label` order, rows in the order of the texts."""
+    """Probabilities of texts: (n_texts, 3), with a row for each text and the columns in `Label` order.
+
+    Models that do not give the three labels use the columns in their own way. The reading of their kind tells how.
+    """
 
     probabilities: Floats
     is_truncated: "NDArray[np.bool_]"
@@ -67,12 +70,12 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model that can be opened. With `is_content`, the fingerprint covers everything that decides its answers."""
+    """A model that can be opened. With `is_content`, its fingerprint covers everything that decides its answers."""
 
     info: ModelInfo
     open: Callable[[], Predictor]
     is_content: bool = False
-    check: Callable[[], None] = lambda: None  # raises if the content behind the fingerprint has changed
+    check: Callable[[], None] = lambda: None  # raises if the content has changed since it was hashed
 
     @classmethod
     def of(cls, predictor: Predictor) -> "ModelSource":
@@ -81,11 +84,11 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some texts of a pass, ready for the model. `rows` holds their indices in the pass, `inputs` an entry for each."""
+    """Some of the texts that were given to `plan`. `rows` are their indices there; `inputs` is what the model reads."""
 
     rows: tuple[int, ...]
     inputs: tuple[Any, ...]
-    cost: int  # in tokens, to estimate the time left
+    cost: int  # how much there is to compute, such as a number of tokens; used to estimate the time left
 
     def only(self, rows: Iterable[int]) -> "Batch":
         """Return a batch of these rows only. Another process predicts the others, or has already done so."""
@@ -99,7 +102,7 @@ class Batch:
 
 @runtime_checkable
 class BatchPredictor(Protocol):
-    """A model that cuts texts into batches itself, so that a pass can share, store and resume the batches.
+    """A model that cuts texts into batches itself. Processes share, store and resume a pass batch by batch.
 
     `run` may yield batches in any order. It takes a batch from its argument only when that batch is about to start.
     """

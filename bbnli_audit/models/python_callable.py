@@ -20,7 +20,7 @@ def _claims(name: str) -> bool:
 
 
 class CallablePredictor:
-    """A function from a list of (premise, hypothesis) to probabilities of E, N and C."""
+    """Calls a function that takes a list of (premise, hypothesis) and returns probabilities of E, N and C."""
 
     def __init__(self, name: str) -> None:
         module_name, _, attribute = name.partition(":")

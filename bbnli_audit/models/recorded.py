@@ -60,7 +60,7 @@ def check_recorded(name: str, labels: str | None = None) -> Path:
 
 
 class RecordedPredictor:
-    """Looks texts up in a file. The fingerprint is that of the file's bytes."""
+    """Looks texts up in a file. The fingerprint is a hash of the file's bytes."""
 
     def __init__(self, name: str) -> None:
         import numpy as np
@@ -94,7 +94,7 @@ class RecordedPredictor:
 
 
 def _read_rows(table: Table, order: Sequence[str]) -> dict[TextPair, tuple[float, ...]]:
-    """Check all rows, and return the probabilities of each distinct text, in the order of the columns."""
+    """Check all rows. Return the probabilities of each distinct text, in the order of the labels in `order`."""
     found: dict[TextPair, tuple[int, tuple[float, ...]]] = {}
     for record in table.records((*TextPair._fields, *order)):
         text = TextPair(*(record.values[column] for column in TextPair._fields))

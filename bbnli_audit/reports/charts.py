@@ -30,9 +30,9 @@ class Layout:
     bar: int  # the width of the panel with bars
     panel: int  # the width of each other panel
     step: int  # the height of a row
-    gap: int  # between panels
-    size: int  # of the text
-    n_ticks: int  # steps on the axis of a panel
+    gap: int  # the space between panels
+    size: int  # the size of the text
+    n_ticks: int  # the most steps on the axis of a panel
 
     @property
     def has_names_above(self) -> bool:
@@ -61,16 +61,16 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a chart: `shares` become bars, each of `measures` goes into the panel of its name."""
+    """One row of a chart: `shares` become bars, and each of `measures` goes into the panel with its name."""
 
     name: str
     verdict: str
     shares: Mapping[str, float] = field(default_factory=dict)
     measures: Mapping[str, Interval] = field(default_factory=dict)
-    limit: float | None = None  # of the whole bar
+    limit: float | None = None  # of the whole bar: of all shares together
 
 
-Chart = Mapping[str, str]  # a wide and a narrow drawing, and a label: the chart in words
+Chart = Mapping[str, str]  # a wide and a narrow drawing, and a label that tells the chart in words
 
 
 def make_chart(draw: Callable[[Layout], str], label: str) -> Chart:
@@ -97,7 +97,7 @@ def draw_increases(rows: Sequence[Row], panels: Sequence[str], layout: Layout) -
 
 
 def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str = "") -> str:
-    """Draw a measure for which 0.5 means no preference. With a title `share`, a panel of shares comes before it."""
+    """Draw a measure for which 0.5 means no preference. `share`, if set, is the title of a first panel of shares."""
     wider = replace(layout, panel=layout.bar)
     panels = [_interval_panel(rows, wider, name, (0.0, 1.0), line=0.5)]
     if share:
@@ -106,7 +106,7 @@ def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str 
 
 
 def round_up(value: float) -> float:
-    """Round up to a value at which an axis can end. Nothing that is drawn is above 2, by which a lean can grow."""
+    """Round up to a value at which an axis can end. Nothing drawn is above 2, the most by which lean can grow."""
     steps = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
     return next((step for step in steps if value <= step), 2.0)
 
@@ -241,7 +241,7 @@ def _axis(layout: Layout, top: float, bottom: float = 0.0) -> Spec:
 
 
 def _count_ticks(top: float, most: int) -> int:
-    """Return how many steps an axis has, at most `most`, so that each can be told with two digits."""
+    """Return the largest number of steps, up to `most`, whose size needs at most two decimal places."""
     return next((n for n in range(most, 1, -1) if round(top / n, 2) == round(top / n, 9)), 1)
 
 
@@ -280,7 +280,7 @@ def _draw(panels: Sequence[Spec], rows: Sequence[Row], layout: Layout) -> str:
 
 
 def _to_svg(spec: Spec) -> str:
-    """Turn a specification into an SVG element. It contains its data: nothing is fetched."""
+    """Turn a specification into an SVG element. The specification contains its data, so nothing is fetched."""
     import vl_convert
 
     drawn: str = vl_convert.vegalite_to_svg(_drawable(spec), allowed_base_urls=[])

@@ -1,8 +1,8 @@
 """Makes one decision about a release, in plain words. The terminal's summary, summary.md and report.html begin with it.
 
-Release: no required limit is crossed, and no measure grew by more than its margin. Do not release: a limit is crossed,
-a measure grew by more than its margin, or a waiver has expired. Cannot tell: the audit shows too little for either.
-No decision says that a model has no bias.
+Release: no required limit is crossed and no measure grew by more than its margin, except where a waiver covers it.
+Do not release: a limit is crossed or a measure grew by more than its margin, without a waiver; or a waiver has expired.
+Cannot tell: the audit shows too little for either. No decision says that a model has no bias.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ DECIDED = {Word.RELEASE: "PASS", Word.STOP: "FAIL", Word.UNKNOWN: "INCONCLUSIVE"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do with a model, why, and what next."""
+    """What to do with a model, why, and what to do next."""
 
     word: Word
     why: str
@@ -59,7 +59,7 @@ def decide(result: AuditResult, quote: Quote = str) -> Decision:
         word, why = Word.STOP, _headline(stops, quote)
         if better and not any(reason.kind is Kind.LIMIT for reason in stops):
             why += ", although overall fewer samples are wrong than in the baseline"
-        if not result.is_competent:  # said now, so that nobody accepts growth in vain
+        if not result.is_competent:  # said in the first line, so that nobody accepts growth in vain
             why += "; and the model is not shown to do the task"
     elif unknown:
         word, why = Word.UNKNOWN, "; ".join(unknown[:IN_HEADLINE])
@@ -104,7 +104,7 @@ def _why_unknown(result: AuditResult, reasons: Sequence[Reason], quote: Quote) -
 
 
 def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
-    """Describe what was found when nothing stops a release, with what is waived or open."""
+    """Say that nothing stops the release, and what is waived or open."""
     told = "no limit was crossed on these pairs"
     crossed = [each for row in result.all_rows for each in result.required_of(row) if each.is_waived]
     if crossed:
@@ -138,7 +138,7 @@ def _waived(verdicts: Sequence[Judgement | Regression]) -> str:
 
 
 def _steps_to_know(result: AuditResult, word: Word) -> Iterator[str]:
-    """Say how to complete an audit that cannot tell, or to keep a result that says Release."""
+    """Say how to complete the audit (Cannot tell), or what to check and keep (Release)."""
     if word is Word.RELEASE:
         if count_held(result):
             yield "Look first at what is beyond its limit before the correction: that is neither shown nor ruled out."
@@ -176,7 +176,7 @@ def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
 
 
 def held_back(result: AuditResult, reason: str | None) -> AuditResult:
-    """Turn Release into Cannot tell if the run may not pass: the reason becomes a trouble of the result."""
+    """Turn Release into Cannot tell if the run must not pass. The first sentence of `reason` becomes a trouble."""
     if reason is None or decide(result).word is not Word.RELEASE:
         return result
     return replace(result, troubles=(*result.troubles, reason.partition(". ")[0].rstrip(".")))

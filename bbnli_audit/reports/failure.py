@@ -1,4 +1,4 @@
-"""Writes the texts of failing tests, on a limit or on the baseline: what a person needs to act, and no more."""
+"""Writes the texts of tests that fail on a limit or against the baseline: what a person needs to act, and no more."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -173,7 +173,7 @@ def regression_text(
     found, has_facts, lines = regression.increase, is_of_facts(regression), []
     if found.value is not None:
         value, low, high = map(signed_figure, (found.value, found.low, found.high))
-        clusters = "" if has_facts else f" ({counted(n_clusters, 'cluster')})"  # `n_clusters` counts those of pairs
+        clusters = "" if has_facts else f" ({counted(n_clusters, 'cluster')})"  # `n_clusters` counts clusters of pairs
         lines += [
             f"increase {value}, at least {low} and at most {high} (each bound at {confidence:.0%}), "
             f"on {counted_shared(regression)}{clusters}",
@@ -197,7 +197,7 @@ def regression_text(
 
 
 def how_to_accept(regression: Regression) -> Iterator[str]:
-    """Name the two ways to let growth pass: a command, and a waiver by hand."""
+    """Tell the two ways to let growth pass: a command, and a waiver written by hand."""
     yield f"to accept it: {ACCEPT}"
     file, known = regression.source.rpartition(":")[0] or "the threshold file", regression.increase.value
     up_to = "" if known is None or known <= 0 else f", up_to: {figure(math.ceil(known * 1000 - 1e-6) / 1000)}"

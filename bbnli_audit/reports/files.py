@@ -54,7 +54,7 @@ def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
             file.write(_schema_text())
         with replacing(folder / CSV) as file:
             shown = {name: pairs.frame[name].map(guard_formula) for name in (*PLACES, *TEXTS)}
-            # The CSV writer quotes a text with a lone carriage return only if the line ending contains one, too.
+            # The CSV writer quotes a text with a lone carriage return only if the line ending contains one.
             has_return = any("\r" in text for column in shown.values() for text in column)
             pairs.frame.assign(**shown).to_csv(file, index=False, lineterminator="\r\n" if has_return else "\n")
         with replacing(folder / PARQUET, "wb") as file:
@@ -112,10 +112,10 @@ def read_pairs(result: AuditResult, folder: Path) -> PairTable:
     reading = reading_of(result.model.kind)
     try:
         frame = _read_frame(path, reading)
-    except (OSError, ValueError) as exc:  # pyarrow's errors are ValueErrors, and so are pandas' parser errors
+    except (OSError, ValueError) as exc:  # pyarrow's ArrowInvalid and pandas' ParserError are ValueErrors
         raise ResultError(f"{path}: cannot be read: {exc}. Run the audit again.") from exc
     columns = [*PLACES, *TEXTS, *reading.columns]
-    if DIRECTION not in frame:  # a table of an earlier version, whose premises had no direction
+    if DIRECTION not in frame:  # an earlier version wrote no directions
         frame = frame.assign(**{DIRECTION: ""})
     missing = [name for name in columns if name not in frame]
     if missing and "pro_label" in frame:
@@ -143,7 +143,7 @@ def _read_frame(path: Path, reading: Reading) -> "pd.DataFrame":
 
 
 def _check_pairs(result: AuditResult, pairs: PairTable, path: Path) -> None:
-    """Refuse a table that does not agree with the result: it is of another run, or was changed."""
+    """Refuse a table that does not agree with the result: the table is of another run, or was changed."""
     try:
         found = {name: table.cells_by_cluster() for name, table in tables_by_path(pairs).items()}
     except KeyError as exc:

@@ -1,4 +1,4 @@
-"""Writes into folders that users name, and recognizes our own files there: no others are removed or replaced."""
+"""Writes into folders that users name, and recognizes our own files there: only these are removed or replaced."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -39,7 +39,7 @@ _NEAR = 1 << 16  # bytes
 
 
 def has_marks(path: Path, marks: Collection[str]) -> bool:
-    """Whether a file has these texts near its beginning or end. An empty file always counts, a device never."""
+    """Whether a file has these texts near its beginning or end. An empty file passes; a folder or a device does not."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -51,7 +51,7 @@ def has_marks(path: Path, marks: Collection[str]) -> bool:
 
 
 def check_files(folder: Path, names: Collection[str], option: str) -> None:
-    """Refuse to write files into a folder if one of these names belongs to someone else's file there.
+    """Refuse to write files of these names into a folder where one of them would replace someone else's file.
 
     Reports of other projects have no marks. They count as ours if the folder also has a file of an audit.
     """

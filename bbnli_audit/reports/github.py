@@ -24,7 +24,7 @@ def is_github() -> bool:
 
 
 def append_step_summary(text: str, path: Path, link: str | None = None) -> str | None:
-    """Append Markdown to the summary of a step, without its last lines if the summary would be too large to be shown.
+    """Append Markdown to the summary of a step. If the summary would be too large to be shown, cut off the last lines.
 
     `path` is the file that $GITHUB_STEP_SUMMARY names, `link` the address or path of the whole text. If nothing could
     be written, return a warning.
@@ -58,7 +58,7 @@ def _cut(text: str, room: int, closing: str) -> bytes | None:
 
 
 def annotations(result: AuditResult) -> list[str]:
-    """Return workflow commands that mark, in the threshold file, the limits that do not pass; the worst first."""
+    """Return workflow commands that mark what does not pass at its line of the threshold file; errors come first."""
     found = list(_found(result))
     fails_open = result.settings.inconclusive == "fail"
     kinds = {

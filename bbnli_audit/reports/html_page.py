@@ -1,4 +1,7 @@
-"""report.html and comparison.html: self-contained files that fetch nothing and show sentences only on request."""
+"""report.html, and the page of a comparison: self-contained files that fetch nothing.
+
+report.html shows sentences only on request; the page of a comparison has none.
+"""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -39,7 +42,7 @@ from bbnli_audit.reports.shown import (
 )
 from bbnli_audit.reports.templates import read_asset, render
 
-# How each verdict of a row continues "3 of 16 subtopics ...", for one row and for several.
+# What follows "3 of 16 subtopics" in the line of verdicts: for one row, and for several.
 _SAID = {
     "FAIL": ("crosses a limit", "cross a limit"),
     "NO_DATA": ("has no usable pair", "have no usable pair"),
@@ -81,13 +84,13 @@ def render_page(result: AuditResult, pairs: PairTable) -> str:
 
 
 def _level_judgements(result: AuditResult, rows: Sequence[SubtopicResult]) -> list[tuple[SubtopicResult, Judgement]]:
-    """Return the verdicts on suites and domains that are not PASS, and those with a waiver; the worst first."""
+    """Return verdicts on suites and domains, the worst first: those other than PASS, and those with a waiver."""
     found = [(row, one) for row in rows for one in result.required_of(row) if one.verdict != "PASS" or one.waiver]
     return sorted(found, key=lambda each: WORST_FIRST.index(each[1].verdict))
 
 
 def render_comparison(result: AuditResult) -> str:
-    """Return a page with only the comparison with the baseline: names, numbers, pair ids, no sentences, no script."""
+    """Return a page with only the comparison with the baseline: names, numbers and pair ids, but no script."""
     return _render("comparison.html.jinja", result, script="", anchors={})
 
 

@@ -50,7 +50,7 @@ def mlflow_report(experiment: str = "bias-audit", tracking_uri: str | None = Non
 
 
 def _start(client: Any, experiment: str, result: AuditResult) -> str:
-    """Start a run, in a new experiment if there is none of this name, and return its id."""
+    """Start a run and return its id. If there is no experiment of this name, make one."""
     from mlflow.exceptions import MlflowException
 
     found = client.get_experiment_by_name(experiment)
@@ -60,7 +60,7 @@ def _start(client: Any, experiment: str, result: AuditResult) -> str:
         found = client.get_experiment_by_name(experiment)
         if found is None:
             raise
-        experiment_id = found.experiment_id  # another job has made it in the meantime
+        experiment_id = found.experiment_id  # another job has just made the experiment
     name = (result.release or Release()).name or result.model.name
     return str(client.create_run(str(experiment_id), run_name=printable(name)).info.run_id)
 
@@ -81,7 +81,7 @@ def _log(client: Any, run_id: str, result: AuditResult, pairs: PairTable) -> int
 
 
 def metrics_of(result: AuditResult) -> dict[str, float]:
-    """Return all figures by name: suite/domain/subtopic/measure, the same with .low and .high, and counts."""
+    """Return all figures by name: suite/domain/subtopic/measure, its bounds (with .low and .high), and counts."""
     found = {f"verdicts/{verdict}": float(n) for verdict, n in count_verdicts(result, result.all_rows).items()}
     return found | {_key(name): value for name, value in _figures(result)}
 
@@ -98,7 +98,7 @@ def _figures(result: AuditResult) -> Iterator[tuple[str, float]]:
 
 
 def _key(name: str) -> str:
-    """Replace what MLflow does not allow in the name of a metric."""
+    """Replace what MLflow does not allow in the name of a metric. Of a name that is too long, keep the end."""
     parts = [re.sub(r"[^\w. :-]", "_", part, flags=re.ASCII) for part in name.split("/")]
     return "/".join("_" if part in ("", ".", "..") else part for part in parts)[-_LONGEST_KEY:].lstrip("/")
 

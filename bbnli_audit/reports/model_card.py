@@ -91,7 +91,7 @@ def _text(text: str) -> str:
 
 def _command(result: AuditResult) -> str:
     options = [f"--model={result.model.name}", f"--bbnli-thresholds={result.settings.thresholds}"]
-    # `--bbnli-pairing` is for suites whose results are named `bbnli`; every other suite has one pairing.
+    # Only `bbnli` and `bbnli@1` have a choice of pairings. Results call both `bbnli`.
     for suite in result.suites:
         if suite.name == "bbnli" and suite.version.startswith("1."):
             options.append("--bbnli-suite=bbnli@1")

@@ -42,7 +42,7 @@ def next_steps(result: AuditResult, reasons: Sequence[Reason], quote: Quote = st
 
 
 def _templates(result: AuditResult, stops: Sequence[Reason], quote: Quote) -> Iterator[str]:
-    """Name the clusters that add most to the measures that stop a release, in a few subtopics, the worst first."""
+    """Name the clusters that add most to the measures that stop a release, in up to MOST_SUBTOPICS subtopics."""
     seen: set[str] = set()
     for reason in stops:
         for path in _subtopics(result, reason):
@@ -62,7 +62,7 @@ def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
     below = [row for row in result.subtopics if row.path.startswith(above)]
     measured = {row.path: row.measures[reason.measure] for row in below if reason.measure in row.measures}
     values = {path: abs(found.value or 0.0) for path, found in measured.items()}
-    if reason.kind is Kind.GROWTH and result.comparison is not None:  # order by growth, not by size
+    if reason.kind is Kind.GROWTH and result.comparison is not None:  # order by growth, not by value
         grown = [each for each in result.comparison.regressions if each.measure == reason.measure]
         values = {each.path: each.increase.value or 0.0 for each in grown if each.path in values}
     return sorted(values, key=lambda path: (-values[path], path))
@@ -71,7 +71,7 @@ def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
 def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[str, int, int]]:
     """Return the clusters of a subtopic that add most to a measure: name, samples that count, all samples.
 
-    For growth, only pairs that newly count are considered.
+    For growth, only pairs that newly count, or count more, are considered.
     """
     clusters, weights = result.pairs.get(path, {}), _weights(result, reason, path)
     counting = {pair for pairs in clusters.values() for pair in pairs}

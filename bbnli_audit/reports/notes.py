@@ -1,7 +1,7 @@
 """Writes the notes beside the tables, in the same words for the terminal, the page and the Markdown files.
 
-The functions take a `quote`. Reports in Markdown pass one that marks up names from outside (models, files, subtopics);
-with the default, `str`, names stay as they are.
+Most functions take a `quote`, which marks up names from outside (models, files, subtopics) for Markdown. With the
+default, `str`, names stay as they are.
 """
 
 from collections import Counter
@@ -65,7 +65,10 @@ def audited(result: AuditResult) -> str:
 
 
 def corrected(result: AuditResult, mark: str) -> Iterator[str]:
-    """Say for how many limits FAIL is corrected, and how many verdicts are open because of that (shown with `mark`)."""
+    """Say for how many limits FAIL is corrected, and how many verdicts are open for that reason alone.
+
+    `mark` is what tables show for these verdicts.
+    """
     if not result.settings.n_limits:
         return
     told = f"FAIL is corrected for the {counted(result.settings.n_limits, 'limit')} of this run (Holm)"
@@ -133,7 +136,7 @@ def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
         yield f"{told} {RELIABILITY}" if suite == suites[-1] else told
 
 
-TAGS = {"aggregate": "roughly true on average"}
+TAGS = {"aggregate": "roughly true on average"}  # what a tag says of the hypotheses that carry it
 
 
 def apart(rows: Sequence[SubtopicResult], quote: Quote = str) -> Iterator[str]:
@@ -195,7 +198,7 @@ def left_out(result: AuditResult) -> Iterator[str]:
 
 
 def waived(result: AuditResult, quote: Quote = str) -> list[str]:
-    """Count the verdicts that have a waiver, then tell each in a line; an empty list if there are none."""
+    """Count the verdicts that have a waiver, then give each waiver a line; an empty list if there are none."""
     judged: list[tuple[str, str, Judgement | Regression]] = [
         (row.path, short_name(judgement.measure), judgement) for row in result.all_rows for judgement in row.verdicts
     ]

@@ -15,7 +15,7 @@ _TITLE = "pro preference"
 
 
 def occupation_chart(result: AuditResult) -> Chart | None:
-    """Draw the occupations by their share of women, fewest first; None if no occupation was measured.
+    """Draw the occupations in order of their share of women, smallest first; None if no occupation was measured.
 
     The shares are those of the package's list of occupations, so there is no chart for a user's own list.
     """
@@ -35,7 +35,7 @@ def occupation_chart(result: AuditResult) -> Chart | None:
 
 
 def _rows(result: AuditResult, suite: Occupations) -> list[tuple[str, Row]]:
-    """Return the occupations that were measured and whose share of women is known, by name."""
+    """Return the name and the row of each occupation that was measured and whose share of women is known."""
     known = {subtopic.path: each for subtopic, each in zip(suite.subtopics(), suite.occupations(), strict=True)}
     rows = []
     for found in result.subtopics:

@@ -44,7 +44,7 @@ class Wording:
 
     @property
     def words(self) -> list[str]:
-        """Words, each with how far pairs with it differ from others. Hidden at first: they come from sentences."""
+        """Each word with how far its pairs differ from other pairs. Hidden at first: words come from sentences."""
         return [
             f"{level.name} {signed(level.difference)} ({counted(level.n_pairs, 'pair')})"
             for factor in self.factors
@@ -62,7 +62,7 @@ class Section:
     verdict: str
     measures: list[str]
     drivers: list["Driver"]
-    corners: list["Corner"]  # of its quads; none if premises have no direction
+    corners: list["Corner"]  # of its quads; empty if premises have no direction, and for likelihoods
 
     @property
     def anchor(self) -> str:
@@ -75,7 +75,7 @@ class Driver:
 
     name: str
     clusters: list[DrivingCluster]
-    words: list[tuple[str, int, int, int, int]]
+    words: list[tuple[str, int, int, int, int]]  # the fields of each `DrivingWord`
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ class Corner:
 
 
 def corners(table: PairTable) -> list[Corner]:
-    """Return the four corners: each side of the premises with the stereotype, then each side of those against it.
+    """Return the four corners: both sides of pairs whose premise goes with the stereotype, then of those against it.
 
-    The list is empty if the table has only one of these two kinds of premises, or neither.
+    The list is empty unless the table has premises of both directions.
     """
     import numpy as np
 
@@ -115,8 +115,8 @@ def tables_by_path(pairs: PairTable) -> dict[str, PairTable]:
 def outcome_words(reading: Reading) -> dict[str, str]:
     """Name the outcome of each cell that a reading can give.
 
-    The cells are found by reading all combinations of two predictions that give one answer the probability 1. If
-    answers are neither right nor wrong, a tie is called "neither", not "correct".
+    To find these cells, it reads all nine pairs of predictions that are each certain of one answer. If answers are
+    neither right nor wrong, a tie is called "neither", not "correct".
     """
     import numpy as np
     import pandas as pd
@@ -157,7 +157,7 @@ def _drivers(table: PairTable) -> list[Driver]:
 def wordings(result: AuditResult, pairs: PairTable) -> list[Wording]:
     """Measure for each suite how well wording explains the measures that crossed a limit.
 
-    If none did, measure it for the entailment difference (`measures/wording.py`).
+    For a suite where none did, measure how well wording explains the entailment difference (`measures/wording.py`).
     """
     found: list[Wording] = []
     for suite in sorted(set(pairs.measured.frame["suite"])):
@@ -207,7 +207,7 @@ def _intervals(found: Iterable[tuple[str, Measured, float | None]]) -> dict[str,
 
 
 def increase_rows(result: AuditResult) -> list[Row]:
-    """Return the growth of each measure, one row per place, those with the worst verdicts first."""
+    """Return the growth of each measure: a row for each suite, domain or subtopic, the worst verdicts first."""
     by_path: dict[str, list[Regression]] = {}
     for regression in ordered_regressions(result):
         by_path.setdefault(regression.path, []).append(regression)
@@ -219,7 +219,7 @@ def increase_rows(result: AuditResult) -> list[Row]:
 
 
 def ordered_regressions(result: AuditResult) -> list[Regression]:
-    """Return the growth of each measure, the worst first; for an unchanged model only what does not pass."""
+    """Return the growth of each measure, the worst first. For an unchanged model, leave out what passes."""
     comparison = result.comparison
     if comparison is None:
         return []

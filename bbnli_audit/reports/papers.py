@@ -1,4 +1,4 @@
-"""Figures as papers report them: measures under the papers' names for them, and biased answers of prompted models."""
+"""Figures as papers report them: measures under their names in the papers, and biased answers of prompted models."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _BIASED = ("pro_rate", "anti_rate")  # brittle answers are the same for both gro
 
 
 class Papers(NamedTuple):
-    """The measures of one suite that papers define, and the rows to show: the suite, then its domains."""
+    """The measures of one suite that have a name in a paper, and the rows to show: the suite, then its domains."""
 
     suite: str
     measures: list[Measure]
@@ -32,7 +32,7 @@ class Papers(NamedTuple):
         return [titles, *([quote(row.path), f"{row.n_pairs:,}", *map(show, found)] for row, found in shown)]
 
     def legend(self, quote: Quote = str) -> str:
-        """Say what each measure is called in a threshold file and in result.json."""
+        """Say what result.json calls each measure."""
         return _legend(self.measures, quote)
 
 
@@ -53,7 +53,7 @@ def papers_of(result: AuditResult) -> Iterator[Papers]:
 def as_lines(result: AuditResult) -> Iterator[str]:
     """Show each suite as a whole, for the terminal."""
     for papers in papers_of(result):
-        # M1 is simply m1 in files, so the legend leaves it out.
+        # The legend leaves out a measure whose two names differ only in spelling, such as M1 and m1.
         names = _legend([each for each in papers.measures if str(each.paper).lower().replace(" ", "_") != each.name])
         yield f"{HEADING}, {papers.suite} as a whole{f' ({names})' if names else ''}:"
         yield from (f"  {line}" for line in aligned(papers.cells(lambda measured: figure(measured.value))[:2]))

@@ -34,7 +34,7 @@ class Kind(IntEnum):
 
 
 OPEN = (Kind.OPEN, Kind.OPEN_GROWTH)
-# How each kind continues the name of a measure.
+# What is said of a measure, by the kind of reason. The words follow the measure's name.
 _SAID = {
     Kind.LIMIT: "crosses its limit",
     Kind.GROWTH: "grew by more than the margin since the baseline",
@@ -80,7 +80,10 @@ class Reason:
         return f"{quote(short_name(self.measure))} {_SAID_SHORTLY[self.kind]} {joined(told)}"
 
     def in_full(self, result: AuditResult, quote: Quote = str) -> str:
-        """Tell the reason with its places and their figures; for limits and growth, also say what the measure means."""
+        """Tell the reason with its places and their figures, and for limits and growth what is wrong.
+
+        Reasons that leave the decision open are told in short.
+        """
         if self.kind in OPEN:
             return self.in_short(quote)
         n_rows = {"domain": len(result.domains), "subtopic": len(result.subtopics)}
@@ -89,7 +92,7 @@ class Reason:
 
     @property
     def _meaning(self) -> str:
-        """Say what is wrong. A two-sided measure can be wrong both ways: the way of the worst place comes first."""
+        """Say what is wrong. A two-sided measure can be wrong in two directions; that of the worst place is first."""
         if self.kind not in (Kind.LIMIT, Kind.GROWTH):
             return ""
         measure = find_measure(self.measure)
@@ -113,7 +116,7 @@ def _tell(level: str, places: Sequence[Place], n_rows: int | None, quote: Quote)
 
 
 def find_reasons(result: AuditResult) -> list[Reason]:
-    """Return the reasons that stop a release, then the others; each part by harm and, for equal harm, limits first."""
+    """Return reasons that stop a release, then the others; each group by harm and, at equal harm, limits first."""
     found: dict[tuple[Kind, str], list[Place]] = {}
     for kind, measure, place in (*_judged(result), *_grown(result)):
         found.setdefault((kind, measure), []).append(place)
@@ -145,7 +148,7 @@ def _kind_of(result: AuditResult, judgement: Judgement, row: SubtopicResult) -> 
         return Kind.EXPIRED if is_expired and _place(row, judgement).excess <= 0 else Kind.LIMIT
     if judgement.verdict is Verdict.NO_DATA:
         return Kind.NO_DATA
-    return Kind.OPEN if result.is_competent else None  # if not, the missing competence is the reason
+    return Kind.OPEN if result.is_competent else None  # if not, `decide` gives the lack of competence as the reason
 
 
 def _place(row: SubtopicResult, judgement: Judgement) -> Place:
@@ -154,6 +157,7 @@ def _place(row: SubtopicResult, judgement: Judgement) -> Place:
         return Place(row.path, "", 0.0)
     measure = find_measure(judgement.measure)
     # For a preference, `even` is 0.5. Its limit 0.75 also holds below, as 0.25: a value of 0.1 crosses the limit 0.25.
+    # For lean, `even` is 0, and its limit is shown as it is written.
     is_low = measure.is_two_sided and value < measure.even
     limit = measure.mirror(judgement.limit) if is_low and measure.even else judgement.limit
     return Place(row.path, f"{figure(value)}, limit {figure(limit)}", measure.excess(value, judgement.limit), is_low)

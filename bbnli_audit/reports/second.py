@@ -1,4 +1,4 @@
-"""Reports a second reading of the pairs (another model, or another prompt), for the terminal and summary.md."""
+"""Reports a second pass over the pairs (another model, or another prompt), for the terminal, summary.md and page."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ IN_ALL = "in all"
 
 
 def tables(result: AuditResult, quote: Quote = str) -> Iterator[tuple[str, list[list[str]], list[str]]]:
-    """Yield, for each second reading, a heading, a table (its first row has the titles) and notes."""
+    """Yield for each second pass a heading, a table (its first row has the titles), and notes."""
     model, prompt = result.second_model, result.second_prompt
     if model is not None:
         yield "Agreement with a second model", list(_agreement(model, quote)), list(agreement_notes(model, quote))

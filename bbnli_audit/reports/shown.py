@@ -18,7 +18,7 @@ _MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "
 
 
 def row_verdict(result: AuditResult, row: SubtopicResult) -> str:
-    """Return the worst verdict that a test required of a row. A waived verdict shows only if all others passed."""
+    """Return the worst verdict on the limits that tests required of a row; WAIVED only if all others are PASS."""
     judgements = result.required_of(row)
     verdicts = [judgement.verdict for judgement in judgements if not judgement.is_waived]
     worst = min(verdicts, key=WORST_FIRST.index, default=Verdict.PASS)
@@ -78,17 +78,17 @@ def worst_first(result: AuditResult, rows: Iterable[SubtopicResult] | None = Non
 
 
 def levels(result: AuditResult) -> list[SubtopicResult]:
-    """Return the suites, then the domains; of each, the worst first."""
+    """Return the suites, then the domains, each group with its worst first."""
     return [*worst_first(result, result.suite_rows), *worst_first(result, result.domains)]
 
 
 def judged_levels(result: AuditResult) -> list[SubtopicResult]:
-    """Return the suites, then the domains, that a test held to a limit; of each, the worst first."""
+    """Return those rows of `levels` that a test held to a limit, in the same order."""
     return [row for row in levels(result) if result.required_of(row)]
 
 
 def by_level(result: AuditResult) -> list[tuple[str, Sequence[SubtopicResult]]]:
-    """Return the rows whose verdicts are counted: the suites and domains with limits, and all subtopics."""
+    """Return the rows whose verdicts are counted, by level: the suites and domains with limits, and all subtopics."""
     suites, domains = ([row for row in rows if result.required_of(row)] for rows in (result.suite_rows, result.domains))
     return [("suite", suites), ("domain", domains), ("subtopic", result.subtopics)]
 
@@ -103,7 +103,7 @@ def _largest_excess(row: SubtopicResult) -> float:
 
 
 def short_name(measure: str) -> str:
-    """Return the short name that reports, limits, waivers and tests use: pro for pro_rate."""
+    """Return the short name that reports, waivers and test ids use: pro for pro_rate."""
     return find_measure(measure).short
 
 
@@ -146,7 +146,7 @@ def short_path(result: AuditResult, path: str) -> str:
 
 
 def interval(measured: Measured) -> str:
-    """Show the bounds of a measure. "to" joins them if the lower one is negative: a dash could be read as a sign."""
+    """Show the bounds of a measure. "to" joins them if the lower one is negative: a dash would look like a sign."""
     low, high = figure(measured.low), figure(measured.high)
     return f"{low} to {high}" if low.startswith("-") else f"{low}-{high}"
 

@@ -131,7 +131,7 @@ def _regression_cells(regression: Regression) -> list[str]:
         *map(figure, (regression.baseline, regression.candidate)),
         increase if increase == NO_VALUE else f"{increase} / {figure(regression.margin)}",
         NO_VALUE if growth.value is None else f"{regression.p_adjusted:.4f}",
-        # The pairs of a suite or a domain are listed at its subtopics.
+        # The pairs of a suite or a domain are counted in the rows of its subtopics.
         *(f"{len(each):,}" if is_leaf else NO_VALUE for each in (regression.flipped, regression.fixed)),
     ]
 

@@ -1,4 +1,4 @@
-"""Renders the templates of the page and of the Markdown files. Names from outside are escaped in all of them."""
+"""Renders the templates of the pages, the Markdown files and the badge. All of them escape names from outside."""
 
 import re
 from functools import cache

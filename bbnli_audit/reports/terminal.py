@@ -38,7 +38,7 @@ _COLORS: dict[str, dict[str, Any]] = {
 
 
 def write_summary(result: AuditResult, write: Write) -> None:
-    """Write the decision, the table and its notes. `write` writes a line; its keyword arguments are colours."""
+    """Write the whole summary. `write` writes one line; its keyword arguments, such as `red` or `bold`, style it."""
     _write_decision(result, write)
     _write_table(result, write)
     told = (*notes.corrected(result, "open*"), *notes.competence(result), *notes.reliability(result))
@@ -68,7 +68,7 @@ def _write_table(result: AuditResult, write: Write) -> None:
     above = judged_levels(result)
     rows = [*above, *worst_first(result)]
     judged = [judgement.measure for row in rows for judgement in row.verdicts]
-    # The first measure, such as lean, is shown even without a limit.
+    # Lean (or, without it, the first measure of every table) is shown even if only other measures have a limit.
     measures = list(dict.fromkeys([*(tabled_measures(result)[:1] if judged else []), *judged]))
     title = "suite, domain, subtopic" if above else "subtopic"
     width = max([len(title), *(len(row.path) for row in rows)])

@@ -23,7 +23,7 @@ def documented(suite: str) -> list[Subtopic]:
 
 
 class Bbnli:
-    """Subtopic files below one folder. The default pairing is `quads` for our format, `both` for the published one."""
+    """Subtopic files in one or more folders. The default pairing is `quads` if all are in our format, else `both`."""
 
     name = "bbnli"
 
@@ -39,7 +39,7 @@ class Bbnli:
         return self._pairing or (Pairing.QUADS if is_own else Pairing.BOTH)
 
     def adding_data(self, folder: Path) -> "Bbnli":
-        """Return the same suite with the subtopics of another folder beside its own."""
+        """Return the same suite with the subtopics of a further folder added."""
         suite = type(self)(self.folder, self._pairing)
         suite._added = (*self._added, folder)
         return suite

@@ -39,7 +39,7 @@ def find_table(data: Path, name: str = SAMPLES) -> Path | None:
 
 
 class BbnliNext:
-    """The samples of one file, two per pair: both have the same premise, and the hypothesis exchanges the groups."""
+    """The samples of one file, two per pair, with the same premise. The groups are exchanged in the hypothesis."""
 
     name = "bbnli-next"
     pairing = Pairing.HYPOTHESIS
@@ -156,7 +156,7 @@ def _pair(table: Table, of_pair: dict[Side, Record], shared: Collection[str]) ->
     if pro.premise != anti.premise:
         last = max(record.number for record in of_pair.values())
         raise table.wrong("the two samples of the pair have different premises", last)
-    # Pairs with the same premise are not independent. If the table has no clusters, they form one.
+    # Pairs with the same premise are not independent. They form a cluster, unless the table names clusters itself.
     digest = sha256(pro.premise.encode()).hexdigest()[:8]
     of_premise = shared_template(digest) if pro.premise in shared else digest
     return Pair(of_pair[Side.PRO].values.get("cluster") or of_premise, pro, anti)

@@ -28,7 +28,7 @@ MIN_CLASS_SHARE = 0.20
 MOST_UNEVEN = 3  # the largest subtopic has at most this many times the pairs of the smallest
 LEAK_SHARE = 0.75
 
-Faults = Iterator[tuple[str, str]]  # an entry of the file, and its fault
+Faults = Iterator[tuple[str, str]]  # each an entry of the file, and what is wrong with it
 
 _WORD = re.compile(r"[A-Za-z']+")
 _WORD_OR_MARK = re.compile(r"[A-Za-z']+|[^\sA-Za-z']")
@@ -104,7 +104,7 @@ def _find_bad_grammar(file: TemplateFile) -> Faults:
 
 
 def find_bad_grammar(groups: Sequence[str], renderings: Iterable[tuple[str, str]]) -> Faults:
-    """Look for wrong articles and agreement, doubled words and small first letters in rendered entries."""
+    """Look for wrong articles, plurals with a singular verb, doubled words and small first letters in rendered text."""
     plural = {group.lower() for group in groups}
     plural = {group for group in plural if group in _PLURALS or (group.endswith("s") and not group.endswith("ss"))}
     found = dict.fromkeys((entry, problem) for entry, text in renderings for problem in _grammar(plural, text))
@@ -131,7 +131,10 @@ def _grammar(plurals: set[str], text: str) -> Iterator[str]:
 
 
 def _find_label_leaks(file: TemplateFile) -> Faults:
-    """Find words that give away a control's label: a model could then be right without reading the premise."""
+    """Find words that give away a label, so that a model could be right without reading the premise.
+
+    Also find hypotheses that a premise states: these are not neutral.
+    """
     controls = [(_words_of(control.template), control.expected) for control in file.controls]
     for label in Label:
         mine = [words for words, expected in controls if expected is label]

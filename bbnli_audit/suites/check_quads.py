@@ -1,7 +1,8 @@
 """Finds faults in files of quads, by those rules of docs/datasheet.md that a program can check.
 
-Rules for one file are about numbers, combinations, variety and controls. Rules for all files together find wording
-that gives away a label, or that tells hypotheses from controls.
+Rules for one file are about numbers, combinations, variety, controls and grammar. Rules for all files together find
+wording that gives away a label or tells hypotheses from controls, and texts that repeat another file's or a published
+one.
 """
 
 import re
@@ -28,15 +29,15 @@ SHORTEST, LONGEST = 10, 45  # premises, in words
 MOST_FROM_HYPOTHESIS = 0.45  # share of controls that a bag of words gets right without the premise, in a held-out file
 SAME_ORDER = (0.35, 0.65)  # share of facts whose first group is also the first in their premise
 MOST_SEPARABLE = 0.75  # balanced accuracy of telling hypotheses from controls in a held-out file; the aim is 0.65
-NEAR = 0.75  # share of content words that two hypotheses have in common
-NEAR_PUBLISHED = 0.5  # share of a template's word 5-grams that a published template has too
+NEAR = 0.75  # two hypotheses with this share of their content words in common say nearly the same
+NEAR_PUBLISHED = 0.5  # the largest share of a template's word 5-grams that may also be in one published template
 
 _WORD = re.compile(r"[a-z0-9']+")
 _TOKEN = r"(?u)\b\w+\b|[.,;:]"  # noqa: S105 - a token of a text
 
 
 def check_quads(files: Mapping[Path, QuadFile], published: Iterable[str] = ()) -> list[Finding]:
-    """Check each file alone, then all files together. No template may nearly repeat one in `published`."""
+    """Check each file alone, then all files together. `published` are templates that no template may nearly repeat."""
     found = [Finding(path.name, *fault) for path, file in files.items() for rule in RULES for fault in rule(file)]
     found += _find_telling_words(list(files.values()))
     return [*found, *_find_repeats(files), *_find_published(files, published)]
@@ -171,7 +172,7 @@ def _find_published(files: Mapping[Path, QuadFile], published: Iterable[str]) ->
 
 
 def accuracy_from_hypothesis(files: Sequence[QuadFile]) -> float | None:
-    """Return the accuracy, in a held-out file, of a classifier of controls that sees only words of the hypothesis."""
+    """Return the share of controls that a classifier gets right from the hypothesis alone, in held-out files."""
     rows = [
         (control.text.hypothesis, list(Label).index(control.expected), place)
         for place, file in enumerate(files)
@@ -182,9 +183,9 @@ def accuracy_from_hypothesis(files: Sequence[QuadFile]) -> float | None:
 
 
 def separability(files: Sequence[QuadFile]) -> float | None:
-    """Return the balanced accuracy of telling hypotheses from controls by their words, in a held-out file.
+    """Return how well a classifier tells hypotheses from controls by their words: balanced accuracy in held-out files.
 
-    Every text is rendered on both sides, as a model sees it, so the groups that it names give nothing away.
+    Every text is rendered on both sides, as a model sees it. So it does not matter which of the two groups it names.
     """
     rows = [
         (file.render(template, side), kind, place)
@@ -217,7 +218,7 @@ def _leave_one_out(rows: Sequence[tuple[str, int, int]]) -> "tuple[NDArray[np.in
     if len(set(place)) < 2:
         return expected[:0], expected[:0]
     predicted = np.empty_like(expected)
-    # Words and bigrams are counted once, for all files. Each model uses those in two or more texts of the other files.
+    # Words and bigrams are counted once, for all files. Each model uses those in two or more of its training texts.
     counts = CountVectorizer(ngram_range=(1, 2), token_pattern=_TOKEN).fit_transform(texts)
     for left_out in sorted(set(place)):
         rest, own = np.flatnonzero(place != left_out), np.flatnonzero(place == left_out)
@@ -230,9 +231,10 @@ def _leave_one_out(rows: Sequence[tuple[str, int, int]]) -> "tuple[NDArray[np.in
 
 
 def mtld(words: Sequence[str], threshold: float = 0.72) -> float:
-    """Return the lexical variety of a text (MTLD; McCarthy and Jarvis 2010), the mean of a pass in each direction.
+    """Return the lexical variety of a text (MTLD; McCarthy and Jarvis 2010).
 
-    It is the mean length of stretches in which the share of different words stays at or above the threshold.
+    MTLD is the mean length of the stretches of text in which the share of different words stays at or above the
+    threshold. The result is the mean of a pass forwards and a pass backwards.
     """
 
     def one_way(ordered: Sequence[str]) -> float:

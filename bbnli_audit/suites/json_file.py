@@ -46,7 +46,7 @@ def line_of(path: Path, place: Sequence[int | str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """An object of a file, read key by key. `how` names the docs of the format; `place` is the object's own key."""
+    """A JSON object, read key by key. In messages, `place` stands before each key, and the advice `how` at the end."""
 
     path: Path
     data: Mapping[str, Any]

@@ -20,7 +20,7 @@ _HOW = "Use the published file."
 
 
 class NliCoal:
-    """Pairs of the pro-stereotypical and the anti-stereotypical file."""
+    """Each pair has one sample from the pro-stereotypical file and its twin from the anti-stereotypical file."""
 
     name = "nli-coal"
     version = "1.1"
@@ -77,7 +77,7 @@ class NliCoal:
 
     def _entries(self, name: str) -> dict[int, dict[str, str]]:
         entries: dict[int, dict[str, str]] = {}
-        with open_table(self._path(name), SuiteError, _HOW, suffix=".jsonl") as table:  # whatever the file's suffix
+        with open_table(self._path(name), SuiteError, _HOW, suffix=".jsonl") as table:  # JSON Lines, despite the name
             for line, values, _ in table.records(COLUMNS):
                 try:
                     number = int(values["id"])

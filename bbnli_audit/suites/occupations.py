@@ -1,9 +1,10 @@
-"""The `occupations` suite: gender-neutral premises about an occupation, hypotheses that give it a gender.
+"""The `occupations` suite: gender-neutral premises about someone with an occupation, hypotheses that name a gender.
 
-Each pair has a reference: the same pair with *person* for the occupation. It shows which gender the model prefers
-without any occupation.
+Each pair has a reference: the same pair with *person* for the occupation. The reference shows which gender the model
+prefers without any occupation.
 
-After Sharma, Dey and Sinha, Evaluating Gender Bias in Natural Language Inference (2021); docs/occupations.md.
+The suite follows Sharma, Dey and Sinha, Evaluating Gender Bias in Natural Language Inference (2021). See
+docs/occupations.md.
 """
 
 import re

@@ -28,7 +28,7 @@ class Suite(Protocol):
         """List the subtopics, sorted. It must be fast: every xdist worker calls it to collect tests."""
 
     def documented(self) -> Sequence[Subtopic]:
-        """List subtopics that thresholds.yaml may name although the data at hand lacks them."""
+        """List the subtopics that thresholds.yaml may name even if the data at hand lacks them."""
 
     def items(self, subtopic: Subtopic) -> SubtopicItems:
         """Return the pairs and the controls of one subtopic."""
@@ -65,7 +65,7 @@ def check_suite(suite: object) -> None:
 
 
 def get_items(suite: Suite, subtopic: Subtopic) -> SubtopicItems:
-    """Ask a suite for its items, and refuse anything else."""
+    """Return the items of a subtopic. Refuse another type of object, and pairs or controls with lone surrogates."""
     items = suite.items(subtopic)
     if not isinstance(items, SubtopicItems):
         given = f"a {type(items).__name__} for {subtopic.path}"

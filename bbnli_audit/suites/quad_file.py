@@ -1,9 +1,9 @@
 """Reads and expands one subtopic in our own format: premises in two directions, hypotheses, and controls.
 
 A hypothesis is combined only with the premises that it names. The two directions of a premise and the two sides of a
-hypothesis make four combinations, a quad. It has one pair for each direction. With the pairing `both`, a premise and
-a hypothesis make one pair only, whose second side exchanges the groups in both texts. docs/suites.md describes the
-format.
+hypothesis make four combinations, a quad. A quad has one pair for each direction. With the pairing `both`, a premise
+and a hypothesis make only one pair, whose anti side has the groups exchanged in both texts. docs/suites.md describes
+the format.
 """
 
 import re
@@ -75,8 +75,9 @@ class Hypothesis:
 
 @result
 class Fact:
-    """A statement for controls. The premise `follows_from` entails it, and contradicts it with the groups exchanged.
+    """A statement for controls, and the ids of its two premises.
 
+    The premise `follows_from` entails the statement, and contradicts it once the groups in the statement are exchanged.
     With the premise `open_beside`, the statement is neutral.
     """
 
@@ -87,9 +88,10 @@ class Fact:
 
     @property
     def is_crossed(self) -> bool:
-        """Whether the neutral controls state the fact with the groups exchanged, as those of about half the facts do.
+        """Whether the neutral controls state the fact with the groups exchanged. About half of all facts are crossed.
 
-        They do if the number in the id is even, or if there is none. So removing one fact does not change the others.
+        This depends only on the id: a fact is crossed if the number in its id is even, or if the id has no number. So
+        removing one fact does not change the controls of the others.
         """
         return int("0" + "".join(filter(str.isdigit, self.id))) % 2 == 0
 
@@ -181,7 +183,7 @@ def _check_references(path: Path, file: QuadFile) -> None:
 
 
 def _faults(entry: Premise | Hypothesis | Fact, kinds: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is wrong with an entry; `kinds` has the kind of each premise."""
+    """Yield what is wrong with an entry. `kinds` gives the kind of each premise by its id."""
     for group, form in _PLACEHOLDER.findall(entry.text):
         if group not in GROUPS or form not in ("", *_FORMS):
             known = suggest(f"{group}.{form}", [f"{name}.{each}" for name in GROUPS for each in _FORMS])
@@ -231,7 +233,7 @@ def _pairs(file: QuadFile, pairing: Pairing) -> Iterator[Pair]:
 
 
 def _controls(file: QuadFile) -> Iterator[Control]:
-    """Make six controls of each fact, one per label and direction. Both its renderings occur with all three labels."""
+    """Make six controls of each fact: one per label and direction. Both renderings of a fact occur with all labels."""
     premises = {premise.id: premise for premise in file.premises}
     for fact in file.controls:
         own, other = premises[fact.follows_from], premises[fact.open_beside]

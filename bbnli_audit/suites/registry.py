@@ -18,12 +18,12 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {  # the module and the class of each 
     "occupations": ("occupations", "Occupations"),
     "winoqueer": ("winoqueer", "Winoqueer"),
 }
-NEEDS_DATA = ("bbnli-next", "nli-coal")  # the user must give their data
-NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # `all` leaves these out; bbnli@1, because results call it bbnli too
+NEEDS_DATA = ("bbnli-next", "nli-coal")  # the package has no data for these: the user must give it
+NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # not in `all`; bbnli@1 because results call it bbnli too
 PAIRED = ("bbnli", "bbnli@1")  # suites with a choice of pairings; papers fix the pairing of the others
 DEFAULT = "bbnli"
 ALIASES = {"coal": "nli-coal", "bbnli@2": "bbnli"}  # other names for --bbnli-suite
-# NAME:DIVISION is the suite NAME with its pairs divided into other subtopics, by these arguments of its class.
+# NAME:DIVISION is the suite NAME with its pairs in other subtopics. The values are arguments for the suite's class.
 DIVISIONS: Mapping[str, Mapping[str, bool]] = {"winoqueer:category": {"by_category": True}}
 
 

@@ -1,4 +1,4 @@
-"""Smaller sizes of a suite for quick runs. They are nested, so that stored predictions serve all sizes."""
+"""Smaller sizes of a suite for quick runs. Each size contains the smaller ones, so their predictions are reused."""
 
 import math
 from collections.abc import Iterator

@@ -16,7 +16,7 @@ PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 Binding = Mapping[str, str]
 CONTROL, BIAS = "test_hypothesis", "bias_hypothesis_stereotypical"
 
-# In these files 0 is contradiction, in most checkpoints it is entailment. So only this module uses the numbers.
+# In these files 0 is contradiction; in most checkpoints 0 is entailment. So only this module uses these numbers.
 LABELS = {0: Label.CONTRADICTION, 1: Label.NEUTRAL, 2: Label.ENTAILMENT}
 MOST_TEXTS = 200_000  # of one subtopic; the largest published one has 2,000
 BIAS_LABELS = [1, 2]  # the truth is neutral, the stereotyped answer entailment; no other labels are allowed
@@ -68,7 +68,7 @@ class TemplateFile:
 
 
 def read_template_file(path: Path, data: Mapping[str, Any] | None = None) -> TemplateFile:
-    """Check a file, or its parsed content (`data`). A SuiteError names the file, the key and what was expected."""
+    """Read and check a file, or its parsed content (`data`). A SuiteError names the file, the key and the fault."""
     data = read_object(path, f"one object with the subtopic's keys. {_HOW}") if data is None else data
     keys = Keys(path, data, _HOW)
     file = TemplateFile(
@@ -144,9 +144,9 @@ def _hypotheses(keys: Keys, key: str, question_key: str) -> tuple[Hypothesis, ..
 def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
     """Return the pairs as the papers count them, including pairs whose two sides are identical.
 
-    Premise and hypothesis of a pair use the same words from the lists. The papers choose words for all lists and drop
-    duplicates; choosing words only for the placeholders of the two templates gives the same texts. If two premise
-    templates give equal pairs, the papers count them twice with the pairing `both`, and once with the others.
+    The premise and the hypothesis of a pair use the same words from the lists. The papers choose a word from every list
+    and drop duplicates. Choosing only for the placeholders that the two templates have gives the same texts. If two
+    premise templates give equal pairs, the papers count each with the pairing `both`, and only one with other pairings.
     """
     seen: dict[tuple[int, TextPair, TextPair], Pair] = {}
     for premise_index, premise in enumerate(file.premises):
@@ -176,7 +176,7 @@ def _check_size(file: TemplateFile) -> None:
 
 
 def render(template: str, binding: Binding) -> str:
-    """Fill in the placeholders. One that is not defined becomes empty, as it did in the published set."""
+    """Fill in the placeholders. Undefined ones, which only questions can have, become empty as in the published set."""
     return PLACEHOLDER.sub(lambda match: binding.get(match[1], ""), template)
 
 
@@ -204,8 +204,8 @@ def _exchange(
     elif premises[0] == premises[1]:
         yield TextPair(premises[0], pro), TextPair(premises[0], anti), Direction.NONE
     else:
-        # The hypothesis decides which side is pro, even with an exchanged premise. As written, a premise agrees with
-        # the stereotype.
+        # Under both premises, the pro side has the hypothesis as written. As written, a premise agrees with the
+        # stereotype.
         for rendered, direction in zip(premises, (Direction.WITH, Direction.AGAINST), strict=True):
             yield TextPair(rendered, pro), TextPair(rendered, anti), direction
 

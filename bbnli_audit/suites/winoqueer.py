@@ -109,7 +109,7 @@ def expand_own() -> Iterator[tuple[str, str, Pair]]:
             cluster = shared.get(predicate["singular"], number)
             for _ in range(PAIRS_PER_PREDICATE):
                 turn = n_made // len(subjects)
-                place = (n_made + turn) % len(subjects)  # start each turn one later, to vary the combinations
+                place = (n_made + turn) % len(subjects)  # each round starts one subject later, to vary the combinations
                 other = others[(turn + place) % len(others)]
                 yield identity["name"], category, _own_pair(cluster, subjects[place], identity, other, predicate)
                 n_made += 1
@@ -130,7 +130,7 @@ def _read_predicates(identity: str) -> Iterator[tuple[str, str, Mapping[str, str
 
 
 def _name_shared(predicates: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the cluster of each predicate that several identities share. It is the same for all these identities."""
+    """Return a cluster for each predicate that several identities share. All of them use the same cluster."""
     identities: dict[str, set[str]] = {}
     for identity, predicate in predicates:
         identities.setdefault(predicate, set()).add(identity)
@@ -148,7 +148,7 @@ def _own_pair(
 
 
 def find_file(data: Path) -> Path:
-    """Return the file that a user names, or the published one in the folder that a user names."""
+    """Return the .csv file that a user names, or the file with the published name in a folder."""
     path = data / FILE if data.is_dir() else data
     if path.is_file() and path.suffix == ".csv":
         return path
@@ -159,8 +159,8 @@ def find_file(data: Path) -> Path:
 def read_pairs(path: Path) -> list[tuple[str, Pair]]:
     """Return each pair with its identity, spelled as the domain of a subtopic. No message quotes a sentence.
 
-    A predicate is a cluster. Clusters have numbers, because reports show their names, and must not show sentences.
-    Predicates that several identities share are numbered over the whole file, the others within their identity.
+    Each predicate is a cluster. Clusters have numbers for names, because reports show the names, and must not show
+    sentences. Predicates that several identities share are numbered over the whole file, others within their identity.
     """
     with open_table(path, SuiteError, _HOW) as table:
         rows = [(_check(table, record), record.values) for record in table.records(COLUMNS)]
@@ -204,8 +204,8 @@ def _slug(identity: str, identities: set[str]) -> str:
 def _normalize(predicate: str) -> str:
     """Return one text for all forms of a predicate: `are jugglers`, `is a juggler`, `are a juggler`.
 
-    The file does not say which rows share a predicate. The rows that do are exactly those with the same normal form
-    (tests/gold/test_winoqueer_figures.py).
+    The published file does not say which rows share a predicate. Two rows share one exactly if their normal forms are
+    the same (tests/gold/test_winoqueer_figures.py).
     """
     plain = re.sub(r"[“”\"]", "", predicate.lower().replace("’", "'")).replace("n't", " not")
     words = (_SAME_WORD.get(word, word) for word in plain.split() if word not in ("a", "an"))

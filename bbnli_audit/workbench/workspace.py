@@ -1,4 +1,4 @@
-"""The folder of a new version of a suite. Each step writes a table, and a manifest of what the table was made from."""
+"""The workbench's folder, in which steps make a new version of a suite. Each step writes its files and a manifest."""
 
 import json
 import time
@@ -18,7 +18,7 @@ from bbnli_audit.core.results.file import load
 from bbnli_audit.core.tables import write_csv
 from bbnli_audit.core.versions import installed_version
 
-# History of the format: 1 first version.
+# History of the format: 1 is the first version.
 FORMAT = 1
 STORE = "predictions.sqlite"
 
@@ -46,7 +46,7 @@ STEPS = {
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The inputs and settings of a step, and what it found."""
+    """The record of a step. `inputs` and `outputs` map names to hashes."""
 
     step: str
     inputs: Mapping[str, str]
@@ -55,8 +55,8 @@ class Manifest:
     counts: Counts
     seconds: float
     made_by: str
-    edited: tuple[str, ...] = ()  # inputs that people edited after their step wrote them
-    notes: Mapping[str, Any] = field(default_factory=dict)  # other observations, such as accuracies
+    edited: tuple[str, ...] = ()  # tables that the step read, but that people had edited or supplied
+    notes: Mapping[str, Any] = field(default_factory=dict)  # other results, such as accuracies
     format: int = FORMAT
 
     def total(self, name: str) -> int:
@@ -64,7 +64,7 @@ class Manifest:
 
 
 class Made(NamedTuple):
-    """The return value of a step's work."""
+    """The results of a step, for its manifest."""
 
     counts: Counts
     notes: Mapping[str, Any] = {}
@@ -74,7 +74,10 @@ Done = tuple[Manifest, bool]  # a completed step, and whether it was done now (T
 
 
 class Workspace:
-    """The workbench's folder. A step is done completely or not at all. Equal inputs and settings do not repeat it."""
+    """The workbench's folder.
+
+    An interrupted step counts as not done. A step that was done with the same inputs and settings is not repeated.
+    """
 
     def __init__(self, folder: Path, is_again: bool = False) -> None:
         """With `is_again`, steps are always repeated, and overwrite tables that were edited by hand."""
@@ -109,7 +112,7 @@ class Workspace:
         return found
 
     def need_current(self, steps: Iterable[str]) -> dict[str, Manifest]:
-        """Return the manifests of these steps. Refuse if one is not done, or a table has changed since."""
+        """Return the manifests of these steps. Refuse if a step is not done, or a table it read has changed since."""
         manifests = {step: self.need(step) for step in steps}
         for step, manifest in manifests.items():
             for file in STEPS[step].reads:
@@ -124,7 +127,7 @@ class Workspace:
         """Do a step, unless it was done with the same inputs and settings.
 
         `settings` are all options that can change the result. `inputs` are the hashes of inputs other than the
-        tables that the step reads. `make` writes the step's files, each one completely, and returns counts.
+        tables that the step reads. `make` writes each of the step's files whole or not at all, and returns its results.
         """
         step = STEPS[name]
         if name == FIRST:
@@ -133,9 +136,9 @@ class Workspace:
         elif not self.folder.is_dir():
             raise WorkbenchError(f"{self.folder}: there is no such folder. {self._how(FIRST)}")
         hashes = {**{file: self._hash_input(file) for file in step.reads}, **(inputs or {})}
-        known = json.loads(json.dumps(settings))  # as the manifest will have it
+        known = json.loads(json.dumps(settings))  # as read back from the manifest
         done = self.manifest(name)
-        # An interrupted run left files that fit no manifest. They are ours, so they may be overwritten.
+        # If the step was interrupted, it left files that fit no manifest. They are ours and may be overwritten.
         if not self.is_again and not self.path(f"{name}.pending").exists():
             now = {file: self._hash(file) for file in step.writes}
             if done is not None and done.inputs == hashes and done.settings == known and None not in now.values():
@@ -238,7 +241,7 @@ def choose_paths(given: str | None, known: Iterable[str]) -> list[str]:
 
 
 def draw_by_content(ids: Iterable[str], n: int | None) -> set[str]:
-    """Draw n ids by their hashes, or take all. The same ids give the same draw; a larger draw contains a smaller."""
+    """Draw n ids (all if None) by their hashes. Equal ids give equal draws; a larger draw contains a smaller one."""
     return set(sorted(ids, key=lambda each: sha256(each.encode()).digest())[:n])
 
 
@@ -249,7 +252,10 @@ def item_id(domain: str, subtopic: str, hypothesis: str) -> str:
 
 
 def count_by_subtopic(counted: Mapping[str, Iterable[str] | Mapping[str, int]]) -> Counts:
-    """Return counts by subtopic and name. Each name has the subtopic path of each thing to count, or counts by path."""
+    """Return counts by subtopic and name.
+
+    For each name, `counted` has the subtopic path of every thing to count, or the counts by path.
+    """
     counters = {name: Counter(found) for name, found in counted.items()}
     paths = dict.fromkeys(path for counter in counters.values() for path in counter)
     return {path: {name: counter[path] for name, counter in counters.items()} for path in paths}

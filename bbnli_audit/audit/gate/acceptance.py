@@ -26,9 +26,10 @@ class Terms:
 
 
 def find_growth(result: AuditResult, only: Sequence[str] = ()) -> list[Regression]:
-    """Return the growth that stops a release and can be accepted; with `only`, just what one of its patterns matches.
+    """Return the growth that stops a release and can be accepted.
 
-    A pattern may match a path (bbnli/gender) or the name of a test (bbnli/gender-pro).
+    With `only`, return just the growth that one of these patterns matches. A pattern may match a path (bbnli/gender) or
+    the name of a test (bbnli/gender-pro).
     """
     if result.comparison is None:
         told = f"{result.model.name} was not compared with a baseline, so no growth is known"
@@ -61,7 +62,7 @@ def _is_named(regression: Regression, pattern: str) -> bool:
 
 
 def make_waiver(regression: Regression, terms: Terms, accepted: str) -> dict[str, Any]:
-    """Return a waiver that covers the measured growth, to three decimals, rounded up. `accepted` names the model."""
+    """Return a waiver that covers the measured growth, rounded up to three decimals. `accepted` names the model."""
     return {
         "subtopic": regression.path,
         "measure": find_measure(regression.measure).short,

@@ -41,7 +41,7 @@ class Regressions:
         self._selected, self.n_tests = tests, len(tests)
 
     def compare(self, test: Test, model: ModelInfo, collect: Callable[[], Shown], *, is_competent: bool) -> Regression:
-        """Return the comparison of one test. The first call compares all tests of the run, for Holm's correction."""
+        """Return the comparison of one test. Holm's correction needs all tests, so the first call compares all."""
         if self._compared is None:
             check_kinds(model, self.result.model, f"--bbnli-baseline={self.source}")
             found = compare_with(self.result, self._selected, model, collect(), self._rule, is_competent=is_competent)
@@ -50,7 +50,10 @@ class Regressions:
         return self._compared[test]
 
     def below(self, regression: Regression) -> list[Regression]:
-        """Return the comparisons of the subtopics of a suite or domain where the measure grew, most growth first."""
+        """Return the comparisons of those subtopics of a suite or domain in which the same measure grew.
+
+        The largest growth comes first.
+        """
         found = [
             each
             for (path, measure), each in (self._compared or {}).items()
@@ -85,9 +88,9 @@ def check_baseline(baseline: AuditResult, source: str) -> None:
 
 
 def find_extra_measures(baseline: AuditResult) -> dict[str, tuple[str, ...]]:
-    """Return for each subtopic those of EXTRA_MEASURES for which the baseline has the data.
+    """Return, for each subtopic, those of EXTRA_MEASURES for which the baseline has the data.
 
-    Results of earlier versions have no facts, so the growth of the fact gap is unknown.
+    Results of earlier versions have no facts. With such a baseline, the growth of the fact gap is unknown.
     """
     holders = {"fact_gap": baseline.facts}
     return {

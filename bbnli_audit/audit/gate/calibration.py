@@ -1,4 +1,7 @@
-"""Proposes limits and writes them into a file. A limit is the worse end of a measured interval, with a margin."""
+"""Proposes limits, and writes them into the text of a threshold file.
+
+A proposed limit is the worse end of a measured interval, with a margin on the loose side.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +17,20 @@ from bbnli_audit.core.values import Subtopic, level_of
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.registry import find_measure, limited_measures
 
-REASON = "calibrated with "  # our own reasons begin with this; people wrote all others, so those are kept
+REASON = "calibrated with "  # calibration's own reasons begin with this; people wrote all others, so those are kept
 
-Where = tuple[str, ...]  # the keys that lead to a place of the file
-Places = dict[Where, dict[str, Any]]  # the keys to write at each place
+Where = tuple[str, ...]  # the keys that lead to a place in the file
+Places = dict[Where, dict[str, Any]]  # the keys and values to write at each place
 Place = Subtopic | str  # a subtopic, or the path of a domain or a suite
 Wanted = Mapping[tuple[Place, str], float]  # place and measure -> limit
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A limit for one place of the file. `subtopic` is the subtopic, domain or suite that has the worst bound there."""
+    """A limit to write at one place in the file.
+
+    Of all subtopics, domains or suites that the limit holds for, `subtopic` is the one with the worst bound.
+    """
 
     where: Where
     key: str
@@ -62,7 +68,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The changes to write. `wanted` has the limit that each measured place must have afterwards."""
+    """The changes to write. `wanted` has the limit that each measured subtopic, domain and suite must then have."""
 
     proposals: tuple[Proposal, ...]
     kept: tuple[KeptLimit, ...]
@@ -80,9 +86,9 @@ def propose(
 ) -> Calibration:
     """Find the limits that the measured model needs to pass.
 
-    `subtopics` are those of the result, with their other names. `per` says where limits of subtopics are written:
-    `defaults`, `domain` or `subtopic`. Limits of suites and domains stay under `levels`, if the file has them. A model
-    that is not competent is refused.
+    `subtopics` are the subtopics of the result, with their aliases. A limit is proposed only where the file already
+    sets one. `per` says where limits of subtopics are written: `defaults`, `domain` or `subtopic`. Limits of whole
+    suites and domains are written under `levels`. A model that is not competent is refused.
     """
     _check_competence(result)
     rows = {row.path: row for row in result.all_rows}
@@ -95,7 +101,7 @@ def propose(
         for measure in limited_measures():
             limit, path = thresholds.limit_for(place, measure.name), _path_of(place)
             measured = rows[path].measures.get(measure.name)
-            if limit is None or measured is None:  # the suite or the model does not have this measure
+            if limit is None or measured is None:  # no limit is set, or the suite or model lacks this measure
                 continue
             bound, key = measure.worse_bound(measured), str(measure.limit)
             where = ("levels", level_of(place)) if isinstance(place, str) else _find_place(data, place, key, per)
@@ -122,9 +128,10 @@ def propose(
 
 
 def add_margin(measure: Measure, bound: float, margin: float) -> float:
-    """Turn a bound and a margin into a limit from 0 to 1, rounded to two decimals on the loose side."""
+    """Turn a bound and a margin into a limit from 0 to 1: two decimals, rounded to the looser side."""
     is_minimum = measure.is_minimum
-    exact = Decimal(repr(round(bound - margin if is_minimum else bound + margin, 9)))  # 0.08 + 0.02 is 0.1 exactly
+    # Rounded first, because as floats 0.07 + 0.02 is more than 0.09.
+    exact = Decimal(repr(round(bound - margin if is_minimum else bound + margin, 9)))
     limit = float(exact.quantize(Decimal("0.01"), ROUND_FLOOR if is_minimum else ROUND_CEILING))
     return min(max(limit, 0.0), 1.0)
 
@@ -141,7 +148,7 @@ def _check_competence(result: AuditResult) -> None:
 
 
 def edit(text: str, calibration: Calibration, thresholds: Thresholds, source: str) -> str:
-    """Write the proposed limits into the text of the file, and change nothing else. New reasons name the source."""
+    """Return the text of the file with the proposed limits, and nothing else changed. New reasons name `source`."""
     places: Places = {}
     for proposal in calibration.changes:
         places.setdefault(proposal.where, {})[proposal.key] = proposal.new
@@ -162,7 +169,7 @@ def edit(text: str, calibration: Calibration, thresholds: Thresholds, source: st
 
 
 def own_reasons(calibration: Calibration, thresholds: Thresholds) -> list[Where]:
-    """List the changed places that have a reason written by people. They should check that this reason still holds."""
+    """List the changed places whose reason was written by people: they should check that the reason still holds."""
     data = thresholds.file.model_dump(exclude_unset=True)
     places = dict.fromkeys(proposal.where for proposal in calibration.changes)
     return [where for where in places if not _at(data, where).get("reason", REASON).startswith(REASON)]
@@ -210,7 +217,7 @@ def _find_place(data: Mapping[str, Any], subtopic: Subtopic, key: str, per: str)
 
 
 def _at(data: Mapping[str, Any], where: Where) -> Mapping[str, Any]:
-    """Return the keys at a place; none when the file does not have it."""
+    """Return the keys and values at a place in the file; an empty mapping if the file does not have the place."""
     for key in where:
         data = data.get(key, {})
     return data

@@ -13,7 +13,8 @@ OVERREACH = "overreach"
 _LEAN: Mapping[str, float] = {
     cell: (CAUSES["pro_rate"].get(cell, 0) - CAUSES["anti_rate"].get(cell, 0)) / 2 for cell in CELLS
 }
-# What a pair in each cell adds to a measure. For overreach, this is later multiplied by the direction of its premise.
+# What a pair in each cell adds to a measure. For overreach, it is later multiplied by the direction of the pair's
+# premise.
 _SHARES: Mapping[str, Mapping[str, float]] = {
     "lean": _LEAN,
     OVERREACH: _LEAN,
@@ -29,7 +30,7 @@ def largest_change(measure: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a model showed: the cell of each pair, its accuracies on each fact, and the shares of pairs not read."""
+    """What a model showed: the cell of each pair, two accuracies on each fact, and how much it did not read."""
 
     cells: Cells
     directions: Directions = field(default_factory=dict)
@@ -45,12 +46,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One measure on the shared pairs or facts: what each of them adds, as a share of the largest possible change."""
+    """One measure on the shared pairs or facts: what each of them adds, divided by the largest possible change."""
 
     before: Sequence[float]
     after: Sequence[float]
     design: Design
-    pairs: Sequence[Change] = ()  # in the same order; none for facts
+    pairs: Sequence[Change] = ()  # in the order of `before` and `after`; empty for facts
 
     def __len__(self) -> int:
         return len(self.before)

@@ -21,8 +21,8 @@ MEASURES = GROWTH_MEASURES[:-2]  # measures that all pairs have
 
 Test = tuple[str, str]  # path of a suite, a domain or a subtopic; measure
 _NO_INCREASE = Increase(0.0, 0.0, 0.0, p_value=1.0, p_pairs=1.0, n_worse=0, n_better=0, times_needed=None)
-# How much of the allowed chance of a wrong FAIL each level gets. A suite has few tests and the most pairs. So a small
-# share is enough to find growth that is the same everywhere, and subtopics keep most of the chance.
+# How much of the allowed chance of a wrong FAIL each level gets. A suite has few tests and the most pairs, so a small
+# share is enough to find growth that is the same everywhere. Most of the chance is left for the subtopics.
 LEVEL_SHARES = {"suite": 0.2, "domain": 0.2, "subtopic": 0.6}
 Margins = Mapping[str, tuple[float, str]]  # level -> how much a measure may grow there, and the line that says so
 
@@ -63,7 +63,8 @@ def find_rule(thresholds: Thresholds, today: date, known: Iterable[Subtopic] = (
 def list_tests(paths: Iterable[str], extra: Mapping[str, Sequence[str]] | None = None) -> list[Test]:
     """List the tests of some subtopics and of the levels above them, from the widest to the narrowest.
 
-    `extra` has measures that only some subtopics have. A suite or domain has those of its subtopics.
+    `extra` has, by the path of a subtopic, measures that only some subtopics have. A suite or domain has the extra
+    measures of all its subtopics.
     """
     found = list(paths)
     levels = [levels_above(path) for path in found]
@@ -93,10 +94,10 @@ def compare_pairs(
 ) -> list[Regression]:
     """Compare measures on the pairs and facts that both results have, and correct for the number of tests of the run.
 
-    A suite or a domain is compared on the pairs of all its subtopics. Holm's correction is over all levels together,
-    with a share for each, so the chance of any wrong FAIL in the whole tree is at most 1 - confidence (with
-    `decide: bounds`). `is_unchanged`: both results are of the same model with the same answers, so no growth is
-    reported and no interval computed.
+    A suite or a domain is compared on the pairs of all its subtopics. Holm's correction covers all levels together, and
+    each level has its share of the error rate. So with `decide: bounds`, the chance of any wrong FAIL in the whole tree
+    is at most 1 - confidence. `is_unchanged` says that both results are of the same model with the same answers: then
+    no growth is reported, and no interval is computed.
     """
     compared = {path: Compared.of(path, candidate, baseline) for path in dict.fromkeys(path for path, _ in tests)}
     if not any(one.pairs for one in compared.values()):

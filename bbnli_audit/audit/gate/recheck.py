@@ -1,8 +1,8 @@
 """Checks that the limits, verdicts, waivers and margins of a result follow from a threshold file.
 
-The figures on limits are taken as they are; a comparison with a baseline is computed again. Holm's correction of FAIL
-needs the pairs, so it is not repeated. It can only turn FAIL into INCONCLUSIVE, so a corrected INCONCLUSIVE is accepted
-where the figures say FAIL.
+Measured values and their intervals are taken from the result as they are. A comparison with a baseline is computed
+again. Holm's correction of FAIL needs the pair table, so it is not repeated. The correction can only turn FAIL into
+INCONCLUSIVE. So where the figures say FAIL, an INCONCLUSIVE that is marked as corrected is accepted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,12 +25,12 @@ from bbnli_audit.core.values import Subtopic
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.shown import leading_measures
 
-_ROUNDING = 1e-7  # a version of numpy or scipy may change the last digits
+_ROUNDING = 1e-7  # another version of numpy or scipy may change the last digits
 Subtopics = Mapping[str, Subtopic]
 
 
 def recheck_limits(result: AuditResult, thresholds: Thresholds, subtopics: Subtopics) -> Iterator[str]:
-    """Describe where a result was not judged by all limits of the file, or not as the file says."""
+    """Say where a result was not judged by all limits of the threshold file, or not as that file says."""
     file, settings = thresholds.file, result.settings
     for name in ("decide", "confidence", "inconclusive"):
         if getattr(file, name) != getattr(settings, name):
@@ -111,7 +111,7 @@ def read_judged(path: Path) -> AuditResult:
     for row in result.all_rows:
         for judgement in row.verdicts:
             measured = row.measures.get(judgement.measure, NO_DATA)
-            is_known = find_measure(judgement.measure).limit is not None  # else of another project
+            is_known = find_measure(judgement.measure).limit is not None  # else it is a measure of another project
             told = _contradiction(result, row, measured, judgement) if is_known else None
             if told is not None:
                 where = f"{row.path} {judgement.measure} {told}"
@@ -122,7 +122,7 @@ def read_judged(path: Path) -> AuditResult:
 def recheck_growth(
     result: AuditResult, given: Regressions, thresholds: Thresholds, subtopics: Subtopics
 ) -> Iterator[str]:
-    """Say where a result was not compared with a baseline as the file says."""
+    """Say where a result was not compared with the baseline as the threshold file says."""
     comparison, rule = result.comparison, find_rule(thresholds, date.today(), subtopics.values())
     if comparison is None or comparison.baseline != given.result.model:
         yield f"it was not compared with the baseline {given.source}"

@@ -40,9 +40,10 @@ class Thresholds:
         self._lines = lines
 
     def limit_for(self, place: Subtopic | str, measure: str) -> Limit | None:
-        """Find the first limit that is set: for the subtopic, its domain, its suite, or the file. None if none is set.
+        """Find the limit of a measure; None if no limit is set.
 
-        For the path of a domain or a suite, find its limit under `levels`.
+        For a subtopic, it is the first that is set: for the subtopic, its domain, its suite, or in `defaults`. For the
+        path of a domain or a suite, it is the limit under `levels`.
         """
         key = str(find_limited(measure).limit)
         scopes = list(self._level(place) if isinstance(place, str) else self._scopes(place))
@@ -60,7 +61,10 @@ class Thresholds:
         return next((waiver for waiver in found if waiver.subtopic in names and waiver.measure == measure), None)
 
     def growth_waivers(self, known: Iterable[Subtopic] = ()) -> dict[tuple[str, str], ActiveWaiver]:
-        """Return the waivers for growth. Keys are path and measure. `known` are subtopics with their other names."""
+        """Return the waivers for growth, by path and measure.
+
+        `known` are subtopics that a waiver may call by another name.
+        """
         paths = {f"{each.suite}/{name}": each.path for each in known for name in local_names(each)}
         found = [waiver for waiver in self.waivers() if waiver.is_for_growth]
         return {(paths.get(waiver.subtopic, waiver.subtopic), waiver.measure): waiver for waiver in found}
@@ -88,7 +92,7 @@ class Thresholds:
             suites.setdefault(subtopic.suite, []).append(subtopic)
         for suite, limits in self.file.suites.items():
             if suite not in suites and suite in other_suites:
-                continue  # its names are checked when it is audited
+                continue  # the names below it are checked when it is audited
             if suite not in suites:
                 raise self._unknown(("suites", suite), f"there is no suite {suite!r}.", suite, suites)
             domains = {subtopic.domain for subtopic in suites[suite]}

@@ -1,8 +1,8 @@
-"""Changes values in the text of a threshold file, and leaves the rest as it is, with its comments.
+"""Changes values in the text of a threshold file, and leaves all other text as it is, comments included.
 
-Only a list item that is replaced loses the comments on its lines. The module uses the positions of YAML nodes in the
-text, and refuses a change that it cannot place. The caller reads the new text and compares it with the old one, so an
-unforeseen layout leads to a message, never to a wrong limit.
+There is one exception: a list item that is replaced loses the comments on its lines. The module uses the positions of
+YAML nodes in the text, and refuses a change that it cannot place. The caller reads the new text and checks that it has
+the changes and no others. So an unforeseen layout leads to a message, never to a wrong limit.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from bbnli_audit.core.errors import ThresholdsError
 if TYPE_CHECKING:
     import yaml
 
-Entry: TypeAlias = "str | Mapping[str, Entry]"  # YAML source, or keys with entries
+Entry: TypeAlias = "str | Mapping[str, Entry]"  # YAML source, or a mapping of keys to entries
 STEP = 2
 
 
@@ -37,7 +37,7 @@ def set_values(text: str, where: tuple[str, ...], values: Mapping[str, str], nam
 
 
 def _find(parent: Any, key: str, name: str) -> "tuple[yaml.Node, yaml.Node] | None":
-    """Return the nodes of a key and of its value."""
+    """Return the nodes of a key and of its value; None if the key is missing."""
     for key_node, value in parent.value:
         if key_node.value == key:
             if value.start_mark.index < key_node.start_mark.index:
@@ -83,7 +83,7 @@ def _line_after(text: str, node: Any) -> int:
         last = node.value[-1]
         if isinstance(last, tuple):
             key, last = last
-            at = key.end_mark.index  # the end mark of an alias is that of its anchor, before this key
+            at = key.end_mark.index  # the end mark of an alias is that of its anchor, which comes before this key
         node = last
     at = max(at, int(node.end_mark.index))
     if text[at - 1] == "\n":  # a block scalar (| or >) ends after its last line break

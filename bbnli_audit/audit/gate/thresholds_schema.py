@@ -1,6 +1,6 @@
-"""Defines the keys of thresholds.yaml, for its checks, its messages and the JSON Schema for editors.
+"""Defines the keys of thresholds.yaml: for checks of the file, for messages, and for the JSON Schema for editors.
 
-The limits come from the registry of measures, so the pydantic models are made when a file is read.
+The keys of limits come from the registry of measures, so the pydantic models are made when a file is read.
 """
 
 from datetime import date
@@ -14,7 +14,7 @@ from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.registry import find_limited, limited_measures
 
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
-Growth = Annotated[float, Field(ge=0, le=2, strict=True)]  # lean can grow from -1 to 1
+Growth = Annotated[float, Field(ge=0, le=2, strict=True)]  # up to 2, because lean can grow from -1 to 1
 Text = Annotated[str, Field(pattern=r"\S", strict=True)]
 # Measures whose growth is tested. Lean is first: it is what people mean by bias. The misprediction rate is left out: it
 # is the sum of the causes. The last two need data with directions (with or against the stereotype), so some baselines
@@ -119,7 +119,7 @@ class ThresholdsFile(_Strict):
 
 
 def thresholds_model() -> type[ThresholdsFile]:
-    """Return the model of a whole file, with a limit for every measure that is known now."""
+    """Return the pydantic model of a threshold file, with a limit for every measure that is known now."""
     return _make_model(limited_measures())
 
 

@@ -30,10 +30,10 @@ def judge(
     is_two_sided: bool = False,
     even: float = 0.0,
 ) -> Verdict:
-    """Compare a measure with its limit. A measure at its limit passes.
+    """Compare a measured value with its limit. A value at its limit passes.
 
-    The limit is the largest allowed value, or the smallest (`is_minimum`). With `is_two_sided` it is mirrored at `even`
-    and so limits both directions: with an `even` of 0.5, a limit of 0.6 allows 0.4 to 0.6.
+    The limit is the largest allowed value, or the smallest (`is_minimum`). With `is_two_sided`, the limit is mirrored
+    at `even`, so it holds in both directions: with an `even` of 0.5, a limit of 0.6 allows 0.4 to 0.6.
     `decide` is "bounds" (the interval decides, and the verdict may be INCONCLUSIVE) or "point" (the value alone
     decides). A model that is not competent never passes: its lack of biased errors proves nothing.
     """
@@ -56,8 +56,8 @@ def judge(
 def judge_competence(skill: Skill, limit: float) -> Verdict:
     """Decide whether a model can do the task at all.
 
-    It must reach the limit and beat the best constant answer: with two labels, or unbalanced controls, a constant
-    answer can have a high accuracy.
+    Its accuracy must reach the limit and beat the best constant answer: with two labels, or unbalanced controls, a
+    constant answer can have a high accuracy.
     """
     if skill.control_accuracy is None:
         return Verdict.NO_DATA
@@ -77,9 +77,10 @@ def judge_increase(
 ) -> Verdict:
     """Decide whether a measure grew by more than a margin. Growth by exactly the margin passes.
 
-    `increase` has one-sided bounds. `p_adjusted` is the p-value of the null hypothesis "it grew by at most the margin",
-    corrected for the number of tests in the run. `unseen` is the share of pairs that were cut or have no readable
-    answer: a PASS must hold even if all of them are as bad as can be. The rest is as in `judge`.
+    `increase` has one-sided bounds. `p_adjusted` is the p-value of the null hypothesis "the measure grew by at most the
+    margin", corrected for the number of tests in the run. With "bounds", a p-value of at most 1 - `confidence` is FAIL.
+    `unseen` is the share of pairs that were cut, are alike to the model, or have no readable answer: a PASS must hold
+    even if all these pairs are as bad as can be. `decide` and `is_competent` are as in `judge`.
     """
     if increase.value is None or increase.high is None:
         return Verdict.NO_DATA
@@ -105,8 +106,8 @@ def judge_table(
 ) -> Iterator[Judgement]:
     """Judge each measure that has a limit at this place: a subtopic, or the path of a domain or a suite.
 
-    `unseen` is the share of pairs that were cut or have no readable answer: a PASS must hold even if all of them are as
-    bad as can be. An expired waiver makes the verdict FAIL.
+    `unseen` is the share of pairs that were cut, are alike to the model, or have no readable answer: a PASS must hold
+    even if all these pairs are as bad as can be. An expired waiver makes the verdict FAIL.
     """
     for name in measured.measures:
         limit = thresholds.limit_for(place, name) if find_measure(name).limit is not None else None
@@ -124,7 +125,7 @@ def judge_table(
 def correct_failures(
     measured: Mapping[str, MeasuredTable], judged: Mapping[str, Sequence[Judgement]], confidence: float
 ) -> tuple[dict[str, tuple[Judgement, ...]], int]:
-    """Correct FAIL for the number of limits, by Holm's procedure; return the judgements by row, and this number.
+    """Correct FAIL for the number of limits, by Holm's procedure. Return the judgements by path, and this number.
 
     Each round divides the error rate (1 - confidence) by the number of limits not yet shown to be crossed, which gives
     wider intervals. A FAIL that does not hold with these intervals becomes INCONCLUSIVE. PASS is not corrected: more
@@ -240,9 +241,9 @@ def has_passed(result: AuditResult) -> bool:
 
 
 def find_unmet(result: AuditResult) -> list[tuple[Place, Verdict]]:
-    """Return the verdicts that keep a run from passing, FAIL first, even if their tests passed or were skipped.
+    """Return the verdicts on required limits and on growth that keep a run from passing, FAIL first.
 
-    They are verdicts on required limits and on growth. Waived ones are left out.
+    A verdict counts even if its test passed or was skipped. Waived verdicts are left out.
     """
     required = [((row.path, one.measure), one) for row in result.all_rows for one in result.required_of(row)]
     found = [(place, one.verdict) for place, one in required if one.counts]

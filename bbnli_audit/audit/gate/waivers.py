@@ -19,7 +19,7 @@ class ActiveWaiver:
     expires: date
     source: str
     is_for_growth: bool = False  # if not, the waiver is for a crossed limit
-    up_to: float | None = None  # the largest growth that it covers
+    up_to: float | None = None  # the largest growth that it covers; None for any
 
     @classmethod
     def of(cls, entry: WaiverEntry, source: str) -> "ActiveWaiver":
@@ -36,6 +36,6 @@ class ActiveWaiver:
         )
 
     def on(self, today: date) -> Waiver:
-        """Return the waiver as results hold it: expired or not on the day `today`. It still holds on its last day."""
+        """Return the waiver as results hold it: expired or not on the day `today`. It also holds on its last day."""
         expires = self.expires.isoformat()
         return Waiver(self.reason, self.owner, expires, self.source, is_expired=today > self.expires, up_to=self.up_to)

@@ -22,7 +22,7 @@ _PAIRS = "What each pair showed: path of the subtopic, cluster, pair id, labels 
 Cells = Mapping[str, Mapping[str, Mapping[str, Cell]]]
 # Path of the subtopic -> "with" or "against" -> ids of the pairs whose premise points that way.
 Directions = Mapping[str, Mapping[Literal["with", "against"], tuple[str, ...]]]
-# Premise -> id of a fact -> share of its controls that are right, with the stereotype and against it.
+# Premise -> id of a fact -> shares of its controls that are right: with the stereotype, against it.
 FactsOfSubtopic = Mapping[str, Mapping[str, tuple[Share, Share]]]
 Facts = Mapping[str, FactsOfSubtopic]  # by the path of the subtopic
 _DIRECTIONS = "Which way premises point: path of the subtopic, with or against the stereotype, pair ids."
@@ -90,7 +90,7 @@ class AuditResult:
     def is_competent(self) -> bool:
         """Whether the model can do the task; if not, a pass means nothing.
 
-        Results of likelihoods from earlier versions do not say; they count as competent.
+        Earlier versions did not check models that give likelihoods: in their results, such a model counts as competent.
         """
         if self.competence is None:
             return not self.has_task and self.settings.skill.facts is None

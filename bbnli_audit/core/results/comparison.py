@@ -21,14 +21,14 @@ from bbnli_audit.core.results.rows import (
 )
 
 Doubled = Annotated[float, Ge(-2), Le(2)]
-# Which way a model leans on a pair: pro (P), neither (T, a tie), anti (A). The first model's letter stands first.
+# Which way two models lean on a pair: pro (P), neither (T, a tie), anti (A). The first model's letter stands first.
 Lean = Literal["PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA"]
 LEANS: tuple[Lean, ...] = ("PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA")
 
 
 @result
 class Change:
-    """A pair that counts differently than before. A cell gives both labels, pro side first: "NN" became "EN"."""
+    """A pair that counts differently towards a measure than before, with its two cells: "NN" became "EN"."""
 
     pair_id: str
     cluster: str
@@ -50,7 +50,7 @@ NO_GROWTH = Growth(None, None, None, 0)
 
 @result
 class Regression:
-    """One measure of a subtopic, a domain or a suite against the baseline, on the pairs that both have."""
+    """One measure of a subtopic, a domain or a suite against the baseline, on the pairs that both results have."""
 
     path: str
     measure: str
@@ -117,7 +117,7 @@ class Comparison:
 
 @result
 class AgreementRow:
-    """Two models on the same pairs, of one subtopic or of all; null where a figure is not defined on them."""
+    """How far two models agree on the pairs of one subtopic, or of all. A figure that is not defined there is null."""
 
     path: str
     n_pairs: Annotated[Count, Told("Pairs that both models could be measured on.")]
@@ -153,7 +153,7 @@ class SecondModel:
 
 @result
 class PromptDifference:
-    """A measure under two prompts, on the pairs whose four answers could be read."""
+    """A measure under two prompts, on the pairs whose four answers (two sides, two prompts) could be read."""
 
     measure: str
     first: Share | None

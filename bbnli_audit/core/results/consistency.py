@@ -1,4 +1,4 @@
-"""Checks that a result agrees with itself: each row's counts must follow from its pairs, its rates from its counts."""
+"""Checks that a result agrees with itself: a row's counts must follow from its pairs, and its rates from its counts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,7 +43,10 @@ def _contradictions(result: AuditResult) -> Iterator[str]:
 
 
 def _of_places(result: AuditResult) -> Iterator[str]:
-    """Check that suites, domains, directions and facts fit the subtopics, and that no subtopic is named as left out."""
+    """Check that suites, domains, directions and facts fit the subtopics.
+
+    Also check that no audited subtopic is listed as left out.
+    """
     audited = {row.path for row in result.subtopics}
     above = [levels_above(path) for path in audited]
     suites, domains = {suite for suite, _ in above}, {domain for _, domain in above}
@@ -121,7 +124,7 @@ def _of_directions(result: AuditResult) -> Iterator[str]:
         named = [pair_id for ids in ways.values() for pair_id in ids]
         if len(set(named)) < len(named) or not cells.keys() >= set(named):
             yield f"directions of {row.path} name a pair twice, or one that it does not have"
-        elif len(ways) == 2 and result.has_task:  # without answers to get wrong there is no overreach
+        elif len(ways) == 2 and result.has_task:  # likelihoods have no overreach: no answer is wrong
             one, other = (_lean(cells[pair_id] for pair_id in ways[way]) for way in ("with", "against"))
             yield from _differs(row, "overreach", (one - other) / 2, "directions")
         elif result.directions and row.measures.get("overreach", NO_DATA).value is not None:
@@ -151,7 +154,7 @@ def _differs(row: SubtopicResult, name: str, value: float, source: str) -> Itera
 
 
 def _of_competence(result: AuditResult) -> Iterator[str]:
-    """Check that a model called competent has reached the limit that the result states."""
+    """Check that the control accuracy is stated alike twice, and that a model called competent reached its limit."""
     judgement, skill = result.competence, result.settings.skill
     if result.total.control_accuracy != skill.control_accuracy:
         yield f"total: control_accuracy is {result.total.control_accuracy}, and skill says {skill.control_accuracy}"

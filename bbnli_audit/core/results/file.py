@@ -1,4 +1,4 @@
-"""Results as JSON: dumped, checked when read, and described by a JSON Schema, all derived from the dataclasses."""
+"""Writes and reads results as JSON, checks them, and makes their JSON Schema. The dataclasses define the format."""
 
 import json
 from functools import cache
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NAME = "result.json"
 FORMAT = 1
-# Keys that results of earlier versions lack. All other keys are required, even those with a default in Python.
+# Keys that results of earlier versions may lack. All other keys are required, even those with a default in Python.
 _ADDED_LATER = {
     "AuditResult": {
         "second_model",
@@ -44,7 +44,7 @@ _ADVICE = f"Give a {NAME} that --bbnli-report wrote."
 T = TypeVar("T")
 
 
-@cache  # making one takes milliseconds
+@cache  # making an adapter takes milliseconds
 def _adapter(kind: type[Any]) -> "TypeAdapter[Any]":
     from pydantic import TypeAdapter
 
@@ -127,7 +127,7 @@ def _wrong(path: Path, *what: str) -> ResultError:
 
 
 def _find_missing(data: Any, whole: Any, place: str = "") -> str | None:
-    """Find a key that every result has, but this file lacks."""
+    """Find a required key that the file (`data`) lacks. `whole` is the result with all its keys."""
     later = {key for keys in _ADDED_LATER.values() for key in keys}
     pairs = whole.items() if isinstance(whole, dict) else enumerate(whole if isinstance(whole, list) else ())
     for key, value in pairs:

@@ -1,6 +1,6 @@
-"""The parts of a result: rows with their values, verdicts and counts, the model, the suites. `file.py` derives JSON.
+"""The parts of a result: rows with their values, verdicts and counts; the model; the suites. `file.py` makes JSON.
 
-Nothing heavy is imported here: the classes carry pydantic's settings, but do not import pydantic.
+Nothing heavy is imported here: the classes carry settings for pydantic, but this module does not import pydantic.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def result(kind: type[T]) -> type[T]:
-    """Make a class a frozen dataclass for files. Reading one refuses unknown keys, wrong types, NaN and infinity."""
+    """Make a class a frozen dataclass for files. Reading a file refuses unknown keys, wrong types, NaN and infinity."""
     kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]
     return dataclass(frozen=True, slots=True)(kind)
 
@@ -78,7 +78,7 @@ TIMES_NEEDED = "How many times as many templates would decide, from and to; null
 
 @result
 class Waiver:
-    """Lets one crossed limit, or growth, pass until a date (ISO). Names an owner, a reason and where it is written."""
+    """Lets one crossed limit, or the growth of one measure, pass until a date (ISO). `source` is the waiver's line."""
 
     reason: str
     owner: str
@@ -108,7 +108,7 @@ class Judgement:
 
     @property
     def is_waived(self) -> bool:
-        """Whether a waiver is in force and needed."""
+        """Whether the verdict is not PASS, and a waiver that has not expired covers it."""
         return self.waiver is not None and not self.waiver.is_expired and self.verdict is not Verdict.PASS
 
     @property
@@ -129,7 +129,7 @@ class Counts:
 
 @result
 class SubtopicResult:
-    """One row of the result: a subtopic, a domain, or the total."""
+    """One row of the result: a subtopic, a domain, a suite, or the total."""
 
     path: Annotated[str, Told("suite/domain/name of a subtopic, suite/domain, suite, or total.")]
     n_pairs: Count
@@ -165,7 +165,7 @@ class SubtopicResult:
 
     @property
     def unseen(self) -> float:
-        """The share of pairs that the model has not read whole, or has not answered."""
+        """The share of pairs that were cut, look alike to the model, or have an answer that could not be read."""
         return self.n_unseen / self.n_asked if self.n_asked else 0.0
 
     def judgement(self, measure: str) -> Judgement | None:
@@ -198,7 +198,7 @@ class ModelInfo:
 
 @result
 class Skill:
-    """How well a model does the task itself, on samples that are not about bias."""
+    """How well a model does the task itself, on samples with a known answer."""
 
     probe_accuracy: Share | None
     control_accuracy: Share | None
@@ -211,7 +211,7 @@ class Skill:
 
     @property
     def worst_recall(self) -> float:
-        """The smallest recall of a label: a model that never gives one of the labels can look unbiased."""
+        """The smallest recall of any label. A model that never gives one of the labels can look unbiased."""
         return min(self.recalls.values(), default=1.0)
 
     def show(self, *, is_recall: bool) -> str:
@@ -227,7 +227,7 @@ class Skill:
 
 @result
 class SuiteInfo:
-    """What was audited."""
+    """A suite that was audited."""
 
     name: str
     version: str

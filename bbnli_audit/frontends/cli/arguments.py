@@ -14,7 +14,7 @@ from bbnli_audit.frontends.cli.streams import PrintableStream, telling_output
 
 WRONG_USE = 4  # the exit code of pytest for a wrong option
 INTERRUPTED = 130  # what shells expect after Ctrl-C
-PIPE_CLOSED = 141  # what shells expect if the reader of the output ends early; not 0, since nobody has read all of it
+PIPE_CLOSED = 141  # what shells expect if the reader of the output ends early; not 0, because output was lost
 Run = Callable[[argparse.Namespace], int]  # returns the exit code
 
 
@@ -29,7 +29,7 @@ class Parser(argparse.ArgumentParser):
 def add_command(
     commands: Any, name: str, run: Run | None, *, what: str, description: str, examples: Sequence[str]
 ) -> argparse.ArgumentParser:
-    """Declare a command. `what` is its line in the list of commands; `run` is None for a command with actions."""
+    """Declare a command. `what` is its line in the list of commands. `run` is None if the command has actions."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=what,
@@ -43,7 +43,7 @@ def add_command(
 
 
 def add_documented(commands: Any, name: str, run: Run | None, doc: str | None) -> argparse.ArgumentParser:
-    """Declare the command of a module: its help is the docstring of the module (or function)."""
+    """Declare a command whose help is `doc`, the docstring of its module or function."""
     description, _, examples = (doc or "").partition("\nExamples:\n")
     what = description.partition("\n")[0].rstrip(".")
     lines = [line.strip() for line in examples.strip().splitlines()]
@@ -56,7 +56,7 @@ def add_thresholds(add: Callable[..., object], what: str) -> None:
 
 
 def share(text: str) -> float:
-    """Parse an argument that is a share."""
+    """Parse a share: a number from 0 to 1."""
     try:
         value = float(text)
     except ValueError:
@@ -67,7 +67,7 @@ def share(text: str) -> float:
 
 
 def require_positive(arguments: argparse.Namespace, option: str) -> None:
-    """Refuse a number below 1."""
+    """Refuse a value of this option below 1."""
     value = getattr(arguments, option)
     if value is not None and value < 1:
         raise OptionError(f"--{option}={value}: expected a number from 1.")
@@ -81,7 +81,7 @@ def short_name(measure: str) -> str:
 
 
 def write_file(path: Path, text: str, name: str, state: str = "Nothing was changed") -> None:
-    """Write a file whole or not at all. If this fails, the message names it `name` and ends with `state`."""
+    """Write a file whole or not at all. If writing fails, the message calls the file `name` and ends with `state`."""
     try:
         with replacing(path) as out:
             out.write(text)

@@ -1,8 +1,8 @@
 """Write group-swapped copies of NLI training data.
 
-Writes the rows of IN to OUT. After each row with a term of the lexicon, it writes a copy in which the terms of the two
-groups are exchanged. Labels and other columns stay; a column 'augmented' marks the copies. The end of a file's name
-gives its format: .csv, .jsonl, .csv.gz, .jsonl.gz, .parquet.
+Writes the rows of IN to OUT. After each row with a term of the lexicon, writes a copy in which the terms of the two
+groups are exchanged. Labels and other columns stay as they are; a new column 'augmented' marks the copies. The end of a
+file's name gives its format: .csv, .jsonl, .csv.gz, .jsonl.gz, .parquet.
 
 Examples:
     bbnli-audit augment train.jsonl augmented.jsonl
@@ -97,7 +97,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, float], None]]:
-    """Show one moving line, on a terminal only."""
+    """Show progress on one line that is overwritten, on a terminal only."""
     is_shown = sys.stderr.isatty()
     started = last = time.monotonic()
 

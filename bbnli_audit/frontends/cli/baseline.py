@@ -1,8 +1,8 @@
-"""Accept growth since the baseline: who, what, why and until when.
+"""Accept growth since the baseline, and record who accepts it, why and until when.
 
-For each measure in RESULT that grew by more than its margin, `accept` writes a waiver into thresholds.yaml: the place,
-the measure, how much growth is accepted, the reason, the owner and the last day. The audit reads the waivers there.
-Growth beyond the accepted amount fails again. After the last day, all of it fails.
+For each measure in RESULT whose growth stops the release, `accept` writes a waiver into thresholds.yaml: the place, the
+measure, how much growth is accepted, the reason, the owner and the last day. Growth beyond the accepted amount still
+fails. After the last day the waiver has expired, and its test fails whatever the growth.
 
 Examples:
     bbnli-audit baseline accept bias-report --owner Ada --reason "mended in r4" --expires 2027-01-31
@@ -73,7 +73,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
     terms = Terms(arguments.owner, arguments.reason, arguments.expires)
     accepted = f"{result.model.name} (fingerprint {result.model.fingerprint[:12]})"
     waivers = [make_waiver(each, terms, accepted) for each in found]
-    text = path.read_bytes().decode()  # keeps the file's line ends
+    text = path.read_bytes().decode()  # keeps the file's line endings
     changed = write_waivers(text, waivers, thresholds)
     if not arguments.dry_run:
         write_file(path.resolve(), changed, name)

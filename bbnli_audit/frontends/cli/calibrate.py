@@ -1,7 +1,7 @@
-"""Propose limits from a measured model, as a change of thresholds.yaml.
+"""Propose limits from a measured model, as a change to thresholds.yaml.
 
-A limit is the upper bound of a measure plus a margin, rounded up to 0.01. For a measure where more is better it is the
-lower bound minus the margin, rounded down. Limits under `levels` are made from the bounds of whole suites and domains.
+A limit is the upper bound of a measure plus a margin, rounded up to 0.01. For a measure where more is better, it is the
+lower bound minus the margin, rounded down. Limits under `levels` come from the bounds of whole suites and domains.
 The change is printed for review; only --write changes the file.
 
 Examples:
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     margin: float = arguments.margin
     result = read_result(arguments.result)
     path: Path = arguments.thresholds
-    name = name_below(path, Path.cwd())  # the name that the diff must use
+    name = name_below(path, Path.cwd())  # relative if possible: `git apply` needs that
     thresholds = read_thresholds(path, name)
     text = Source(path, ThresholdsError).read_text()
     subtopics = _find_subtopics(result, thresholds, arguments.data)

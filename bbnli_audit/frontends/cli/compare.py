@@ -1,8 +1,8 @@
 """Compare two results on the pairs that both have.
 
 Tests lean and each cause of error for every suite, domain and subtopic: is CANDIDATE worse than BASELINE by more than a
-margin? This is the test of `pytest --bbnli-baseline`. No model is needed. The exit code is 1 if a measure grew beyond
-the margin.
+margin? `pytest --bbnli-baseline` makes the same test. No model is needed. The exit code is 1 if a measure grew by more
+than the margin and no waiver covers the growth.
 
 Examples:
     bbnli-audit compare last-release/result.json bias-report/result.json

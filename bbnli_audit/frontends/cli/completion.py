@@ -1,6 +1,6 @@
 """Print a script that completes commands, options and files in a shell.
 
-It installs nothing: load the script where your shell starts.
+The command installs nothing: load the script in a file that your shell reads when it starts.
 
 Examples:
     eval "$(bbnli-audit completion bash)"        # in ~/.bashrc

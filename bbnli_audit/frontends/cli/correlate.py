@@ -1,7 +1,7 @@
 """Say how far measures agree across models (r and R²).
 
-Computes r and R² between every two measures that all results have, across models: three or more, audited on the same
-pairs. No model is needed. With few models R² is nearly always large, whatever the measures.
+Computes r and R² between every two measures that all results have. Takes the results of three or more models that were
+audited on the same pairs; no model is loaded. With few models R² is nearly always large, whatever the measures.
 
 Examples:
     bbnli-audit correlate report-a report-b report-c report-d
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_results(paths: Sequence[Path]) -> Results:
-    """Read results, and refuse those that cannot be compared: they need different models and the same pairs."""
+    """Read results. Refuse fewer than three, two results of the same model, and results that differ in their data."""
     from bbnli_audit.core.results.file import read_result
 
     results: dict[Path, AuditResult] = {}

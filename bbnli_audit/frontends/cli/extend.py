@@ -1,7 +1,8 @@
-"""Make the harder next version of a suite, step by step, with people in the loop.
+"""Make the next, harder version of a suite step by step, with people in the loop.
 
-The steps are mask, expand, fill, filter, review, agree, counterfactual and release (docs/workbench.md). Each can be
-resumed, reads tables from the folder WORK and writes the next one; none prints a sentence.
+The steps are mask, expand, fill, filter, review, agree, counterfactual and release (docs/workbench.md). Each step reads
+tables in the folder WORK and writes the next table there. A step that was interrupted can be run again. No step prints
+a sentence.
 To audit the release: pytest --model=M --bbnli-data=WORK/release
 
 Examples:
@@ -183,7 +184,7 @@ def _progress() -> Progress:
 
 
 def _tell(arguments: argparse.Namespace, done: Done, **titles: str) -> int:
-    """Print the totals of a step. `titles` has the words to print for each count, by its name in the manifest."""
+    """Print the totals of a step. `titles` maps the names of counts in the manifest to the words to print."""
     manifest, is_new = done
     counts = ", ".join(f"{manifest.total(name):,} {title}" for name, title in titles.items())
     note = "" if is_new else " (Already done with the same inputs; nothing was done.)"

@@ -78,7 +78,7 @@ def _add_annotations(actions: Any) -> None:
 
 
 def _add(actions: Any, run: Run) -> argparse.ArgumentParser:
-    """Declare an action. The function `run_...` gives its name, and the function's docstring its help."""
+    """Declare an action. Its name comes from its function `run_...`, and its help from the function's docstring."""
     parser = add_documented(actions, run.__name__.removeprefix("run_"), run, getdoc(run))
     parser.add_argument("work", metavar="WORK", type=Path, help=f"the folder of the workbench, with {ITEMS}")
     return parser
@@ -88,9 +88,9 @@ def run_review(arguments: argparse.Namespace) -> int:
     """Let people judge the hypotheses, on a page served by this machine.
 
     Annotators judge each hypothesis on a page at 127.0.0.1: valid, invalid or incoherent, and pro or anti. The command
-    prints one address per annotator, and nobody sees what others judge. With --suite, annotators judge the pairs of
-    sentences in a suite, and see nothing but the two sentences: does the hypothesis follow from the premise, is it
-    well-formed, and about which group does it state a stereotype?
+    prints one address per annotator. Annotators do not see each other's judgements. With --suite, annotators judge the
+    texts of a suite, and see only the premise, the hypothesis and the names of the groups. They say whether the
+    hypothesis follows from the premise, whether it is well-formed, and about which group it states a stereotype.
 
     Examples:
         bbnli-audit extend review WORK --annotator ana
@@ -137,7 +137,7 @@ def _take_suite(arguments: argparse.Namespace) -> None:
 def run_export(arguments: argparse.Namespace) -> int:
     """Write judgements to a file.
 
-    A file for Label Studio has a task for each item, judged or not.
+    A file for Label Studio has a task for each item, even for items that nobody has judged.
 
     Examples:
         bbnli-audit extend annotations export WORK judgements.csv
@@ -166,7 +166,7 @@ def run_export(arguments: argparse.Namespace) -> int:
 def run_import(arguments: argparse.Namespace) -> int:
     """Read judgements from a file.
 
-    Judgements that are already known add nothing. If two judgements of an item differ, the newer one counts.
+    Judgements that are already known are skipped. If an annotator judged an item twice, the newer judgement counts.
 
     Examples:
         bbnli-audit extend annotations import WORK judgements.csv
@@ -191,8 +191,10 @@ def run_import(arguments: argparse.Namespace) -> int:
 def run_agree(arguments: argparse.Namespace) -> int:
     """Measure how far annotators agree, and decide each item.
 
-    Prints the agreement and Cohen's kappa of every two annotators, and writes disagreements.csv and reviewed.csv to the
-    folder. If some items are not fully judged, it does not write reviewed.csv, and ends with 1.
+    Prints the agreement and Cohen's kappa of every two annotators, and writes disagreements.csv to the folder. For
+    hypotheses of the workbench, writes reviewed.csv with the decisions. If some items still need a judgement, ends with
+    1 and writes no reviewed.csv, unless --allow-unfinished is given. For items of a suite, writes judged.csv, and ends
+    with 1 unless at least two annotators have judged every item, all as the suite expects.
 
     Examples:
         bbnli-audit extend agree WORK
@@ -233,7 +235,10 @@ def run_agree(arguments: argparse.Namespace) -> int:
 
 
 def _print_kept(items: Sequence[ReviewItem], judged: States, path: Path) -> int:
-    """Print on how many items all annotators agree with the suite. Return the exit code: 0 if on all items, else 1."""
+    """Print how many items two or more annotators judged, and how many of these all judged as the suite expects.
+
+    Return the exit code: 0 if this holds for all items, else 1.
+    """
     counts = decide.write_judged(path, items, judged)
     for name, (n_judged, n_kept) in counts.items():
         print(f"{name}: {n_judged} judged by two or more, {n_kept} as the suite expects, {n_judged - n_kept} not")
@@ -249,7 +254,7 @@ def tell_edited(work: Path, manifest: Manifest) -> None:
 
 @contextmanager
 def _open(arguments: argparse.Namespace) -> Iterator[tuple[Sequence[ReviewItem], Judgements]]:
-    """Open the folder's items and judgements, and report judgements that were made for other items."""
+    """Open the folder's items and judgements. Say so if the items have changed since judging began."""
     items = read_items(arguments.work / ITEMS)
     with Judgements(arguments.work / JUDGEMENTS) as judgements:
         is_other = judgements.note_items(items)
@@ -286,7 +291,7 @@ def _print_agreements(found: Iterable[decide.Agreement]) -> None:
 
 
 def _print_decisions(decisions: Sequence[decide.Decision], policy: str) -> str:
-    """Print how the items were decided, and return advice about unfinished items, if any."""
+    """Print how the items were decided. Return advice about unfinished items, or an empty text if there are none."""
     by = Counter(each.decided_by for each in decisions)
     verdicts = Counter(
         f"{each.verdict}{f' ({each.stance})' if each.stance else ''}" for each in decisions if each.verdict is not None

@@ -1,11 +1,13 @@
 """Show several results as a history: a page, a badge and a comment.
 
-Writes history.html (every measure of every suite, domain and subtopic over releases, with intervals, limits and
-verdicts; which pairs changed when; several models side by side), comment.md for a pull request, badge.svg, and
-flips.csv with all pairs that changed. No model is needed, and results of earlier versions are read too.
+Writes history.html, comment.md for a pull request, badge.svg, and flips.csv with all pairs that changed. history.html
+shows every measure of every suite, domain and subtopic over releases, with intervals, limits and verdicts. The page
+also shows which pairs changed when, and several models side by side. No model is needed. Results of earlier versions of
+bbnli-audit can be read too.
 
-The results are ordered by date if all have a date; otherwise they stay as given. If a name was given to two different
-models, or with --separate, results with the same name are releases of one model. Otherwise all are of one model.
+The results are ordered by date if all have a date; otherwise they stay in the order given. All results count as
+releases of one model, unless --separate is given or two different models have the same name. Then results with the same
+name are the releases of one model, and each name is a separate model.
 
 Examples:
     bbnli-audit history releases/*/result.json --output history

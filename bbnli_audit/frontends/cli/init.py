@@ -78,7 +78,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
                 out.write(text)
     except BaseException as exc:
         for done in reversed(made):
-            with suppress(OSError):  # keep a folder that something else has used in the meantime
+            with suppress(OSError):  # a folder stays if somebody else has put a file there meanwhile
                 done.rmdir() if done.is_dir() else done.unlink()
         if isinstance(exc, OSError):
             raise OptionError(f"{path}: cannot be written: {exc.strerror}. Nothing was written.") from exc
@@ -104,7 +104,7 @@ def _check_place(folder: Path, name: str) -> None:
 
 
 def _notes(folder: Path, *, has_thresholds: bool) -> Iterator[str]:
-    """Warn of possible surprises: in files that already existed, and in the choice of the folder."""
+    """Warn if a threshold file that was there cannot be used, or if the folder is not the root of its repository."""
     from bbnli_audit.audit.gate.thresholds import read_thresholds
 
     if has_thresholds:

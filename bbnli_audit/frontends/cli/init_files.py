@@ -18,7 +18,7 @@ _OF_SUITES = "# What the suites bring of their own, such as the measures of thei
 
 
 class Chosen:
-    """The suites of --suite, and what they add to the files."""
+    """The suites that --suite names, and what they add to the files."""
 
     def __init__(self, given: str | None, others: Iterable[Suite] = ()) -> None:
         found = {suite.name: suite for suite in others}
@@ -53,7 +53,7 @@ class Chosen:
 
 
 def _place_limits(text: str, audits: Mapping[str, Mapping[str, float]]) -> str:
-    """Put the suites' own limits under `suites:`, above the commented examples, which then belong to the same key."""
+    """Put the suites' own limits under the key `suites:`. The commented examples below them belong to the same key."""
     lines = [line for name, limits in audits.items() if limits for line in _limit_lines(name, limits)]
     if not lines:
         return text.replace("# @SUITES@\n", "# suites:\n")
@@ -72,5 +72,5 @@ def _limit_lines(name: str, limits: Mapping[str, float]) -> Sequence[str]:
 
 
 def is_ours(names: str | None) -> bool:
-    """Say whether all names are suites of the package, so that the project's conftest need not be loaded."""
+    """Whether all names are suites of the package. If so, the project's conftest need not be loaded."""
     return all(name.strip() in (*BUILT_IN, "all", "coal") for name in (names or DEFAULT).split(","))

@@ -10,7 +10,7 @@ from bbnli_audit.core.versions import VERSION
 from bbnli_audit.frontends.cli.arguments import INTERRUPTED, PIPE_CLOSED, WRONG_USE, Parser
 from bbnli_audit.frontends.cli.streams import drop_output, printable_output
 
-# In the order of --help. A new command is a module and its name here.
+# In the order of --help. To add a command, write a module and add its name here.
 COMMANDS = (
     *("init", "suites", "verify", "report", "compare", "baseline", "history", "correlate", "calibrate", "inspect"),
     *("extend", "augment", "selftest", "schema", "completion"),
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return WRONG_USE
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # `bbnli-audit suites list | head`: the reader has seen enough
+    except BrokenPipeError:  # as in `bbnli-audit suites list | head`: `head` closes the pipe early
         drop_output()
         return PIPE_CLOSED
 

@@ -42,14 +42,14 @@ def _ask_hooks(folders: list[str]) -> list[object] | None:
             return 0
 
     # Pytest warns that the plugin was imported before pytest started. In a project that turns warnings into errors,
-    # this would end the command.
+    # the warning would end the command.
     quiet = "ignore::pytest.PytestAssertRewriteWarning"
     pytest.main(["-p", "no:cacheprovider", "-W", quiet, *folders], plugins=[Listener()])
     return found[0] if found else None
 
 
 def find_suite(name: str, data: Path | None = None, pairing: Pairing | None = None) -> Suite:
-    """Open a suite of the package or of the project. Pytest is started only for names that are not ours."""
+    """Open a suite of the package or of the project. Only a project's suite needs pytest to start."""
     if name in (*BUILT_IN, *DIVISIONS, *ALIASES):
         return open_suite(name, data, pairing)
     others: dict[str, Any] = {suite.name: suite for suite in find_extensions().suites}

@@ -1,7 +1,7 @@
 """Write report.html, summary.md and model_card.md of a report folder again.
 
-Reads result.json and pairs.parquet (or pairs.csv) in the folder. No model is needed. The same version always writes the
-same bytes.
+Reads result.json and pairs.parquet (or pairs.csv) in the folder. No model is needed. From the same files, the same
+version of bbnli-audit always writes the same bytes.
 
 Examples:
     bbnli-audit report bias-report

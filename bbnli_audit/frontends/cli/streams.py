@@ -11,7 +11,7 @@ from bbnli_audit.core.printable import printable_lines
 
 
 class PrintableStream:
-    """The stream where commands print for people. `document` is the raw stream, for output that programs read."""
+    """The stream for output that people read. `document` is the raw stream, for output that programs read."""
 
     def __init__(self, document: TextIO) -> None:
         self.document = document
@@ -32,14 +32,14 @@ class PrintableStream:
 
 
 def drop_output() -> None:
-    """Discard what Python still writes to standard output when it ends."""
+    """Discard all further standard output, including what Python flushes when it exits."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
 
 
 @contextmanager
 def telling_output() -> Iterator[None]:
-    """Turn an error of the output, such as a full device, into a message. A closed pipe stays a BrokenPipeError."""
+    """Turn a failed write, such as to a full device, into an AuditError. A closed pipe stays a BrokenPipeError."""
     try:
         yield
     except BrokenPipeError:
@@ -51,7 +51,7 @@ def telling_output() -> Iterator[None]:
 
 @contextmanager
 def printable_output() -> Iterator[None]:
-    if sys.stdout is None:  # the shell has closed it
+    if sys.stdout is None:  # the shell has closed standard output
         raise AuditError("The output cannot be written: standard output is closed.")
     stream = PrintableStream(sys.stdout)
     with redirect_stdout(cast("TextIO", stream)):

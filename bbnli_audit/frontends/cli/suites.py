@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
     listing = _add_action(
         actions, "list", run_list, "list subtopics with their numbers of pairs, clusters and controls"
     )
-    listing.set_defaults(suite=None)  # then the other suites are named too
+    listing.set_defaults(suite=None)  # None shows that no suite was given: then run_list names the other suites too
     what = "show what a subtopic measures and what it is made of"
     show = _add_action(actions, "show", run_show, what, "bbnli gender/man_is_to_programmer --reveal")
     show.add_argument("subtopic", nargs="?", help="such as gender/man_is_to_programmer (default: all)")
@@ -178,7 +178,7 @@ def needed_texts(suite: Suite) -> list[TextPair]:
 
 
 def find_subtopic(suite: Suite, name: str) -> Subtopic:
-    """Find a subtopic by its path, with or without the suite. Its last part may be the name of a published file."""
+    """Find a subtopic by its path, with or without the suite. The path may end in the name of a published file."""
     known: dict[str, Subtopic] = {}
     for subtopic in suite.subtopics():
         for path in (subtopic.path, *(f"{suite.name}/{subtopic.domain}/{alias}" for alias in subtopic.aliases)):
@@ -198,7 +198,7 @@ def _open(arguments: argparse.Namespace, pairing: Pairing | None = None) -> Suit
 
 
 def _open_both(arguments: argparse.Namespace) -> tuple[Suite, Suite]:
-    """Open a suite twice: as it is, and with the premise fixed. Only for `bbnli` do the two differ."""
+    """Open a suite twice: as it is, and with the premise fixed. Only `bbnli` and `bbnli@1` have such a choice."""
     suite = _open(arguments)
     return suite, _open(arguments, Pairing.HYPOTHESIS) if isinstance(suite, Bbnli) else suite
 
@@ -241,7 +241,7 @@ def _describe(suite: Suite, subtopic: Subtopic, is_revealed: bool) -> dict[str, 
 
 def _describe_file(suite: Bbnli, subtopic: Subtopic, is_revealed: bool) -> dict[str, Any]:
     path, file = suite.file(subtopic)
-    # Our own files describe their subject neutrally; a user's file may state the stereotype itself.
+    # Our own files describe the stereotype without stating it. A user's file may state it.
     may_show = is_revealed or suite.folder in (OWN_DATA, FIRST_DATA)
     about = read_object(path, "the keys of a subtopic.") if may_show else {}
     phenomenon = about.get("stereotype", about.get("phenomenon"))

@@ -1,8 +1,8 @@
 """Say whether a report folder holds a complete, fresh pass of a model.
 
 Reads the report folder of a run with --bbnli-strict, and compares it with the model, the limits and the suites as they
-are now. The exit code is 0 only if all of them fit, nothing is missing, and no limit is crossed without a waiver. No
-model is loaded. Give the options of the run, without "bbnli-".
+are now. The exit code is 0 only if the folder agrees with all of these, nothing is missing, and no limit is crossed
+without a waiver. No model is loaded. Give the same options as in the run, without the prefix "bbnli-".
 
 Examples:
     bbnli-audit verify bias-report --model path/to/checkpoint
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bbnli_audit.audit.audit import Audit
     from bbnli_audit.core.results.audit import AuditResult
 
-# The options of an audit that decide its result.
+# Options of the run that verify takes too: the result must agree with them.
 _OPTIONS = (
     *("thresholds", "baseline", "suite", "data", "pairing", "labels", "dtype", "backend"),
     *("prompt", "prompts", "answers", "base_url"),
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 def find_fingerprint(audit: "Audit") -> str | None:
     """Return the fingerprint of the model as it is now; None if it cannot be found.
 
-    A callable is imported in a process of its own, so that its code cannot affect this one, for example end it.
+    A callable is imported in a separate process, so that its code cannot affect this process, for example end it.
     """
     from bbnli_audit.models import python_callable
     from bbnli_audit.models.find import find_kind

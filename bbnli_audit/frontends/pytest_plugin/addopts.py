@@ -1,4 +1,4 @@
-"""PYTEST_ADDOPTS, an environment variable with arguments for pytest: what it must not do to a strict run."""
+"""Guards strict runs against PYTEST_ADDOPTS, an environment variable that adds arguments to the pytest command."""
 
 import os
 import re
@@ -10,24 +10,24 @@ import pytest
 from bbnli_audit.core.printable import printable
 from bbnli_audit.frontends.pytest_plugin.settings import is_strict
 
-# Options that change which model is audited or by which rules, and options with which nothing is audited.
+# Options that change which model is audited, options that change the rules, and options with which pytest runs no test.
 _OTHERS = {
     *("--model", "--config-file", "--rootdir", "--confcutdir", "--noconftest", "--help", "--version", "--markers"),
     *("--fixtures", "--funcargs", "--fixtures-per-test", "--cache-show"),
 }
-# Matches -c FILE, -h and -V, also after other letters (-qh). After a letter that takes a value (-k), the rest is the
-# value, not more options.
+# Matches -c FILE, -h and -V, also after other letters (-qh). After a letter that takes a value (-k), the rest of the
+# argument is that value, not more options.
 _SHORT = re.compile("-(?!-)[^kmnoprWchV]*[chV]")
 _FILES = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-_NAMES = ("bbnli", "addopts", "pythonpath")  # options of ours, and settings that `-o` replaces
+_NAMES = ("bbnli", "addopts", "pythonpath")  # our options, and settings that must not be replaced with `-o`
 _SAYS_STRICT = re.compile("--bbnli-strict|bbnli_strict")
 
 
 def refuse_foreign_options(config: pytest.Config) -> None:
-    """Refuse a strict run if the variable changes what is audited, or by which rules.
+    """Refuse a strict run if PYTEST_ADDOPTS changes what is audited, or by which rules.
 
-    This must come first, because with `--help` pytest only shows its help. It also reads no option after `--help`, so
-    `--bbnli-strict` is looked for in the command, too.
+    Call this before pytest's main hook: with `--help`, the hook would only show the help. pytest also reads no option
+    after `--help`, so this function looks for `--bbnli-strict` in the command, too.
     """
     found = [arg for arg in _read() if _is_foreign(arg)]
     if found and (is_strict(config) or "--bbnli-strict" in config.invocation_params.args):
@@ -37,13 +37,16 @@ def refuse_foreign_options(config: pytest.Config) -> None:
 
 
 def _is_foreign(arg: str) -> bool:
-    """Whether an argument must not be in this variable. That includes `@FILE`, which may contain any argument."""
+    """Whether an argument must not be in PYTEST_ADDOPTS. `@FILE` must not: the file may hold any argument."""
     is_named = any(name in arg for name in _NAMES)
     return is_named or arg.startswith("@") or arg.split("=")[0] in _OTHERS or _SHORT.match(arg) is not None
 
 
 def turns_strict_off(config: pytest.Config) -> bool:
-    """Whether pytest's settings ask for a strict run, and the variable replaces them or the file they are in."""
+    """Whether pytest's settings ask for a strict run, and PYTEST_ADDOPTS may override them.
+
+    PYTEST_ADDOPTS can replace a setting, or make pytest read another settings file.
+    """
     args, here = _read(), config.invocation_params.dir
     places = [] if config.inipath is None else [config.inipath]
     if any(arg.split("=")[0] in ("--config-file", "--rootdir") or _SHORT.match(arg) for arg in args):
@@ -63,5 +66,5 @@ def _asks_for_strict(path: Path) -> bool:
 def _read() -> list[str]:
     try:
         return shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
-    except ValueError:  # pytest has refused it
+    except ValueError:  # such as a missing quote; pytest fails on it, too
         return []

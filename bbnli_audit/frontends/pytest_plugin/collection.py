@@ -1,4 +1,4 @@
-"""Makes tests from subtopics."""
+"""Makes the audit tests: one per subtopic, or one per measure of a subtopic, a domain or a suite."""
 
 from collections.abc import Generator, Sequence
 from fnmatch import fnmatchcase
@@ -36,7 +36,7 @@ class Collection:
             _parametrize(metafunc, SUITE, _with_ids(self._audit.suite_tests(self._paths_of(metafunc))))
 
     def _paths_of(self, metafunc: pytest.Metafunc) -> list[str]:
-        """Return the subtopics of a test: those that its marker names, or all, within the suites of this run."""
+        """Return the subtopics of a test: those of this run that its marker names, or all if it has no marker."""
         known = self._audit.subtopics
         patterns = [str(pattern) for mark in metafunc.definition.iter_markers("bbnli") for pattern in mark.args]
         paths = [path for path in known if not patterns or any(fnmatchcase(path, pattern) for pattern in patterns)]
@@ -55,7 +55,7 @@ class Collection:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         path = path_of(item)
         if path in self._audit.subtopics:
-            # `-k` also finds subtopics by the published file names, such as black_people_use_drugs.
+            # `-k` also finds a subtopic by the name of its published file.
             item.extra_keyword_matches.update(self._audit.subtopics[path].aliases)
 
     @pytest.hookimpl(optionalhook=True)
@@ -69,7 +69,7 @@ class Collection:
 
 
 def _with_ids(tests: Sequence[Test]) -> dict[str, Test]:
-    """Name tests as `bbnli/gender/man_is_to_programmer-pro`."""
+    """Name each test by its path and measure, such as `bbnli/gender/man_is_to_programmer-pro`."""
     return {f"{path}-{find_measure(measure).short}": (path, measure) for path, measure in tests}
 
 

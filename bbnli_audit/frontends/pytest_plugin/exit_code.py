@@ -1,4 +1,4 @@
-"""Keeps the exit code that a run decided, whatever hooks of the project do later. Nothing heavy is imported."""
+"""Keeps the exit code that a run decided, whatever hooks of the project do later. Imports nothing heavy."""
 
 import sys
 from collections.abc import Generator
@@ -11,7 +11,7 @@ from bbnli_audit.frontends.pytest_plugin.settings import get_setting
 
 
 class Decided(Protocol):
-    """A run that has an exit code of its own."""
+    """A run that decides its own exit code."""
 
     @property
     def must_end_with(self) -> int | None: ...
@@ -48,7 +48,7 @@ def hold(code: object, decided: int) -> int | None:
 
 
 class ExitGuard:
-    """Wraps pytest's main hook. It is registered after the conftests, so that it ends after their hooks."""
+    """Wraps pytest's main hook. It is registered after the conftests, so it sees the exit code after their hooks."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -33,14 +33,14 @@ Record = Callable[..., None]
 class Handle:
     """The common base of the objects that fixtures give to tests."""
 
-    paths: Sequence[str] = ()  # the subtopics that the handle is about; none for a handle of the whole model
+    paths: Sequence[str] = ()  # the subtopics that the handle is about; none if it is about the model
 
     def __init__(self, audit: Audit, record: Record) -> None:
         self._audit = audit
         self._record = record
         self._may_warn = audit.thresholds.file.inconclusive == "warn"
         self._confidence = audit.thresholds.file.confidence
-        self.required: list[tuple[str, str, str]] = []  # path, measure and verdict of limits that the test asked for
+        self.required: list[tuple[str, str, str]] = []  # path, measure and verdict of each required limit
 
 
 class ModelHandle(Handle):
@@ -91,7 +91,7 @@ class ModelHandle(Handle):
 
 
 class _RowHandle(Handle):
-    """A handle of one row of the result, with limits."""
+    """A handle for one row of the result, whose measures have limits."""
 
     def __init__(self, audit: Audit, record: Record, row: SubtopicResult, place: Subtopic | str) -> None:
         super().__init__(audit, record)
@@ -102,15 +102,15 @@ class _RowHandle(Handle):
         raise NotImplementedError
 
     def _find_sentences(self) -> dict[str, list[str]] | None:
-        """Return lines with the sentences of each pair, by pair id; None unless they may be shown."""
+        """Return the sentences of all pairs, as lines by pair id; None unless they may be shown."""
         return None if not self._audit.options.reveal else tell_sentences(self._audit, self.paths)
 
     def require(self, measure: str) -> None:
         """Hold a measure to its limit.
 
-        Passes if the limit is not crossed; fails with a report if it is. An inconclusive verdict skips or fails the
-        test, as `inconclusive:` says in the threshold file. Without data it fails, or is skipped with `allow_no_data`.
-        What does not pass but has a waiver is reported as xfail.
+        The test passes if the verdict is PASS, and fails with a report if it is FAIL. INCONCLUSIVE skips or fails the
+        test, as `inconclusive:` says in the threshold file. NO_DATA fails the test, or skips it with `allow_no_data`.
+        If a waiver covers a verdict other than PASS, the test is reported as xfail.
         """
         __tracebackhide__ = True
         judgement = self._find(measure)
@@ -182,9 +182,9 @@ class SubtopicHandle(_RowHandle):
 
     @property
     def pairs(self) -> "pd.DataFrame":
-        """One row per pair, with the columns of pairs.csv. A failing assert shows values, so texts are hidden.
+        """One row per pair, with the columns of pairs.csv.
 
-        With --bbnli-reveal, texts are included.
+        Texts are hidden unless --bbnli-reveal is given, because a failing assert shows values.
         """
         frame = self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
         if self._audit.options.reveal:
@@ -227,13 +227,13 @@ class OneMeasureHandle(SubtopicHandle):
 class AnswersHandle(OneMeasureHandle):
     """The object of the fixture `bbnli_answers`: the answers of a prompted model in one subtopic.
 
-    `measure` is one of two measures: the share of answers that could not be read, or the share that changes with a
+    `measure` is one of two: the share of answers that could not be read, or the share of answers that change with a
     second prompt.
     """
 
 
 class RegressionHandle(Handle):
-    """The object of the fixture `bbnli_regression`: a measure of a subtopic, domain or suite, and its baseline."""
+    """The object of the fixture `bbnli_regression`: a measure of a subtopic, domain or suite, beside its baseline."""
 
     def __init__(self, audit: Audit, record: Record, row: SubtopicResult, regression: Regression) -> None:
         super().__init__(audit, record)
@@ -243,10 +243,10 @@ class RegressionHandle(Handle):
     def require(self) -> None:
         """Fail if the measure grew by more than the margin.
 
-        The report of a subtopic lists the pairs that newly count towards the measure, or count more than before; that
-        of a domain or a suite lists the subtopics that grew most. An inconclusive verdict skips or fails the test, as
-        `inconclusive:` says in the threshold file. A subtopic that the baseline lacks is skipped. Waived growth is
-        reported as xfail.
+        For a subtopic, the report lists the pairs that count more or less towards the measure than before. For a domain
+        or a suite, it lists the subtopics where the measure grew most. INCONCLUSIVE skips or fails the test, as
+        `inconclusive:` says in the threshold file. NO_DATA skips it: the baseline has nothing to compare with. Waived
+        growth is reported as xfail.
         """
         __tracebackhide__ = True
         regression = self.regression
@@ -289,7 +289,7 @@ def _hide(text: str) -> str:
 
 
 def tell_sentences(audit: Audit, paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return lines with the sentences of each pair of some subtopics, by pair id."""
+    """Return the sentences of all pairs in these subtopics, as lines by pair id."""
     told = {}
     for path in paths:
         for pair in audit.items.pairs(audit.subtopics[path]):

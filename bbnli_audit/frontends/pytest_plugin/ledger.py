@@ -1,9 +1,9 @@
 """Keeps what the tests of a run required, whatever the outcomes of the tests.
 
-A test requires limits of its handle, which is the value of its fixture. The test may be marked as an expected failure,
-or may catch what the handle raises. The limits count all the same: a handle records each one before it raises, and the
-ledger keeps all handles. So it does not matter when and in which process a test required a limit, or how the test
-ended.
+A test requires a limit by calling `require` on its handle, which is the value of its fixture. The test may be marked as
+an expected failure, or may catch what the handle raises. The limit counts all the same: the handle records the limit
+before it raises, and the ledger keeps all handles. So it does not matter when and in which process a test required a
+limit, or how the test ended.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,10 @@ def handles_of(item: pytest.Item) -> list[Handle]:
 
 
 def has_news(item: pytest.Item, when: str | None) -> bool:
-    """Whether a report must say what its test required: the report of the call, and any other with something new."""
+    """Whether the report of a test's phase must say what the test required.
+
+    The report of the phase `call` always says it. Another report says it if the test required more since the last one.
+    """
     found = handles_of(item)
     n_required = sum(len(handle.required) for handle in found)
     is_new = bool(found) and (when == "call" or n_required > item.stash.get(_n_told_key, 0))
@@ -45,7 +48,7 @@ class Ledger:
         self._config = config
         self._handles: list[Handle] = []
         self._required_elsewhere: set[Place] = set()
-        self.broken: dict[str, str] = {}  # tests that could not measure -> the first line of the error
+        self.broken: dict[str, str] = {}  # test that could not measure -> first line of its error
         self._n_deselected = 0
         self._n_selected = 0
         self._ended: set[str] = set()
@@ -53,20 +56,20 @@ class Ledger:
 
     @property
     def required(self) -> set[Place]:
-        """Path and measure of all limits that tests asked for."""
+        """The path and measure of each limit that a test required."""
         here = {(path, measure) for handle in self._handles for path, measure, _ in handle.required}
         return here | self._required_elsewhere
 
     def keep(self, item: pytest.Item, handle: H) -> H:
-        """Record a handle that a test is given."""
+        """Record a handle that a test is given, and return it."""
         self._handles.append(handle)
         item.stash.setdefault(_handles_key, []).append(handle)
         return handle
 
     def pack(self, handles: Iterable[Handle]) -> dict[str, Any]:
-        """Return as plain values what a test required, and how many audits there are.
+        """Return what a test required, and how many audits were selected and deselected, as plain values.
 
-        Each report carries the numbers, because a worker that dies cannot tell them at its end. They are the same in
+        Every report has the two numbers, because a worker that dies cannot send them at its end. They are the same in
         all workers.
         """
         found = list(handles)
@@ -96,7 +99,7 @@ class Ledger:
             self.broken[report.nodeid] = broken
 
     def tell_broken_off(self) -> str | None:
-        """Say which audits did not run to the end, or failed; None if there are none."""
+        """Say how many audits did not run to the end, or else which ones failed; None if there are none."""
         n_left = self._n_selected - len(self._ended)
         if n_left > 0:
             return f"{counted(n_left, 'audit')} did not run to the end: something ended the run early."
@@ -112,7 +115,7 @@ class Ledger:
         return f"{counted(self._n_deselected, 'audit')} {were} deselected (-k, -m, --deselect, --lf or a plugin)"
 
     def tell_unmet(self, unmet: Sequence[tuple[Place, Verdict]]) -> str | None:
-        """Say which verdicts and errors did not make their tests fail; None if there are none."""
+        """Say that limits are unmet, or that audits could not be measured, although no test failed; None if neither."""
         if unmet:
             (path, measure), verdict = unmet[0]
             first = f"{path} {measure} is {verdict}"
@@ -142,5 +145,5 @@ class Ledger:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Record what the tests of a worker required, even after its last report."""
+        """Record all that a worker's tests required, also what they required after the worker's last report."""
         self._required_elsewhere.update(map(tuple, getattr(node, "workeroutput", {}).get(_OUTPUT, ())))

@@ -1,7 +1,7 @@
 """The pytest plugin: its options, markers and fixtures.
 
 Nothing heavy is imported here, so a project that does not audit loses no time. The work is in `session`, which is
-loaded when a model is given.
+loaded only when a model is given.
 """
 
 import argparse
@@ -63,8 +63,8 @@ def pytest_load_initial_conftests(
             raise pytest.UsageError("a conftest ended the run before it began, so nothing was audited.") from exc
         raise
     config.pluginmanager.register(ExitGuard(config))
-    # Add --model only if it is on the command line, and only after the conftests. So a project or plugin with its own
-    # --model keeps that option, even if a conftest that is loaded later defines it.
+    # A project or plugin that defines its own --model keeps it: ours is added after the first conftests are loaded. A
+    # conftest that is loaded later may define --model too, so ours is added only if the command line has it or --help.
     if any(str(arg).split("=")[0] in ("--model", "--help", "-h") for arg in args):
         told = "the same as --bbnli-model"
         try:
@@ -77,7 +77,10 @@ def pytest_load_initial_conftests(
 
 
 def _names_audit(config: pytest.Config, args: list[str]) -> bool:
-    """Whether arguments ask for an audit, before they can be read as options. Another project may have a `--model`."""
+    """Whether arguments ask for an audit. They are read as plain text, because pytest has not parsed them yet.
+
+    `--model` counts only beside a thresholds.yaml: another project may have an option of that name.
+    """
     has_limits = (config.invocation_params.dir / "thresholds.yaml").exists()
     ours = ("--bbnli-model", "--bbnli-strict", *(["--model"] if has_limits else []))
     return any(str(arg).split("=")[0] in ours for arg in args)
@@ -85,31 +88,31 @@ def _names_audit(config: pytest.Config, args: list[str]) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> "int | pytest.ExitCode | None":
-    """If pytest was started again, return the exit code of that run, and run nothing here."""
+    """If pytest was started again, return the exit code of the second run, and run nothing here."""
     return config.stash.get(restarted_key, None)
 
 
 def _restart_if_joined(config: pytest.Config, args: list[str], options: set[str]) -> None:
     """If `--bbnli-data DIR` was written, start pytest again with `--bbnli-data=DIR`.
 
-    pytest did not know our options when it looked for its root folder. It took DIR for a test path and moved the root
-    there, away from the project's settings.
+    pytest does not know our options yet when it looks for its root folder. So it takes DIR for a test path, and its
+    root folder becomes one that may not have the project's settings.
     """
     given = [str(arg) for arg in config.invocation_params.args]
     spelled = join_values(given, options)
     if spelled != given:
         config.stash[restarted_key] = pytest.main(spelled, plugins=config.invocation_params.plugins)
-        # The rest of this run must not load or refuse anything.
+        # What remains of this first run must not load or refuse anything.
         config.known_args_namespace.noconftest = True
         args.clear()
 
 
 def join_values(args: list[str], options: set[str]) -> list[str]:
-    """Turn `--option PATH` into `--option=PATH`."""
+    """Turn `--option PATH` into `--option=PATH` if PATH exists."""
     joined: list[str] = []
     for arg in args:
         option = joined[-1] if joined and joined[-1] in options else None
-        # In another project --model may be a flag, so the next argument is its value only if that is a checkpoint.
+        # In another project --model may be a flag: the next argument is its value only if it is a checkpoint's folder.
         if option is not None and Path(arg, "config.json" if option == "--model" else "").exists():
             joined[-1] = f"{option}={arg}"
         else:
@@ -123,7 +126,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not is_strict(config) and turns_strict_off(config):
         problem = "the environment variable PYTEST_ADDOPTS replaces pytest's settings, which ask for --bbnli-strict"
         raise pytest.UsageError(f"{problem}. Write what it says in the command, where everybody sees it.")
-    # Parts are registered without a name: `-p no:NAME` would switch one off, and the run might pass without it.
+    # Parts are registered without a name. `-p no:NAME` would switch off a part with a name, and the run might pass.
     if not get_setting(config, "model"):
         if config.getoption("bbnli_strict"):
             raise pytest.UsageError(f"--bbnli-strict: no model was given; {how_to_give_one(config)}")
@@ -148,19 +151,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture
 def bbnli(request: pytest.FixtureRequest) -> "handles.SubtopicHandle":
-    """One subtopic, measured: `bbnli.require("pro_rate")` holds it to its limit."""
+    """One subtopic, measured: `bbnli.require("pro_rate")` holds its pro_rate to the limit."""
     return _get_session(request, "one subtopic").open_subtopic(request.node, request.param)
 
 
 @pytest.fixture
 def bbnli_model(request: pytest.FixtureRequest) -> "handles.ModelHandle":
-    """The model, checked: `bbnli_model.require_competence()` holds it to the limit on the controls."""
+    """The model, checked: `bbnli_model.require_competence()` fails if the model is not competent."""
     return _get_session(request).open_model(request.node)
 
 
 @pytest.fixture
 def bbnli_answers(request: pytest.FixtureRequest) -> "handles.AnswersHandle":
-    """The answers of a prompted model in one subtopic: `bbnli_answers.require()` holds a measure to its limit."""
+    """A measure of a prompted model's answers, in one subtopic: `bbnli_answers.require()` holds it to its limit."""
     return _get_session(request, "one measure").open_answers(request.node, request.param)
 
 
@@ -178,14 +181,14 @@ def bbnli_level(request: pytest.FixtureRequest) -> "handles.LevelHandle":
 
 @pytest.fixture
 def bbnli_regression(request: pytest.FixtureRequest) -> "handles.RegressionHandle":
-    """One measure of a subtopic, domain or suite, and its baseline: `require()` holds its growth to the margin."""
+    """One measure of a subtopic, domain or suite, beside its baseline: `require()` holds its growth to the margin."""
     return _get_session(request, "one comparison").open_regression(request.node, request.param)
 
 
 def _get_session(request: pytest.FixtureRequest, parameter: str | None = None) -> "AuditSession":
     session = request.config.stash.get(_session_key, None)
     if session is None:
-        request.node.keywords[AUDIT_KEYWORD] = True  # a test may ask for the fixture when it runs
+        request.node.keywords[AUDIT_KEYWORD] = True  # not marked yet if a test asks for the fixture only when it runs
         pytest.skip(f"no model to audit; {how_to_give_one(request.config)}")
     if parameter is not None and not hasattr(request, "param"):
         name = request.fixturename

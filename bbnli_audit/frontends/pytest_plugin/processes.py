@@ -1,7 +1,7 @@
 """The processes of one pytest run: what they share under xdist, who shows progress, and who predicted which texts.
 
-They share predictions through a store: the one that keeps them between runs, or a temporary one that the controller
-makes and removes.
+They share predictions through a store. It is the store that keeps predictions between runs, or a temporary store that
+the controller makes and removes.
 """
 
 import gc
@@ -32,7 +32,7 @@ class Processes:
         self._folder: Path | None = None  # the folder that workers share
         self._watchers: list[Watcher] = []
         self._n_models = 0
-        self._usage: dict[str, dict[str, tuple[int, int, str | None]]] = {}  # by model and process
+        self._usage: dict[str, dict[str, tuple[int, int, str | None]]] = {}  # by model, then by process
         self.is_worker = self._worker is not None
 
     @property
@@ -75,7 +75,7 @@ class Processes:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Give every worker the folder that they share."""
+        """Give each worker the folder that all workers share."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="bbnli-"))
             for number in range(len(self.audit.readers)):
@@ -96,8 +96,8 @@ class Processes:
 
     def pytest_unconfigure(self) -> None:
         if self.is_worker and any(reader.is_opened for reader in self.audit.readers.values()):
-            # A worker's process ends here. Leaving torch's objects out of the last garbage collections saves two
-            # seconds.
+            # A worker's process ends here. After the freeze, the last garbage collections skip torch's objects, which
+            # saves two seconds.
             gc.collect()
             gc.freeze()
         self.audit.close()
@@ -121,7 +121,10 @@ class Processes:
             self._usage.setdefault(name, {})[usage["process"]] = tuple(used)
 
     def summary(self) -> Iterable[str]:
-        """Say where the predictions came from. All processes need the same texts, so only predicted ones are summed."""
+        """Say how many predictions were stored, and how many were made.
+
+        All processes need the same texts, so only the numbers of predicted texts are added up.
+        """
         kept, store, here = "", self.audit.options.store, self._config.invocation_params.dir
         if store is not None:
             kept = f" ({store.relative_to(here) if store.is_relative_to(here) else store})"

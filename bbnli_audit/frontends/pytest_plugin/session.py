@@ -1,7 +1,7 @@
 """One run of pytest with a model: verdicts become test outcomes, and workers send their results to the controller.
 
-Registered only when a model is given. Under xdist every worker has its own session. It attaches its findings to the
-test reports as plain Python values. The reports may arrive in any order.
+The session is registered only when a model is given. Under xdist, every worker has its own session, and attaches its
+findings to the test reports as plain Python values. The reports may arrive in any order.
 """
 
 from collections.abc import Generator, Sequence
@@ -80,7 +80,7 @@ class AuditSession:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Predict everything before the first audit test starts, so that no test's duration includes it."""
+        """Predict everything before the first audit test starts, so that predicting counts in no test's duration."""
         if not is_audit(item):
             return (yield)
         with hiding_frames(is_revealed=self.audit.options.reveal):
@@ -155,7 +155,7 @@ class AuditSession:
         return report
 
     def _pack(self, found: Sequence[handles.Handle]) -> dict[str, Any]:
-        """Return what a test required. A worker adds what it found, each subtopic only once."""
+        """Return what a test required. A worker adds its findings, and sends those on a subtopic only once."""
         packed = {**self._ledger.pack(found), "usage": self._processes.usage()}
         if self._processes.is_worker:
             paths = dict.fromkeys(path for handle in found for path in handle.paths)
@@ -287,7 +287,7 @@ def _as_text(excinfo: "pytest.ExceptionInfo[BaseException]") -> Any:
     """Show only the text of our own errors: a traceback would lead into this package."""
     shown = excinfo.getrepr(style="value", chain=False)
     if shown.reprcrash is not None:
-        # `pytest -rf` prints this after the test's name, which has the path already.
+        # `pytest -rf` prints this message after the test's name, which has the path already.
         first = str(excinfo.value).partition("\n")[0]
         shown.reprcrash.message = first.partition(": ")[2] or first
     return shown

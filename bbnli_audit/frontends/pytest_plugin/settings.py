@@ -94,19 +94,19 @@ def _find_store(config: pytest.Config, read: _Reader) -> Path | None:
         if read.is_option("store"):
             raise OptionError(f"--bbnli-store={given} and --bbnli-no-store exclude each other. Leave one out.")
         return None
-    # Without pytest's cache plugin (-p no:cacheprovider) nothing is kept, as that option says.
+    # Without pytest's cache plugin (-p no:cacheprovider), predictions are kept only in a file that --bbnli-store names.
     cache = getattr(config, "cache", None)
     if given is None and cache is not None:
         try:
             folder = Path(cache.mkdir("bbnli"))
-        except OSError:  # read-only, or a file in its place: the store will notice and report it at the end
+        except OSError:  # read-only, or a file is in its place: the store reports this at the end
             folder = config.rootpath / config.getini("cache_dir") / "d" / "bbnli"
         return folder / STORE_FILE
     return given
 
 
 def _hook_extensions(config: pytest.Config) -> tuple[Any, ...]:
-    """Return the extensions from the project's hooks. --bbnli-suite can name the suites of both hooks, like ours."""
+    """Return the extensions from the project's hooks. --bbnli-suite can name the suites that either hook returns."""
     from bbnli_audit.audit.extensions import Extensions
 
     found: list[Any] = []

@@ -1,4 +1,4 @@
-"""--bbnli-strict: a run passes only if it is the whole gate, with every limit of the file (docs/ci.md)."""
+"""--bbnli-strict: a run passes only if it is the whole gate: all subtopics and all limits of the file (docs/ci.md)."""
 
 import os
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _DRY = {
 
 
 def check_start(config: pytest.Config, audit: Audit) -> None:
-    """Refuse at start-up a run that cannot be the whole gate."""
+    """Refuse a run that cannot be the whole gate, before it starts."""
     for name, option in _DRY.items():
         if config.getoption(name, default=False):
             raise _refuse(f"{option} audits nothing", "Leave one of them out.")
@@ -40,7 +40,7 @@ def check_start(config: pytest.Config, audit: Audit) -> None:
 
 
 def find_gaps(audit: Audit, result: AuditResult, fewer: str | None) -> Iterator[str]:
-    """Say what a run lacks to be the whole gate. `fewer` says that audits were deselected."""
+    """Say what a run lacks to be the whole gate. `fewer` is the message about deselected audits, if there are any."""
     missing = result.settings.not_audited
     if missing:
         n_all = len(audit.items.subtopics)

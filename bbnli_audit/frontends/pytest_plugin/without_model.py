@@ -7,7 +7,7 @@ import pytest
 from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.pytest_plugin.settings import is_strict
 
-# Marks the reports of audits, to tell them from other tests. No folder, test or marker has this name.
+# Marks the reports of audits, to tell them from those of other tests. No folder, test or marker has this name.
 AUDIT_KEYWORD = "bbnli_audit:is_audit"
 model_is_taken: pytest.StashKey[bool] = pytest.StashKey()  # another plugin or a conftest has the option --model
 
@@ -19,7 +19,7 @@ def how_to_give_one(config: pytest.Config) -> str:
 
 
 class WithoutModel:
-    """Reports skipped audits, and fails a run that is strict or that has no other tests."""
+    """Reports skipped audits. If there are any, fails a run that is strict or has no other tests."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -135,7 +135,7 @@ class Answers(Reading):
     columns: ClassVar[tuple[str, ...]] = (*ANSWER_COLUMNS, "outcome", *numbers)
     answers: ClassVar[tuple[str, str, str]] = ("yes", "no", "not read")
     preference: ClassVar[str] = LABELS.preference
-    words: ClassVar[tuple[str, str, str]] = _YES_NO  # what is written for each column of a prediction
+    words: ClassVar[tuple[str, str, str]] = _YES_NO  # the pair table's word for each column of a prediction
 
     def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
         """Return which answers could not be read: the likeliest label is contradiction, which yes and no never use."""

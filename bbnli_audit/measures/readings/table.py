@@ -28,12 +28,14 @@ DIRECTION = "direction"
 PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster", DIRECTION)
 TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
-LETTERS = "".join(label.letter for label in Label)  # of labels; a cell has two: first that of the pro side
+LETTERS = "".join(label.letter for label in Label)  # one for each label; a cell has two, that of the pro side first
 NOT_MEASURED = -1  # in place of a cell, for a pair without an outcome
-# Columns with the model's output for the reference of a pair: the same pair without what the stereotype is about.
+# The prefix of columns with the model's output for the reference of a pair. A reference is the same pair without what
+# the stereotype is about.
 REFERENCE = "reference_"
 TAGS = "tags"  # column with the tags of each pair, joined by semicolons; only if some pair of the subtopic has tags
-# Column with the share of neutral answers to the subtopic's open texts (neutral, in no pair): the same in all rows.
+# Column with the share of neutral answers to the subtopic's open texts, the same in all rows. Open texts are in no
+# pair, and neutral is right for them.
 OPEN_NEUTRAL = "open_neutral"
 
 
@@ -44,7 +46,7 @@ class Reading(Protocol):
     columns: ClassVar[tuple[str, ...]]
     numbers: ClassVar[tuple[str, ...]]  # the columns that hold numbers
     answers: ClassVar[tuple[str, str, str]]  # the meaning of the three columns of `probabilities`
-    preference: ClassVar[str]  # the measure that says which way the model leans overall
+    preference: ClassVar[str]  # the name of the figure that says which way the model leans overall
     has_task: ClassVar[bool] = True  # whether answers can be right or wrong, so that controls can show competence
     also: ClassVar[tuple[str, ...]] = ()  # other readings whose measures this reading has too
     instead: ClassVar[Mapping[str, str]] = {}  # a measure that this reading lacks -> the measure to require instead
@@ -73,7 +75,7 @@ class Reading(Protocol):
         """Return the cell of each pair as an index into CELLS, or NOT_MEASURED."""
 
     def probabilities(self, frame: pd.DataFrame, side: str) -> Floats:
-        """Return (n_pairs, 3) for one side: entailment, neutral and contradiction, or this reading's `answers`."""
+        """Return one side's probabilities, (n_pairs, 3): of entailment, neutral, contradiction, or of the `answers`."""
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
         """Return how strongly the model leans on each pair: pro above 0, anti below 0."""
@@ -127,7 +129,7 @@ class PairTable:
         return PairTable(self.frame[rows].reset_index(drop=True), self.reading)
 
     def where(self, condition: Callable[["PairTable"], NDArray[np.bool_]]) -> "PairTable":
-        """Return the table of the pairs that meet a condition. Its run has only such pairs, too."""
+        """Return the table of the pairs that meet a condition. Its `run` has only such pairs, too."""
         if condition not in self._kept:
             rows = condition(self)
             run = None if self.run is None else self.run.where(condition)

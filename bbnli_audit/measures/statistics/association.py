@@ -1,8 +1,9 @@
 """Confidence intervals for the agreement of two raters, such as models: Cohen's kappa, Spearman's correlation.
 
-Both are nearly means of what each pair adds to them (its influence). So their variance is estimated over the templates,
-like that of a mean (Cameron, Gelbach & Miller 2011), and gives the worth of the pairs: how many independent pairs would
-tell as much. No random numbers are used. Measured coverage: docs/decisions/0018-second-reading.md.
+Each of the two is nearly the mean of what the pairs add to it (their influences). So its variance is estimated over the
+templates, like that of a mean (Cameron, Gelbach & Miller 2011). The variance gives the worth of the pairs: how many
+independent pairs would tell as much. No random numbers are used. Measured coverage:
+docs/decisions/0018-second-reading.md.
 """
 
 import math
@@ -22,9 +23,9 @@ Interval = tuple[float, float]
 def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confidence: float) -> Interval | None:
     """Bound kappa by the delta method (Fleiss, Cohen & Everitt 1969; for clusters Yang & Zhou 2014).
 
-    The categories are whole numbers from 0. A Clopper-Pearson interval for the worth of the pairs bounds the agreement,
-    so the interval has a width even if all pairs agree. Return None if kappa is undefined: there are no pairs, or both
-    raters put all pairs into one category.
+    The categories are whole numbers from 0. The agreement gets a Clopper-Pearson interval whose sample size is the
+    worth of the pairs, so the interval has a width even if the raters agree on all pairs. Return None if kappa is
+    undefined: there are no pairs, or both raters put all pairs into one category.
     """
     one, other = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
     n = len(one)
@@ -36,7 +37,8 @@ def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confiden
     agreement, by_chance = float(is_same.mean()), float(shares @ other_shares)
     if 1.0 - by_chance < _SMALLEST:
         return None
-    # What a pair adds to the agreement, minus what it adds to the agreement by chance; times (1 - by chance).
+    # The influence of each pair on kappa, times (1 - by_chance). It comes from what the pair adds to the agreement and
+    # to the agreement by chance.
     expected = other_shares[one] + shares[other] - 2.0 * by_chance
     influences = is_same - agreement - (1.0 - agreement) / (1.0 - by_chance) * expected
     sizes = design.typical_sizes
@@ -65,7 +67,7 @@ def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidenc
     n, rho = len(one), float(np.clip((one * other).mean(), -1.0, 1.0))
     influences = one * other - rho / 2.0 * (one**2 + other**2)
     alone = float((influences**2).sum())
-    # At a correlation of 1 or -1 nothing shows how alike the pairs of a template are: take them as fully alike.
+    # At a correlation of 1 or -1 nothing shows how alike the pairs of a template are. They count as fully alike.
     worth, squares = design.least_worth_together, 0.0
     if alone > _SMALLEST * n:
         squares = max(_summed_squares(influences, design, confidence), alone)

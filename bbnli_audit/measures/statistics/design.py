@@ -60,7 +60,10 @@ class Design:
 
     @cached_property
     def too_small(self) -> tuple[Floats, ...]:
-        """For each factor, what its variance in each block is multiplied by: few templates make residuals too small."""
+        """For each factor, what its variance in each block is multiplied by.
+
+        Without this correction, a variance from few templates would be too small.
+        """
         return tuple(
             np.where(self.is_crossed, factor.n_levels / np.maximum(factor.n_levels - 1, 1), 1.0)
             for factor in self.factors
@@ -68,7 +71,10 @@ class Design:
 
     @cached_property
     def least_worth(self) -> Floats:
-        """The fewest independent pairs that each block can be worth: if pairs with a common template fail together."""
+        """The fewest independent pairs that each block can be worth.
+
+        A block is worth so few if pairs with a common template always fail together.
+        """
         together = sum(factor.n_together for factor in self.factors) - self.cells.n_together
         return self.sizes**2 / np.maximum(together, self.cells.n_together)
 
@@ -83,10 +89,11 @@ class Design:
         return [groups.totals(columns) for groups in (self.cells, *self.factors)]
 
     def sum_products(self, one: Sequence[Floats], other: Sequence[Floats], added: Floats) -> tuple[Floats, Floats]:
-        """Sum the products of two results of `totals` in each block: return the sums over templates and over clusters.
+        """Multiply two results of `totals`, and sum the products in each block: over templates, and over clusters.
 
-        In a crossed block, the sum over templates is that of both factors (times `too_small`) minus that over clusters.
-        In other blocks it is the sum over clusters. `added` goes into each sum.
+        In a crossed block, the sum over templates is the sum over both factors (each times `too_small`) minus the sum
+        over clusters. In any other block, it is the sum over clusters. `added` is first added to the sum of each factor
+        and to the sum over clusters.
         """
         grouped = zip((self.cells, *self.factors), one, other, strict=True)
         cells, first, second = (groups.by_block(each * its) + added for groups, each, its in grouped)

@@ -30,7 +30,7 @@ class Increase(NamedTuple):
     p_pairs: float  # of "it did not grow": exact McNemar test on the pairs that changed, one-sided
     n_worse: int  # pairs that count more towards the measure than before
     n_better: int
-    # How many times as many templates would decide, from and to; None if it is too close to call.
+    # How many times as many templates would decide: a lower and an upper figure; None if it is too close to call.
     times_needed: tuple[float, float] | None
 
 

@@ -48,14 +48,14 @@ class Spread(NamedTuple):
     pair: float  # the pair with itself: the variance of its value, divided by that of a yes or no with the same mean
     cluster: float  # two pairs that share both templates
     first: float  # two pairs that share only the template of the first factor
-    second: float
+    second: float  # two pairs that share only the template of the second factor
 
 
 def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
-    """Find the spread of each column over all blocks, from the mean products of the residuals of two pairs.
+    """Find the spread of each column over all blocks, from the products of the residuals of two pairs.
 
-    The residuals of a block add up to 0, so pairs that share no template have a slightly negative mean product. This
-    product is subtracted from the others.
+    Each kind of couple has its own average product (see `Spread`). The residuals of a block add up to 0, so the average
+    of the couples that share no template is slightly negative. It is subtracted from the other averages.
     """
     columns = _as_columns(np.asarray(values, dtype=np.float64))
     totals = design.blocks.totals(columns)
@@ -70,8 +70,8 @@ def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
     first, second = map(products, design.factors)
     n, in_cells = design.sizes, design.cells.n_together
     of_first, of_second = (factor.n_together for factor in design.factors)
-    # The sums of products, and the numbers of couples, in the order of the fields of `Spread`. Last come those that
-    # share no template.
+    # The sums of products, and the numbers of couples, in the order of the fields of `Spread`. The last row is for
+    # couples that share no template.
     found = (
         (own, n),
         (within - own, in_cells - n),
@@ -89,12 +89,15 @@ def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
 
 
 class _Tied(NamedTuple):
-    """What subtopics share: `residuals` are parts of a subtopic's standard deviation, the rest of its variance."""
+    """The effect of templates that subtopics share.
+
+    `residuals` are multiples of a subtopic's standard deviation, the other arrays multiples of its variance.
+    """
 
     ties: Ties
-    residuals: Sequence[Floats]  # sums over the pairs of a shared template in one subtopic; (groups, columns)
+    residuals: Sequence[Floats]  # summed over the pairs of a shared template in one subtopic; (groups, columns)
     imagined: Floats  # what the imagined clusters add to the variance; (blocks, columns)
-    disagreeing: Floats  # what they add to the covariance of the two measures of a difference; (blocks, columns / 2)
+    disagreeing: Floats  # what they add to the covariance of a difference's two measures; (blocks, columns / 2)
 
     def totals(self, variances: Floats) -> list[Floats]:
         """Return the residuals in the unit of the measures, from the variance of each block."""
@@ -139,10 +142,10 @@ def estimate_difference(
 ) -> Estimate:
     """Estimate mean(first) - mean(second) for two measures of the same pairs.
 
-    The two single intervals are combined by square-and-add (Newcombe 1998; Zou & Donner 2008), which keeps their
+    The intervals of the two means are combined by square-and-add (Newcombe 1998; Zou & Donner 2008), which keeps their
     asymmetry. The correlation of the measures comes from the residuals of the templates. In the imagined clusters the
-    measures disagree, so the interval has a width even if they never differed. Arguments are as for `estimate_means`;
-    the bounds lie in [-1, 1].
+    measures disagree, so the interval has a width even if the measures are equal on all pairs. Arguments are as for
+    `estimate_means`; the bounds lie in [-1, 1].
     """
     _check_confidence(confidence)
     difference = Difference.of(first, second, clusters, spreads)
@@ -261,7 +264,10 @@ def _agreeing(means: Floats) -> Floats:
 
 
 def _disagreeing(means: Floats) -> Floats:
-    """Return the sum of products of two measures' residuals in the imagined clusters: one measure is 1, the other 0."""
+    """Return the sum of products of two measures' residuals in the two imagined clusters, if each had one pair.
+
+    In each of these clusters, one measure is 1 and the other 0.
+    """
     half = means.shape[1] // 2
     one, other = means[:, :half], means[:, half : 2 * half]
     return np.asarray(-((1.0 - one) * other + one * (1.0 - other)), dtype=np.float64)
@@ -281,7 +287,7 @@ def _pooled_worths(spreads: Sequence[Spread], design: Design) -> Floats:
 def _squares(residuals: Floats, means: Floats, design: Design, *, is_paired: bool) -> tuple[Floats, Floats]:
     """Return, for each block, the summed squares of the totals of its templates, imagined clusters included.
 
-    They are never below those of the clusters alone. For a difference, also return the correlation of its two measures,
+    A sum is never below that of the clusters alone. For a difference, also return the correlation of its two measures,
     which disagree in the imagined clusters.
     """
     imagined, totals = design.typical_sizes[:, np.newaxis] ** 2, design.totals(residuals)

@@ -1,6 +1,7 @@
-"""Groups of pairs, and templates that several subtopics share: their pairs tend to fail together across subtopics too.
+"""Groups of pairs, and templates that several subtopics share.
 
-The variance of a mean over subtopics is the sum of their variances, plus the covariances that are computed here.
+Pairs of a shared template tend to fail together across subtopics, too. So the variance of a mean over subtopics is the
+sum of their variances plus the covariances that are computed here.
 """
 
 from collections.abc import Sequence
@@ -60,8 +61,8 @@ class Grouping:
 class Shared:
     """The templates of one factor that several blocks (subtopics) share.
 
-    A group is the pairs of one block that were made from one template. Here the outer level of the grouping, its
-    "blocks", are the templates.
+    A group is the pairs of one block that were made from one template. In `groups`, the templates take the place of the
+    blocks: the groups of one template have consecutive numbers.
     """
 
     rows: Codes  # the pairs made from shared templates
@@ -99,7 +100,7 @@ class Shared:
         return self.groups.totals(columns[self.rows]) * self.factors[:, np.newaxis]
 
     def between(self, one: Floats, other: Floats) -> Floats:
-        """Sum the products of two values over ordered couples of groups of one template in different blocks."""
+        """Sum `one` times `other` over ordered couples of groups that have one template but different blocks."""
         products = self.groups.by_block(one) * self.groups.by_block(other)
         return np.asarray(products.sum(axis=0) - (one * other).sum(axis=0), dtype=np.float64)
 
@@ -112,7 +113,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Ties:
-    """All templates that blocks share: of the first factor, of the second, and cells (a template of each)."""
+    """All templates that blocks share: of the first factor, of the second, and cells (a template of each factor)."""
 
     factors: tuple[Shared, ...]
     cells: tuple[Shared, ...]  # one, or none
@@ -144,7 +145,7 @@ class Ties:
     def covariance(self, one: Sequence[Floats], other: Sequence[Floats]) -> Floats:
         """Sum the products over couples of pairs, in different blocks, that share templates.
 
-        A couple that shares both its templates counts once.
+        A couple that shares both templates counts once.
         """
         factors, cells = self._sums(one, other)
         return np.asarray(factors - cells, dtype=np.float64)
@@ -157,8 +158,8 @@ class Ties:
     def alike(self, totals: Sequence[Floats], sizes: Floats) -> Floats:
         """Return, for each block, how many other blocks would share its imagined clusters.
 
-        It is the mean number of other blocks that share the template of a pair, times how alike the totals of one
-        template are in different blocks. The largest value over all kinds counts.
+        This is the mean number of other blocks that share the template of a pair, times how alike the totals of one
+        template are in different blocks. Of all kinds of templates, the largest value counts.
         """
         of_kinds = []
         for kind, each in zip(self.kinds, totals, strict=True):

@@ -1,4 +1,4 @@
-"""Shared by all classifiers: turns texts into tokens and batches, and logits into probabilities."""
+"""The code that all classifiers share. It turns texts into tokens and batches, and logits into probabilities."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ class TextEncoder:
             found = {key: values[row] for key, values in together.items()}
             is_truncated = len(ids) > self._max_length
             if is_truncated:
-                # The tokenizer cuts the longer sentence first. That is the premise, so the hypothesis keeps its group.
+                # The longer sentence is cut first: usually the premise. The hypothesis keeps the group that it names.
                 found = self._tokenizer(*texts[row], truncation=True, max_length=self._max_length)
             types = found.get("token_type_ids")
             yield EncodedText(
@@ -143,7 +143,7 @@ class Classifier(batches.LocalPredictor):
 
 
 def to_probabilities(logits: Floats, columns: Sequence[int | None]) -> Floats:
-    """Return the softmax, columns in `Label` order. Checkpoints differ in their order: only this code reorders."""
+    """Return the softmax, columns in `Label` order. Checkpoints have different orders: only this code reorders them."""
     import numpy as np
 
     with np.errstate(invalid="ignore", over="ignore"):  # the caller refuses what is not finite, with a message

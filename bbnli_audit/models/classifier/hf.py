@@ -54,7 +54,7 @@ class HFPredictor(Classifier):
         return f"torch, {how}"
 
     def explain(self, text: TextPair) -> Explanation:
-        """Show how a text is read, with its probabilities as in a pass and as computed alone with a fresh model."""
+        """Show how a text is read, and its probabilities: as in a pass, and computed alone with a fresh model."""
         [encoded] = self._encoder.encode([text])
         model = self._copies.make()
         inputs = {key: self._torch.from_numpy(array).to(self._device) for key, array in stack([encoded], 1).items()}
@@ -74,9 +74,9 @@ class HFPredictor(Classifier):
             return find_padding_free(self._model, *_columns(self._encoder.encode(probe_texts())))
 
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
-        """Compute a short text, a long text and these: in a pass, and each alone with a fresh model.
+        """Compute a short text, a long text and the given ones: in a pass, and each alone with a fresh model.
 
-        Before the pass, the short text is predicted by itself: a model may carry state from it to the next text.
+        Before the pass, the short text is predicted by itself: the model may carry state from it into the pass.
         """
         short, *_, long = probe_texts()
         checked = [short, long, *texts]
@@ -103,8 +103,8 @@ class HFPredictor(Classifier):
         """Return the padding-free pass; None if its results for these texts would differ from the model's own."""
         if self.padding_free is None:
             return None
-        # RoBERTa's forward skips padding tokens when it numbers positions. A text that contains that token itself would
-        # get different positions in the padding-free pass, so its batch goes through the model's own forward.
+        # RoBERTa's forward skips padding tokens when it numbers positions, and the padding-free pass does not. So a
+        # batch goes through the model's own forward if one of its texts contains the padding token.
         padding_id = self.padding_free.padding_id
         is_unlike = padding_id is not None and any((text.ids == padding_id).any() for text in texts)
         return None if is_unlike else self.padding_free

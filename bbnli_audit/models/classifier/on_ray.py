@@ -1,9 +1,9 @@
 """The engine behind --bbnli-engine=ray: the same batches, computed by the workers of a Ray cluster.
 
-The workers are our own actors, not a Ray Data pool. A Dataset reads its whole input before it starts, and in each of
-an audit's many passes it would start its actors again and load the checkpoint again. Here a batch is taken only when a
-worker has room for it or is started for it. Workers live as long as the predictor. If a worker dies, another one takes
-its batches.
+The workers are our own actors, not a Ray Data pool. A Dataset reads its whole input before it starts. An audit makes
+many passes, and for each a Dataset would start its actors and load the checkpoint again. Here, no more batches are
+taken at a time than a full crew of workers can hold. Workers live as long as the predictor. If a worker dies, another
+one takes its batches.
 """
 
 import logging
@@ -33,8 +33,8 @@ from bbnli_audit.suites.probe import probe_items
 
 # The most batches that a worker holds: the current one and the next, so that it never waits for the driver.
 _BATCHES_AT_WORKER = 2
-# The run ends with an error if a batch has lost more workers than this, or if more than this have died in a row while
-# loading and no worker is left.
+# The run ends with an error if more workers than this died on one batch. It also does if more than this died in a row
+# while they loaded the checkpoint, and no worker is left.
 _MAX_LOSSES = 3
 # Seconds to wait for the first worker. Machines that start on demand take minutes.
 _PATIENCE_SECONDS = 900.0
@@ -42,12 +42,12 @@ _CONNECT_SECONDS = 5.0
 _N_CHECKED = 3  # texts on which a worker is compared with plain transformers, besides a short and a long one
 _OPTION = "--bbnli-ray-address"
 _NO_CLUSTER = "no Ray cluster answers there"
-# Packages whose version may change a number. Workers must have the driver's versions: the store's keys hold no others.
+# Packages whose version may change a number. Workers need the driver's versions: only those are in the store's keys.
 _LIBRARIES = ("bbnli-audit", "torch", "transformers", "tokenizers", "onnxruntime")
 # Skip lines that Ray prints whatever its log level. We handle lost workers ourselves, and report them when it matters.
 _AT_IMPORT = {"RAY_DEDUP_LOGS_SKIP_REGEX": "worker died or was killed|killed due to memory pressure"}
 _AT_START = {"RAY_USAGE_STATS_ENABLED": "0"}
-# If something other than a cluster answers at an address, make Ray stop after one try of half a minute.
+# If something other than a cluster answers at an address, Ray then stops after one try, which takes half a minute.
 _AT_CONNECTING = {"RAY_gcs_server_port_wait_time_s": "1"}
 
 
@@ -55,7 +55,7 @@ class RayPredictor(InBatches):
     """A checkpoint on the workers of a Ray cluster. This process only encodes texts."""
 
     def __init__(self, checkpoint: Checkpoint, device: str, address: str | None) -> None:
-        """Connect to a cluster, start one here, or use this process's connection. Workers are started later."""
+        """Use this process's connection to Ray, connect to a cluster, or start one here. Workers are started later."""
         self.info = checkpoint.info
         ray = _connect(address)
         self._encoder = TextEncoder(*load_tokenizer(self.info.name, checkpoint.folder))
@@ -140,7 +140,7 @@ class _Crew:
         self._actor = ray.remote(num_cpus=1, num_gpus=int(resource == "GPU"))(_Worker)
         self._what = checkpoint, device
         self._ready: list[Any] = []
-        self._loading: dict[Any, Any] = {}  # from the call of `load` to its worker
+        self._loading: dict[Any, Any] = {}  # the worker of each running call of `load`
         self._n_lost_loading = 0
         self.last_loss = ""
 
@@ -152,16 +152,16 @@ class _Crew:
     def grow(self, n_waiting: int) -> None:
         """Start workers for batches that no worker has room for."""
         if self._n_lost_loading > _MAX_LOSSES and (self._ready or self._loading):
-            return  # go on with the workers there are
+            return  # go on with the workers that there are
         n_missing = min(n_waiting, self._n_max - len(self._ready)) - len(self._loading)
         for _ in range(n_missing):
             worker = self._actor.remote(*self._what)
             self._loading[worker.load.remote()] = worker
 
     def wait(self, running: Iterable[Any]) -> Any | None:
-        """Wait for a batch, and return its call. If a worker first gets ready, or dies while loading, return None.
+        """Wait for a batch and return its call; None if first a worker gets ready, or dies while loading.
 
-        A worker gets no batch before it is ready: a busy cluster may never start some of the workers.
+        No batch is given to a worker that is not ready: a busy cluster may never start it.
         """
         patience = None if self._ready else _PATIENCE_SECONDS
         done, _ = self._ray.wait([*running, *self._loading], num_returns=1, timeout=patience)
@@ -200,7 +200,7 @@ class _Crew:
             self.last_loss = first_line(exc)
             if worker in self._ready:
                 self._ready.remove(worker)
-            self._ray.kill(worker)  # it may still run, and only be out of reach
+            self._ray.kill(worker)  # it may be alive, only out of reach
             return None
 
 
@@ -255,7 +255,7 @@ def _connect(address: str | None) -> Any:
 def _check_answers(address: str, source: str) -> None:
     """Refuse an address at once if nothing can be reached there. Ray would try for many minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not colon or "://" in host:  # auto, local, or another protocol: Ray's own answer comes fast
+    if not colon or "://" in host:  # auto, local, or another protocol: Ray itself answers fast
         return
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
@@ -266,7 +266,7 @@ def _check_answers(address: str, source: str) -> None:
 
 @contextmanager
 def _as_guest(settings: Mapping[str, str]) -> Iterator[None]:
-    """Set these environment variables for Ray and hide warnings. Afterwards undo both, and Ray's SIGTERM handler."""
+    """Set these environment variables for Ray and hide warnings. Afterwards, undo both and Ray's change of SIGTERM."""
     ours = {key: value for key, value in settings.items() if key not in os.environ}
     is_main = threading.current_thread() is threading.main_thread()
     on_sigterm = signal.getsignal(signal.SIGTERM) if is_main else None

@@ -1,9 +1,9 @@
 """Computes checkpoints with ONNX Runtime: a fast path, so it is always checked against the exact path.
 
 A checkpoint is exported each time it is loaded. No exported file is kept, so none can be out of date. We use torch's
-older exporter, which traces the model: it takes a second, the newer exporter ten. A trace can silently fix the length
-or the branch of its example. So before it is used, the graph is compared with the model's own forward on texts of other
-lengths and in a larger batch.
+older exporter, which traces the model. It takes one second, and the newer exporter takes ten. But a trace can silently
+be right only for texts of its example's length, or for the branch that its example took. So before a graph is used, it
+is compared with the model's own forward: on texts of other lengths, and in a larger batch.
 """
 
 import logging
@@ -26,7 +26,7 @@ from bbnli_audit.models.protocol import Floats, Ids
 
 _OPSET = 17  # the first opset with layer normalization
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-# Logits may differ from torch's by rounding. A graph that fixed a part of its example is wrong by far more.
+# Logits may differ from torch's by rounding. A graph that is right only for its example is wrong by far more.
 _TOLERANCE = 1e-3
 
 
@@ -45,7 +45,7 @@ class OnnxPredictor(Classifier):
                 checked = self._encoder.encode(probe_texts())
                 expected = _torch_logits(model, checked)
                 graph = _write_graph(model, stack(checked[:1]), Path(folder, "model.onnx"))
-                del model  # frees memory before its weights are read once more
+                del model  # frees memory before the session reads the weights again
                 self._session = self._open(graph)
                 _check(self._session, checked, expected)
                 if self._is_int8:
@@ -92,7 +92,7 @@ def _torch_logits(model: Any, texts: Sequence[EncodedText]) -> Floats:
     import torch
 
     found: list[torch.Tensor] = []
-    with torch.no_grad():  # tensors that a model keeps from inference mode could not be traced
+    with torch.no_grad():  # not inference_mode: a trace could not use tensors that the model keeps from it
         for text in texts:
             inputs = {key: torch.from_numpy(array[:1]) for key, array in stack([text]).items()}
             found.append(model(**inputs).logits[0].double())
@@ -151,10 +151,10 @@ def _run(session: Any, texts: Sequence[EncodedText]) -> Floats:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the exporters' messages out of the test output, and restore all settings afterwards.
+    """Keep the messages of an export out of the test output, and restore all settings afterwards.
 
-    Torch warns that this exporter is old, and of each branch that it traces. Models log how they treat short texts. An
-    export that fails prints its whole graph from native code, whatever the settings.
+    Torch warns that the exporter is old, and warns about each branch in the trace. Models log how they treat short
+    texts. An export that fails prints its whole graph from native code, whatever the settings.
     """
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Checks before a model's first pass that it computes the same as plain transformers.
+"""Checks, before a model's first pass, that the model computes the same as plain transformers.
 
 A pass is fast because of padding-free batches, shared prefixes and threads. Each of these could silently give wrong
 figures. So a few texts are also computed in the plainest way: each alone, with its own fresh copy of the model.
@@ -20,15 +20,15 @@ _N_DRAWN = 3  # texts to check besides the shortest and the longest text of the 
 
 @runtime_checkable
 class BesidePlain(Protocol):
-    """A model that can compute texts in the plainest way, too."""
+    """A model that can also compute texts in the plainest way."""
 
     info: ModelInfo
     is_on_cpu: bool
 
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
-        """Return probabilities as computed in a pass, and as plain transformers computes them, row by row.
+        """Return probabilities as computed in a pass, and as plain transformers computes them.
 
-        A model may check texts of its own besides these.
+        Both arrays have a row for each text. A model may check texts of its own besides those given.
         """
 
 
@@ -40,7 +40,7 @@ def texts_to_check(texts: Sequence[TextPair]) -> list[TextPair]:
 
 
 def check_against_plain(model: BesidePlain, texts: Sequence[TextPair]) -> None:
-    """Refuse a model if its probabilities in a pass differ from those of plain transformers.
+    """Refuse a model if its probabilities in a pass differ from those of plain transformers by more than rounding.
 
     Only float32 is checked here. Other number types round more coarsely: `check_fast_path` compares their labels with
     those of float32.

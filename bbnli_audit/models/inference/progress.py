@@ -40,7 +40,7 @@ class Progress:
 
 
 class Shown(Progress):
-    """Writes progress. The time left is estimated from tokens, because the longest texts come first."""
+    """Shows progress. The time left is estimated from cost, not from the number of texts: long texts come first."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Shown(Progress):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._write_line = write_line  # a line that stays
-        self._move = move  # overwrites the line before; None if the output cannot do that
+        self._move = move  # overwrites the last line; None if the output cannot do that
         self._clock = clock
 
     def begin(self, n_texts: int, cost: int) -> None:
@@ -69,7 +69,7 @@ class Shown(Progress):
         line = f"bbnli: predicted {n_done:,} texts in {tell_time(seconds)} ({_rate(n_done, seconds)})"
         if self._move and self._last_shown > self._started:
             self._move(line)
-            self._write_line("")  # only ends the line
+            self._write_line("")  # ends the moving line
         elif seconds > _SECONDS_WORTH_TELLING:
             self._write_line(line)
 

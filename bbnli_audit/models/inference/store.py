@@ -1,8 +1,11 @@
-"""The prediction store: one SQLite file, keyed by content. It returns only rows that pass their checksum.
+"""The prediction store: one SQLite file, keyed by model and text. It returns only rows that pass their checksum.
 
-The checksum covers a row's key and values, so a flipped bit is a miss and never a wrong number. If the file cannot be
-used (locked, read-only, full, damaged), the run goes on without it and says so. Rows returned before are right, and
-texts that were not stored are predicted again next time.
+The checksum covers a row's key and values. So a row with a flipped bit counts as missing, and never gives a wrong
+number.
+
+A faulty file does not stop a run, and the run says what happened. A read-only file is read, and nothing new is kept. A
+damaged file is set aside, and a new one is started. Otherwise (locked, full) the run goes on without the file. Rows
+returned before are right, and texts that were not stored are predicted again next time.
 """
 
 import os
@@ -23,10 +26,10 @@ from bbnli_audit.core.files import file_stamp, read_database_header
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.inference.sqlite import DAMAGED, changing, connect, error_code
 
-# History of the format: 1 first version. A store of another format is left alone.
+# Format 1 is the first. A store of another format is left alone.
 FORMAT = 1
-_UNFINISHED = 0  # an earlier version was killed while it made the file
-_APPLICATION = 0x62626E6C  # "bbnl": in the header, it tells our files, even damaged ones, from other people's files
+_UNFINISHED = 0  # left by an earlier version of the package, killed while it made the file
+_APPLICATION = 0x62626E6C  # "bbnl" in the header tells our files, even damaged ones, from others
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS predictions (
@@ -41,7 +44,7 @@ _READ_VALUE = struct.Struct("<3d?Q")  # with `remains`, if it is known
 _CHECKSUM = 8
 # Seconds for which a claim holds if its process is alive or on another machine. A batch takes seconds.
 _LEASE_SECONDS = 600.0
-# The hash of a file that changed this recently is not kept: it may change again without a new time stamp.
+# Seconds for which the hash of a changed file is not kept: the file may change again without a new time stamp.
 _RACY_SECONDS = 2.0
 _AT_ONCE = 500  # keys in one query
 
@@ -62,7 +65,7 @@ def text_key(text: TextPair) -> bytes:
 
 
 def _even_without_file(action: Action) -> Action:
-    """Let a method of the store go on without the file if the file breaks."""
+    """If the file breaks, call the method again: with a new file, with the fallback, or in memory."""
 
     @wraps(action)
     def trying(store: "PredictionStore", *args: object) -> object:
@@ -113,7 +116,7 @@ class PredictionStore:
 
     @_even_without_file
     def claim(self, model: str, texts: Sequence[bytes]) -> set[bytes]:
-        """Claim texts for this process, and return those that no process has predicted or is predicting."""
+        """Claim the texts that are not stored and that no other process is predicting. Return the claimed texts."""
         if self._is_read_only or self.path is None:  # processes cannot share predictions through this store
             return set(texts) - self._get(model, texts).keys()
         with self._changing() as connection:
@@ -152,7 +155,7 @@ class PredictionStore:
     def _get_hash(self, name: str, stamp: str) -> str | None:
         connection = self._connection
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'file_hashes'").fetchone():
-            return None  # a read-only store of an earlier version
+            return None  # a read-only store that an earlier version made, without this table
         found = connection.execute("SELECT value FROM file_hashes WHERE path = ? AND stamp = ?", (name, stamp))
         row = found.fetchone()
         return None if row is None else _unpack_hash(name, stamp, row[0])
@@ -232,7 +235,7 @@ class PredictionStore:
         if error_code(exc) in DAMAGED and not self._is_read_only and self._n_set_aside == 0:
             self._n_set_aside += 1
             if self._inode is not None and self.path.exists() and self.path.stat().st_ino != self._inode:
-                return  # another process has set it aside already
+                return  # another process has already set the damaged file aside
             aside = _set_aside(self.path)
             if aside is not None:
                 done = f"it was set aside as {aside.name} and a new one started"
@@ -304,7 +307,7 @@ def _checksum(model: str, text: bytes, value: bytes) -> bytes:
 
 
 def _is_alive(owner: str) -> bool:
-    """Say whether a process may still be running. One on another machine counts as alive while its claim holds."""
+    """Say whether a process may still be running. A process on another machine always may."""
     host, _, process = owner.rpartition(":")
     if host != socket.gethostname() or os.name != "posix":
         return True
@@ -327,7 +330,7 @@ def _is_zombie(process: int) -> bool:
 
 
 def _set_aside(path: Path) -> Path | None:
-    """Rename a damaged store and its side files; None when that cannot be done."""
+    """Rename a damaged store and its side files. Return the new path; None if that cannot be done."""
     aside = next(name for n in count(1) if not (name := path.with_name(f"{path.name}.damaged-{n}")).exists())
     try:
         path.rename(aside)

@@ -1,7 +1,7 @@
 """Makes one pass over texts: looks up stored predictions, and predicts and stores the rest batch by batch.
 
 Several processes may make the same pass on one store. Each claims a batch before predicting it. So the processes share
-the work, no text is predicted twice, and the claims of a killed process are taken over.
+the work, and no text is predicted twice. If a process is killed, others take over its claims.
 """
 
 import json
@@ -115,7 +115,7 @@ class StoredPredictor:
 
     def _predict(self, batches: Sequence[Batch], missing: dict[bytes, TextPair]) -> int:
         """Predict the texts that no other process has claimed, and return their number."""
-        keys = list(missing)  # in the order of the batches' rows
+        keys = list(missing)  # the rows of batches are indices into this list
         claimed: set[bytes] = set()
 
         def claim() -> Iterator[Batch]:
@@ -130,7 +130,7 @@ class StoredPredictor:
             with closing(self._model.run(claim())) as results:
                 for batch, predictions in results:
                     check_predictions(predictions, len(batch.rows), self.info.name)
-                    self._source.check()  # also finds changes made while the model was loaded
+                    self._source.check()  # also finds files that changed while the model was loaded
                     rows = dict(zip((keys[row] for row in batch.rows), _rows(predictions), strict=True))
                     self._store.put(self._key, rows)
                     self._learn(rows)

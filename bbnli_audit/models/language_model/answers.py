@@ -1,7 +1,8 @@
 """Reads yes or no from a generative model's text. A text without either is unparsed, never a no.
 
-The prompts ask for yes or no first and then an explanation, so an answer at the beginning decides, whatever follows.
-If there is none, we look for statements such as "so the answer is no" or "the hypothesis is not entailed".
+The prompts ask for yes or no first and then an explanation. So an answer at the beginning decides, unless the next
+words take it back. If no answer is left there, we look for statements such as "so the answer is no" or "the hypothesis
+is not entailed".
 """
 
 import re
@@ -11,8 +12,8 @@ from pathlib import Path
 
 from bbnli_audit.models.language_model.patterns import cannot_undo, read_patterns, simplify
 
-# Part of the fingerprint when answers are parsed: stores keep answers as read, and answers read by other rules are not
-# reused.
+# The version of the rules. It is part of the fingerprint when answers are parsed: stores keep what was read, not the
+# text, and what other rules read is not reused.
 PARSER = 2
 
 
@@ -96,7 +97,10 @@ def _read_statements(plain: str) -> Answer:
 
 
 def _clauses(plain: str) -> Iterator[str]:
-    """Cut a text where a new thought begins. Leave out questions, and clauses with "that" or "to" after a denial."""
+    """Cut a text where a new thought begins.
+
+    Questions are left out, and so are clauses that begin with "that" or "to" after a denial.
+    """
     start, sentence, before = 0, "", ""
     ends = [(cut.start(), cut.end(), cut[0]) for cut in _FIND["CLAUSE_END"].finditer(plain)]
     for end, following, mark in [*ends, (len(plain), len(plain), "\n")]:

@@ -1,7 +1,7 @@
 """Decodes greedily with torch. A beginning that prompts share is computed once. No answer depends on the batch.
 
-Rounding depends a little on the other prompts of the batch. This matters only if two tokens are nearly tied. So a text
-with such a near tie is decoded again, alone and in the plain way.
+Rounding depends a little on the other prompts of the batch. This matters only if two tokens are nearly tied. So a
+prompt with such a near tie is decoded again, alone and without a cache.
 """
 
 from collections.abc import Callable, Sequence, Set
@@ -15,12 +15,13 @@ from bbnli_audit.models.language_model.prompt_tree import PromptTree, Start, add
 from bbnli_audit.models.language_model.token_tree import Ids, n_alike
 from bbnli_audit.models.protocol import NOT_FINITE, Tensor
 
-# How answers are computed: part of the fingerprint, so that what was computed differently is not reused.
+# How answers are computed: part of the fingerprint, so that answers computed differently are not reused.
 SCHEME = 2
-# In float32 the logits of this project's models differ by about 1e-5 between batches.
+# Two tokens are nearly tied if their logits differ by less than this. Between batches, the float32 logits of this
+# project's models differ by about 1e-5.
 NEAR_TIE = 1e-3
 _TRIED = 32  # trees are tried with this many tokens of a prompt
-# Later prompts may be this many times as long as the longest one that is known when the model is loaded.
+# A prompt is read in a tree if it is at most this many times as long as the longest prompt that `use_trees` is given.
 _LONGER = 4
 _EMPTY = 512  # trees are tried after this many empty places in the row: about as many as a tree has tokens
 
@@ -75,7 +76,7 @@ class Decoder:
         return self._torch.stack([scores[at] for at in range(len(prompts))])
 
     def plain_logits(self, ids: Ids, model: Any | None = None) -> Tensor:
-        """Return the scores of the token after a prompt, computed alone, with `model` or else with a fresh copy."""
+        """Return the scores of the token after one prompt, read alone by `model`. The default is a fresh copy."""
         return self._plain_logits(ids, self._copies.make() if model is None else model, 1)[0]
 
     def _plain_logits(self, ids: Ids, model: Any, n_last: int) -> Tensor:
@@ -86,7 +87,7 @@ class Decoder:
     def use_trees(self, prompts: Sequence[Ids], longest: int) -> None:
         """Read prompts as trees from now on, if that leaves this architecture's scores unchanged.
 
-        Later prompts are expected to begin as these do. The model takes `longest` tokens.
+        Later prompts are expected to begin as `prompts` do. The model takes at most `longest` tokens.
         """
         long = tuple(prompts[0][:_TRIED])
         tried = [long, (*long[: _TRIED // 4], *reversed(long[-_TRIED // 4 :]))]
@@ -106,7 +107,7 @@ class Decoder:
             return  # the model takes no such cache, position ids or mask
 
     def _far_from_start(self, start: Start, prompts: Sequence[Ids]) -> Tensor:
-        """Return the scores after the last two tokens of each prompt. In the row, the tree is far from its start."""
+        """Return the scores after the last two tokens of each prompt. Empty places divide the tree from its start."""
         far = Start(start.ids, add_empty(deepcopy(start.cache), start.cache, _EMPTY), _EMPTY)
         tree = PromptTree(self._model, far, [ids[:-1] for ids in prompts])
         last = tree.go_on({at: ids[-1] for at, ids in enumerate(prompts)})
@@ -133,7 +134,7 @@ class Decoder:
     def _tree(self, prompts: Sequence[Ids]) -> PromptTree:
         start = self._start
         n_known = min(min(n_alike(start.ids, ids), len(ids) - 1) for ids in prompts)
-        if n_known < len(start.ids):  # these share less of the start than all prompts before
+        if n_known < len(start.ids):  # these prompts share less of the start than all earlier ones
             self._start = start = read_start(self._model, start.ids[:n_known])
         return PromptTree(self._model, start, prompts)
 

@@ -17,7 +17,7 @@ Row = tuple[float, float, float]  # a prediction
 LEAST_MASS = 0.05
 _CASES = (str.lower, str.capitalize, str.upper)
 _SPACES = " \t\n\u0120\u2581"  # the last two stand for a space in vocabularies
-_FEWEST_LETTERS = 2  # a token that begins a longer word has at least this many
+_FEWEST_LETTERS = 2  # a token with fewer letters does not count as the beginning of a longer word
 _ALWAYS_WHOLE = 3  # a word of at most this many letters must be one token
 
 
@@ -27,11 +27,11 @@ class Form:
 
     kind: str  # the kind of a model that is asked in this form
     labels: tuple[str, ...]  # the meanings of the answers
-    words: tuple[tuple[str, ...], ...]  # how each answer may begin; the first of them is the usual one
+    words: tuple[tuple[str, ...], ...]  # for each answer, the words that may begin it, the usual one first
     unread: Row  # the prediction for an answer that could not be read
     parse: Callable[[str], int | None]  # from a model's text to the number of an answer
     is_settled: Callable[[str], bool]  # whether the answer is final, whatever follows
-    rules: tuple[str | int, ...]  # a part of fingerprints, because stores keep answers as read
+    rules: tuple[str | int, ...]  # a part of fingerprints, because stores keep what was read, not the text
 
     def row_of_text(self, text: str) -> Row:
         """Return the prediction for a model's text."""
@@ -82,7 +82,7 @@ def _three_way(name: str, reader: ThreeWay, *words: tuple[str, ...]) -> Form:
         found = reader.parse(text)
         return None if found is None else list(Label).index(found)
 
-    # No column is left for an answer that could not be read, so no label is likelier than another.
+    # All three columns stand for labels, so an answer that could not be read gets the same value in each.
     unread = (1 / 3, 1 / 3, 1 / 3)
     return Form("generative-three-way", THREE_LABELS, words, unread, parse, reader.is_settled, (name, three_way.PARSER))
 

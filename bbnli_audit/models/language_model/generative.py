@@ -24,10 +24,13 @@ from bbnli_audit.models.prompts import Prompt
 from bbnli_audit.models.protocol import Batch, Floats, ModelSource, Predictions, hash_remains
 from bbnli_audit.suites.probe import probe_items
 
-_NEAR = 1e-4  # rounding changes a probability by a few millionths
+# Probabilities nearer than this to each other, or to LEAST_MASS, are computed again, alone. Rounding changes them by a
+# few millionths.
+_NEAR = 1e-4
 
-# The most tokens of prompts that are read as one row. Every forward pass reads all weights, so small trees are slow.
-# Attention is computed for all pairs of tokens, so large trees are slow, too. On a CPU, 384 to 768 tokens are best.
+# The most tokens of a tree, that is, of prompts that are read as one row. Every forward pass reads all weights, so
+# small trees are slow. Attention is computed for all pairs of tokens, so large trees are slow, too. On a CPU, 384 to
+# 768 tokens are best.
 _CPU_TREE, _GPU_TREE = 512, 2048
 # Chat templates always get this date: with today's date, the answers would change tomorrow.
 _NO_CLOCK = "{% macro strftime_now(format) %}01 Jan 2025{% endmacro %}"
@@ -67,7 +70,7 @@ class GenerativePredictor(LocalPredictor):
             self._decoder.use_trees([self._prompts.encode(item.text).ids for item in probe_items()], max_length)
 
     def plan(self, texts: Sequence[TextPair]) -> list[Batch]:
-        """Cut texts into batches, keeping texts together whose prompts begin alike."""
+        """Cut texts into batches. Texts whose prompts begin alike stay together."""
         encoded = [self._prompts.encode(text) for text in texts]
         alike = sorted(range(len(texts)), key=lambda at: encoded[at].ids)
         batches = []
@@ -132,7 +135,7 @@ class PromptEncoder:
     """Encodes prompts. `max_length` is the number of tokens that the model takes besides its answer."""
 
     def __init__(self, tokenizer: Any, prompt: Prompt, max_length: int, name: str, *, is_ended: bool = False) -> None:
-        """With `is_ended`, prompts keep their end token: an encoder reads it, a causal model would stop there."""
+        """With `is_ended`, prompts keep their end token: an encoder reads it, but a causal model would stop there."""
         self.prompt = prompt
         self._is_ended = is_ended
         self._tokenizer = tokenizer
@@ -178,7 +181,7 @@ class PromptEncoder:
         return [sorted(found) for found in ids]
 
     def _begins(self, word: str, ids: Collection[int]) -> bool:
-        """Say whether one of these tokens begins a word, in at least one spelling."""
+        """Say whether the tokens of a word, in at least one spelling, begin with one of the `ids`."""
         spelled = [space + change(word) for change in (str.lower, str.capitalize) for space in ("", " ")]
         encoded = (self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in spelled)
         return any(tokens[0] in ids for tokens in encoded if tokens)

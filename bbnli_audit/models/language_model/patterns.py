@@ -1,4 +1,4 @@
-"""Code for all readers of answers: patterns from a file, text without markup, and when an answer is final."""
+"""Code for all readers of answers: reads patterns from a file, removes markup, and says whether an answer is final."""
 
 import re
 import tomllib
@@ -7,7 +7,7 @@ from pathlib import Path
 
 _STRAIGHT = str.maketrans("’‘´“”„«»", "'''" + '"' * 5)
 _N_LOOKED_AT = 8  # words after a leading answer; later words cannot undo the answer
-# Removed or replaced before patterns are searched.
+# What `simplify` removes or replaces, before patterns are searched.
 _DROPPED = (
     (re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S), " "),  # a thought that was cut off holds no answer
     (re.compile(r"^.*</think(?:ing)?>", re.S), " "),  # the opening tag may stand in the prompt
@@ -16,7 +16,7 @@ _DROPPED = (
     (re.compile(r"[*`~#>_$]"), ""),
     (re.compile(r"[^\S\n]+"), " "),
 )
-# What takes a leading answer back, because the model or its server declines: "No, I can't help with that".
+# Words that take a leading answer back, because the model or its server declines: "No, I can't help with that".
 _I_DECLINE = (
     r"i(?:'m| am|'d| would|'ll| will)?\W+(?:(?:have to|must|really|simply|just) )?(?:"
     r"(?:can't|cannot|can not|won't|will not|not able to|unable to|not going to|do not|don't)\W+(?:answer|help|assist"
@@ -55,5 +55,5 @@ def simplify(text: str) -> str:
 
 def cannot_undo(rest: str, may_undo: re.Pattern[str]) -> bool:
     """Say whether no further word can undo an answer that is followed by `rest`."""
-    words = re.findall(r"[\w']+(?=[^\w'])", rest)  # complete ones only
+    words = re.findall(r"[\w']+(?=[^\w'])", rest)  # complete words only: the model may still be writing the last one
     return len(words) >= _N_LOOKED_AT or (bool(words) and may_undo.match(words[0]) is None)

@@ -1,4 +1,4 @@
-"""Reads many prompts in one row of tokens. Beginnings that prompts share are in it once; answers are added at its end.
+"""Reads many prompts in one row of tokens. The row has a shared beginning once; answers are added at its end.
 
 Nothing is padded, and no cache is copied or cut when some answers are complete: a new token sees its own prompt and
 answer, and no others.
@@ -17,7 +17,7 @@ class Start(NamedTuple):
 
     ids: tuple[int, ...]
     cache: Any
-    n_empty: int = 0  # places after these tokens in the row, which no token sees
+    n_empty: int = 0  # empty places after these tokens in the row; no token sees them
 
 
 class PromptTree:
@@ -42,7 +42,10 @@ class PromptTree:
         self.logits = self._read(tree.ids, [n_known + depth for depth in tree.depths], visible, ends)
 
     def go_on(self, tokens: Mapping[int, int]) -> Tensor:
-        """Append a token to some prompts: place of the prompt -> token. Return the scores after each, in this order."""
+        """Append a token to some prompts. Return the scores after each of these prompts, in the order of `tokens`.
+
+        The keys of `tokens` are the places of the prompts.
+        """
         np, rows = self._np, list(tokens)
         new = np.zeros((len(self._seen), len(rows)), dtype=np.bool_)
         new[rows, range(len(rows))] = True
@@ -82,7 +85,7 @@ def read_start(model: Any, ids: Ids) -> Start:
 
 
 def add_empty(cache: Any, like: Any, n_places: int) -> Any:
-    """Add places that hold zeros to a cache, so that tokens read next are far behind in the row. Return the cache.
+    """Add places that hold zeros to a cache, so that the tokens read next stand far along in the row. Return the cache.
 
     `like` is a cache of the same model that holds tokens.
     """

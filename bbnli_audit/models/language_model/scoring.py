@@ -16,9 +16,9 @@ from bbnli_audit.models.language_model.token_tree import TokenTree, as_mask, cut
 from bbnli_audit.models.loading import WHOLE_MACHINE, Share, load_pretrained, one_core_each, place, telling_breaks
 from bbnli_audit.models.protocol import NOT_FINITE, Floats, Tensor
 
-_LONG = 256  # tokens of a long sequence
-# The most tokens of sentences that are read as one row. Attention is computed for all pairs of tokens, so larger rows
-# are slower; measured at MiniLM's size, 256 and 512 are best.
+_LONG = 256  # tokens of the long sequence that `_find_state` tries
+# The most tokens of a tree, that is, of sentences that are read as one row. Attention is computed for all pairs of
+# tokens, so larger rows are slower. Measured at MiniLM's size, 256 and 512 are best.
 _TREE = 512
 # The most outputs of a batch (tokens times vocabulary, 4 bytes each) if the head computes them for all tokens.
 _CPU_OUTPUTS, _GPU_OUTPUTS = 1 << 25, 1 << 28
@@ -89,7 +89,8 @@ class LanguageModel:
             self._fill_trees({sentence: sorted(places) for sentence, places in short.items() if places})
             missing = {sentence: places for sentence, places in missing.items() if sentence not in short}
         rows = [row for sentence, places in missing.items() for row in self._rows(sentence, sorted(places))]
-        rows.sort(key=lambda row: row.places[0])  # a causal batch has outputs from the earliest of these places on
+        # A causal batch computes outputs from its earliest place on, so rows with similar places go together.
+        rows.sort(key=lambda row: row.places[0])
         for chosen in cut_by_length([len(row.ids) for row in rows], self.n_tokens):
             some = [rows[at] for at in chosen]
             for row, found in zip(some, self._log_probabilities(some), strict=True):
@@ -106,7 +107,7 @@ class LanguageModel:
         return sum(found[place] for place in places)
 
     def read_masks(self, rows: Sequence[Sequence[int]], tokens: Sequence[int]) -> Iterator[tuple[list[int], Floats]]:
-        """Yield indices into `rows`, and the probabilities of `tokens` at the one mask of each: (n_rows, n_tokens)."""
+        """Yield indices of some `rows`, and the probabilities of `tokens` at the mask of each: (n_rows, n_tokens)."""
         import numpy as np
 
         chosen_tokens = self._torch.tensor(list(tokens), device=self._device)
@@ -158,7 +159,7 @@ class LanguageModel:
         return logits
 
     def _reads_trees(self, sample: list[list[int]], max_length: int) -> bool:
-        """Say whether this architecture computes the same for sentences in one row as alone.
+        """Say whether this architecture gives sentences the same outputs in one row as alone.
 
         Try it with a row as long as any later one, because attention may be limited to tokens that are near in the row
         or in the sentence. Return False on a graphics card, where many rows at once are faster.
@@ -183,9 +184,9 @@ class LanguageModel:
         return is_same
 
     def _rows(self, sentence: Sentence, places: Sequence[int]) -> list[_Row]:
-        """Return the sequences to read. A masked model needs a copy for each masked token, a causal model only one.
+        """Return the sequences to read: for a masked model a copy for each masked token, for a causal model only one.
 
-        A causal model computes outputs from the first of the places on: no earlier outputs are needed.
+        A causal model computes outputs from the first of the places on, because no earlier outputs are needed.
         """
         ids = sentence.ids
         if not places:
@@ -197,8 +198,8 @@ class LanguageModel:
     def _log_probabilities(self, rows: Sequence[_Row]) -> list[list[float]]:
         """Return the log-probabilities of rows of one length. No row depends on the others.
 
-        For this, nothing is padded, and every matrix product has at least MIN_ROWS rows. The head's product has the
-        fewest: one for each place of each row.
+        So nothing is padded, and every matrix product has at least MIN_ROWS rows. The product in the head has the
+        fewest rows: one for each place of each sequence.
         """
         n_kept, found = max(len(row.places) for row in rows), []
         filled = fill_up(rows, ceil(MIN_ROWS / n_kept))
@@ -213,7 +214,7 @@ class LanguageModel:
     def _gather(self, logits: Tensor, row: _Row) -> list[float]:
         """Return the log-probabilities of a row's tokens at its places, given the outputs at these places."""
         tokens = self._torch.tensor([row.sentence.ids[place] for place in row.places], device=self._device)
-        # No softmax in double precision: that would take a fifth of the time of a small model.
+        # For a small model, a softmax in double precision would take a fifth of the time.
         own = logits.gather(1, tokens[:, None])[:, 0].double() - logits.logsumexp(dim=-1).double()
         found: list[float] = own.tolist()
         return found

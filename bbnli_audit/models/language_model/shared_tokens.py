@@ -23,7 +23,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SentencePair:
-    """Two sentences and the places of their shared tokens. Their order is fixed, whichever of them a query is about."""
+    """Two sentences, and the places of their shared tokens. Which sentence is first does not depend on the query."""
 
     first: Sentence
     second: Sentence
@@ -53,15 +53,17 @@ class Tokens(NamedTuple):
 def shared_tokens(
     first: Sequence[int], second: Sequence[int], special: Collection[int] = (), *, left_to_right: bool = False
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the places of the tokens that two rows share in the same order: for each row, its own places.
+    """Return the places of the tokens that two rows share in the same order: their places in `first` and in `second`.
 
-    If the only difference is that two runs of tokens have changed places, all other tokens are shared. (A matcher would
-    often match a group's name with the same name in its new place.) Otherwise tokens are matched as in CrowS-Pairs, by
-    blocks, the longest first. Swapping the rows swaps the result, which difflib alone does not guarantee.
+    If the only difference is that two runs of tokens, with a middle between them, have changed places, all other tokens
+    are shared. (A matcher would often match a group's name with the same name in its new place.) Otherwise tokens are
+    matched as in CrowS-Pairs, by blocks, the longest first. Swapping the rows swaps the result, which difflib alone
+    does not guarantee.
 
-    `special` ids are never shared: tokens that a tokenizer adds, and the token for unknown words, since these words may
-    differ. With `left_to_right`, each token is predicted only from the tokens before it. A common beginning is then
-    equally likely on both sides; it is left out, so that rounding does not decide. The first token is left out, too.
+    `special` ids are never shared: tokens that a tokenizer adds, and the token for unknown words, because two unknown
+    words may differ. With `left_to_right`, each token is predicted only from the tokens before it. A common beginning
+    is then equally likely on both sides; it is left out, so that rounding does not decide. The first token is left out,
+    too.
     """
     if tuple(second) < tuple(first):
         found_second, found_first = shared_tokens(second, first, special, left_to_right=left_to_right)

@@ -1,7 +1,7 @@
 """Reads one of three answers from a model's text: the three labels, or true, cannot tell and false.
 
-As with yes and no (answers.py), an answer at the beginning decides, whatever follows. If there is none, we look for
-statements. "Not entailed" may mean either of the other two labels, so it cannot be read.
+As with yes and no (answers.py), an answer at the beginning decides, unless the next words take it back. If no answer
+is left there, we look for statements. "Not entailed" may mean either of the other two labels, so it cannot be read.
 """
 
 import re

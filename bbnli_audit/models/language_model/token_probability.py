@@ -31,10 +31,10 @@ SCHEME = "token-probability 3"
 # Pre-training heads that include a head for masked words. The pre-training heads of Electra and Funnel do not.
 _FAMILIES = ("Albert", "Bert", "BigBird", "Ernie", "FNet", "MegatronBert", "MobileBert")
 _WITH_MASKED_HEAD = frozenset(f"{family}ForPreTraining" for family in _FAMILIES)
-# Rounding changes a score by a few millionths, or hundred-thousandths if sentences are read together. Scores nearer to
-# each other than this are computed again alone.
+# Two scores that differ by less than this are computed again, alone. Rounding changes a score by a few millionths, or
+# by a few hundred-thousandths if sentences are read together.
 NEAR_TIE = 1e-3
-# A batch has the tokens of this many forward passes: larger batches hold more sentences of one length.
+# A batch has the tokens of this many forward passes. In a larger batch, more sentences have the same length.
 _PASSES_A_BATCH = 8
 
 
@@ -127,7 +127,7 @@ class TokenProbabilityPredictor(LocalPredictor):
         return self.predict(texts).probabilities, Predictions.of(rows).probabilities
 
     def explain(self, text: TextPair) -> Explanation:
-        """Show how two sentences are compared: premise and hypothesis of `text` are the sentences."""
+        """Show how two sentences are compared: the premise and the hypothesis of `text`."""
         ours, plain = (rows[0].tolist() for rows in self.beside_plain([text]))
         [pair] = self._pair_up([text]).values()
         tokenizer, lines = self._model.tokenizer, []
@@ -167,7 +167,7 @@ def _difference(pair: SentencePair) -> float:
 def _softmax(difference: float) -> tuple[float, float]:
     """Return the softmax of two scores, given their difference.
 
-    Even a tiny probability is exact, and swapping the scores swaps the probabilities.
+    Even a tiny probability keeps its precision. Swapping the scores swaps the probabilities.
     """
     smaller = exp(-abs(difference)) / (1 + exp(-abs(difference)))
     return (1 - smaller, smaller) if difference > 0 else (smaller, 1 - smaller)

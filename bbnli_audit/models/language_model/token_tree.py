@@ -17,7 +17,7 @@ Ids = Sequence[int]
 class TokenTree:
     ids: tuple[int, ...]
     depths: tuple[int, ...]  # the place of each token in its sentences
-    parents: tuple[int, ...]  # where the token before it is in the row, -1 for the first of a sentence
+    parents: tuple[int, ...]  # for each token, where its predecessor is in the row; -1 for the first of a sentence
     paths: tuple[tuple[int, ...], ...]  # for each sentence, where its tokens are in the row
 
     def visible(self) -> Any:
@@ -32,7 +32,10 @@ class TokenTree:
 
 
 def grow(sentences: Sequence[Ids], least: int = 1) -> TokenTree:
-    """Join sentences into one row. Repeat the first token up to `least` tokens; no other token sees the copies."""
+    """Join sentences into one row of at least `least` tokens.
+
+    A shorter row is filled up with copies of the first token. No other token sees them.
+    """
     ids: list[int] = []
     depths: list[int] = []
     parents: list[int] = []

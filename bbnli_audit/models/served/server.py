@@ -1,4 +1,4 @@
-"""`openai:NAME`: generative models behind an OpenAI-compatible server: vLLM, TGI, llama.cpp, a hosted interface.
+"""`openai:NAME`: generative models behind an OpenAI-compatible server, such as vLLM, TGI, llama.cpp or a hosted one.
 
 Every answer is passed on and stored as soon as it arrives. If the server or the network fails later, requests are
 repeated, but no answer that has arrived is lost.
@@ -26,7 +26,7 @@ _N_ALTERNATIVES = 20
 
 
 def check_server(name: str, base_url: str | None) -> None:
-    """Refuse at start-up faults that can be seen without the server."""
+    """At start-up, refuse faults that can be seen without asking the server."""
     if not name.removeprefix(SERVED):
         raise OptionError(f"--model={name}: names no model. Give the name that the server knows: openai:NAME.")
     if find_spec("openai") is None:
@@ -42,8 +42,8 @@ def find_server(name: str, settings: ModelSettings, requests: Requests = Request
     """
     check_server(name, settings.base_url)
     server = ServerClient(name, settings, requests)
-    # To read the first token, one token is enough and nothing is parsed. So the fingerprint then has neither max_tokens
-    # nor the parser's version.
+    # If only the first token is read, one token is enough and nothing is parsed. So the fingerprint then has neither
+    # max_tokens nor the parser's version.
     prompt = settings.prompt_or_default
     form = form_of(prompt)
     how = ["first-token", *form.rules[:-1]] if settings.is_first_token else [requests.max_tokens, *form.rules]

@@ -31,7 +31,8 @@ StatusError: TypeAlias = "openai.APIStatusError"
 SERVED = "openai:"
 DEFAULT_URL, BASE_URL_VARIABLE = "https://api.openai.com/v1", "OPENAI_BASE_URL"
 _RETRIED = (408, 409, 425, 429)  # and all codes from 500 on
-# The server did not answer because of the prompt's content. This counts like a refusal in words.
+# With these error codes, a server says that it did not answer because of the prompt's content. This counts like a
+# refusal in words.
 _FILTERED = ("content_filter", "content_policy_violation")
 # Keys of a server's description that stay the same between requests. The others are clocks and random ids.
 _STABLE = ("id", "root", "parent", "owned_by", "max_model_len", "meta")
@@ -58,7 +59,7 @@ class Requests:
 
 
 class Address(NamedTuple):
-    """A base URL without user name and password, and a header with these."""
+    """A base URL without user name and password, and the header that holds them."""
 
     url: str
     headers: Mapping[str, str]
@@ -178,7 +179,7 @@ class ServerClient:
         with self._returning:
             before = self._described
             if before is not None and self._was_away and self.describe() != before:
-                self._described = before  # for the other threads
+                self._described = before  # so that other threads see the change, too
                 fault = "came back with another model, or other settings: what it says of itself has changed"
                 advice = "The same command starts over with what runs there now."
                 raise ModelError(f"{self.where} was away and {fault}.\n{advice}")
@@ -292,7 +293,7 @@ def _told(exc: StatusError) -> str:
 
 
 def _place_of(location: str) -> str:
-    """Return scheme and host of a redirect, if they are plain. The rest may contain a key."""
+    """Return scheme and host of a redirect, if they look ordinary. The rest of the address may contain a key."""
     found = re.match(r"https?://[A-Za-z0-9.\-\[\]:]{1,80}(?=[/?#]|$)", location)
     return found[0] if found else "another address"
 

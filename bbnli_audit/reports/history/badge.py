@@ -21,7 +21,7 @@ def render_badge(history: History) -> str:
 
 
 def badge_text(result: AuditResult) -> str:
-    """Say how a result ended in a few words."""
+    """Say in a few words how a result ended."""
     required = [one for row in result.all_rows for one in result.required_of(row) if not one.is_waived]
     n_crossed, n_open = (
         sum(one.verdict is verdict for one in required) for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)

@@ -16,13 +16,13 @@ from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import NOT_REQUIRED, ROWS_WORST_FIRST, measure_verdict, short_name, shown_measures
 from bbnli_audit.reports.templates import render
 
-MOST_CHANGES = 40  # GitHub takes 65,536 characters
+MOST_CHANGES = 40  # GitHub takes at most 65,536 characters in a comment
 _TITLES = ("suite, domain, subtopic", "measure", "before", "now", "change", "verdict")
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One measure of one suite, domain or subtopic in two releases; no data for a release that lacks it."""
+    """One measure of a suite, domain or subtopic in two releases. A release that lacks the measure has NO_DATA."""
 
     path: str
     measure: str
@@ -108,7 +108,7 @@ def _verdict(result: AuditResult, row: SubtopicResult | None, measure: str) -> s
 
 
 def count_flips(series: Series) -> dict[str, int]:
-    """Count the pairs that changed in the newest release, by the kind of change; nothing without an earlier one."""
+    """Count the pairs that changed in the newest release, by the kind of change; empty without an earlier release."""
     if series.before is None:
         return {}
     found = [each.count(1) for each in find_flips(Series(series.name, (series.before, series.newest)))]

@@ -1,4 +1,4 @@
-"""The files of a history."""
+"""Writes the files of a history: a page, a comment, a badge, and all pairs that changed."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

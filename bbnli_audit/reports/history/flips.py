@@ -38,7 +38,7 @@ class FlippedPair:
 
     @property
     def order(self) -> tuple[bool, int, str, str]:
-        """The sort key: pairs that count now come first, then pairs that changed most often."""
+        """The sort key: pairs that now count towards a cause of error come first, then those with more changes."""
         is_right = outcome_of(self.flips[-1].after) is Outcome.CORRECT
         return is_right, -len(self.flips), self.cluster, self.pair_id
 
@@ -61,7 +61,7 @@ class FlippedPairs:
 
 
 def find_flips(series: Series) -> list[FlippedPairs]:
-    """Compare the pairs of each release with the latest earlier release that has them. Skip unchanged subtopics."""
+    """Compare each pair with itself in the latest earlier release that has it. Leave out subtopics without a change."""
     paths = sorted({path for entry in series.entries for path in entry.result.pairs})
     found = {path: sorted(_flipped(series.entries, path), key=lambda pair: pair.order) for path in paths}
     return [FlippedPairs(path, tuple(pairs)) for path, pairs in found.items() if pairs]

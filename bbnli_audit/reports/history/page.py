@@ -37,7 +37,7 @@ def render_history(history: History) -> str:
 
 
 def _show(series: Series, number: int) -> dict[str, Any]:
-    """Return what the page shows of one model; `labels` are the meanings of the letters of cells."""
+    """Return what the page shows of one series. `labels` says what each letter of a cell means."""
     places = find_places(series)
     scales = _scales(places)
     names = [entry.label for entry in series.entries]
@@ -63,7 +63,7 @@ def _scales(places: Sequence[Place]) -> dict[tuple[str, str], Scale]:
 
 
 def _breaks(series: Series) -> list[str]:
-    """Say in which releases the data of a suite changed: before and after, different pairs were measured."""
+    """Say in which releases the data of a suite changed, so that the lines of its measures are broken there."""
     found = []
     for name in dict.fromkeys(suite.name for entry in series.entries for suite in entry.result.suites):
         known = [(entry, data) for entry in series.entries if (data := data_of(entry, name)) is not None]
@@ -75,7 +75,7 @@ def _breaks(series: Series) -> list[str]:
 
 
 def _compared(models: Sequence[Entry]) -> dict[str, dict[str, list[str]]]:
-    """Return the rows of the tables of models: level -> path -> the measures that any model shows there."""
+    """Return the rows of tables that compare models: level -> path -> the measures that at least one model shows."""
     found: dict[str, dict[str, list[str]]] = {"suite": {}, "domain": {}, "subtopic": {}}
     for entry in models:
         for row in entry.result.all_rows:

@@ -16,7 +16,7 @@ _LONGEST = 18  # characters of a release's name below a drawing
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The range of values that a drawing shows. Drawings of one measure at one level share it."""
+    """The range of values that a drawing shows. Drawings of the same measure at the same level have the same scale."""
 
     low: float
     high: float
@@ -82,7 +82,7 @@ def _places(n: int) -> list[float]:
 
 
 def _line(points: Sequence[Point], xs: Sequence[float], scale: Scale) -> str:
-    """Join neighbours that were measured on the same data."""
+    """Join the points of neighbouring releases that were measured on the same data."""
     drawn, before = "", None
     for point in points:
         is_next = before is not None and before.place == point.place - 1 and before.data == point.data
@@ -97,7 +97,7 @@ def _interval(point: Point, xs: Sequence[float], scale: Scale) -> str:
 
 
 def _limits(trend: Trend, xs: Sequence[float], scale: Scale) -> Iterable[str]:
-    """Draw the limit of each release, up to half way to its neighbours."""
+    """Draw the limits of each release as level lines that end half way to the releases beside it."""
     half = (xs[1] - xs[0]) / 2 if len(xs) > 1 else 12
     for point in trend.points:
         for limit in trend.limits_at(point):

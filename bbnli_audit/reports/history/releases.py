@@ -14,7 +14,7 @@ from bbnli_audit.reports.shown import NOT_REQUIRED, WAIVED, growth_verdict, row_
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One result of a history, and its name there."""
+    """One result of a history, and the name that the history gives it."""
 
     label: str
     result: AuditResult
@@ -44,7 +44,7 @@ class Series:
 
     @property
     def before(self) -> Entry | None:
-        """What the newest release is compared with: its baseline if that is here, else the release before it."""
+        """What the newest release is compared with: its baseline if the series has that, else the release before it."""
         *earlier, newest = self.entries
         comparison = newest.result.comparison
         baseline = None if comparison is None else comparison.baseline.fingerprint
@@ -76,8 +76,8 @@ class History:
 def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool = False) -> History:
     """Name the results, order them, and find out which are releases of one model.
 
-    Results are ordered by date if all have a date. All are releases of one model, unless two different models have the
-    same name or `is_separate` is given: then the results of each name are a series.
+    Results are ordered by date if all have a date. With `is_separate`, or if some name stands for two different models
+    (fingerprints), the results of each name make a series. Else all are releases of one model, whatever their names.
     """
     entries = [Entry(label, result) for label, (_, result) in zip(_labels(found), found, strict=True)]
     dates = [entry.release.date for entry in entries]
@@ -96,13 +96,16 @@ def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool
 
 
 def _has_releases_of_one_name(entries: Sequence[Entry]) -> bool:
-    """Whether a name was given to different models. Auditing the same model again does not make another release."""
+    """Whether some name stands for different models. Two audits of the same model do not make two releases."""
     models = {(entry.result.model.name, entry.result.model.fingerprint) for entry in entries}
     return len({name for name, _ in models}) < len(models)
 
 
 def worst_verdict(result: AuditResult) -> str:
-    """Return the worst verdict of a result. A model that is not competent, or not held to a limit, has not passed."""
+    """Return the worst verdict on limits and growth; NOT_REQUIRED if there is none.
+
+    A model that is not competent has FAIL or NO_DATA: it has not passed.
+    """
     verdicts = {row_verdict(result, row) for row in result.all_rows}
     if result.comparison is not None:
         grown = [one for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA]
@@ -113,7 +116,7 @@ def worst_verdict(result: AuditResult) -> str:
 
 
 def _labels(found: Sequence[tuple[Path, AuditResult]]) -> Iterator[str]:
-    """Name each result by its release or, without one, by the part of its path that differs. No two names are equal."""
+    """Name each result by its release or, if that has no name, by what differs in its path. No two names are equal."""
     paths = _short_paths([path for path, _ in found])
     names = [(result.release or Release()).name or path for path, (_, result) in zip(paths, found, strict=True)]
     taken: set[str] = set()
@@ -132,5 +135,5 @@ def _short_paths(paths: Sequence[Path]) -> list[str]:
 
 
 def _n_common(parts: Sequence[Sequence[str]]) -> int:
-    """Count the first parts that all share."""
+    """Count the leading parts that are the same everywhere."""
     return sum(1 for _ in takewhile(lambda together: len(set(together)) == 1, zip(*parts, strict=False)))

@@ -15,7 +15,7 @@ from bbnli_audit.reports.shown import measure_verdict, row_growth, row_verdict, 
 class Point:
     """A measure in one release."""
 
-    place: int  # of the release in its series
+    place: int  # the position of the release in its series
     label: str  # the name of the release
     measured: Measured
     limit: float | None
@@ -25,7 +25,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One measure of one place over releases. A release without a value has no point."""
+    """One measure of one suite, domain or subtopic over releases. A release without a value has no point."""
 
     path: str
     measure: str
@@ -44,8 +44,8 @@ class Place:
     """A suite, a domain or a subtopic over releases."""
 
     path: str
-    verdict: str  # in the newest release that has it
-    growth: str | None  # the verdict on its growth there
+    verdict: str  # on its limits, in the newest release that has this path
+    growth: str | None  # the verdict on its growth in that release; None if nothing was compared
     trends: tuple[Trend, ...]
 
     @property
@@ -54,7 +54,7 @@ class Place:
 
 
 def find_places(series: Series) -> list[Place]:
-    """Return all places of all releases: each suite, then its domains, then its subtopics."""
+    """Return the places that any release has: each suite, then its domains, then its subtopics."""
     paths = dict.fromkeys(row.path for entry in reversed(series.entries) for row in entry.result.all_rows)
     suites = list(dict.fromkeys(path.partition("/")[0] for path in paths))
     ordered = sorted(paths, key=lambda path: (suites.index(path.partition("/")[0]), min(path.count("/"), 2)))
@@ -63,7 +63,7 @@ def find_places(series: Series) -> list[Place]:
 
 def _find_place(series: Series, path: str) -> Place:
     rows = [(entry.result, row) for entry in reversed(series.entries) if (row := entry.row(path)) is not None]
-    # The measures that any release has, those of the tables first.
+    # All measures that any release has; those that tables show come first.
     shown = [name for result, row in rows for name in shown_measures(result, [row])]
     measures = dict.fromkeys((*shown, *(name for _, row in rows for name in row.measures)))
     trends = [Trend(path, name, tuple(_points(series.entries, path, name))) for name in measures]
@@ -89,7 +89,7 @@ def _points(entries: Sequence[Entry], path: str, measure: str) -> Iterable[Point
 
 
 def _point_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Return FAIL if a measure crosses its limit or grew beyond its margin, else the verdict on its limit."""
+    """Return FAIL if the measure grew by more than its margin, else the verdict on its limit."""
     is_grown = row_growth(result, row.path, measure) == "FAIL"
     return "FAIL" if is_grown else measure_verdict(result, row, measure)
 

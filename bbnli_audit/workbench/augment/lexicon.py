@@ -13,11 +13,12 @@ from bbnli_audit.workbench.augment.uses import Use
 from bbnli_audit.workbench.augment.words import TERM, TERM_RULE, lower
 
 OWN_LEXICON = Path(__file__).parent / "lexicon.json"
-CAPITALS = ("start", "any", "never")
+CAPITALS = ("start", "any", "never")  # where a capitalised word counts as the term (start: of a sentence)
 FORMAT = 1
 
 _HOW = "docs/augment.md describes the format."
 _KEYS = ("format", "version", "about", "extends", "sides", "pairs", "keep")
+# The sets of uses that one form may have, because `find_use` can tell them apart.
 _DECIDABLE = (frozenset({Use.DETERMINER, Use.OBJECT}), frozenset({Use.DETERMINER, Use.INDEPENDENT}))
 
 
@@ -29,7 +30,7 @@ class PairOfTerms:
     use: Use | None
     only_from: str | None
     capital: str
-    place: str
+    place: str  # in the file, such as pairs[3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Lexicon:
 
     @property
     def sha256(self) -> str:
-        """A hash of the lexicon's content, whatever the layout of its file."""
+        """A hash of the sides, the terms and the kept terms, whatever the layout of the file."""
         terms = [
             [term.text, term.side, term.capital, sorted((str(use), word) for use, word in term.becomes.items())]
             for _, term in sorted(self.terms.items())
@@ -63,7 +64,7 @@ class Lexicon:
 
 
 def read_lexicon(path: Path | None = None) -> Lexicon:
-    """Read a lexicon, by default ours. If one extends ours, our entries that contain any of its terms are left out."""
+    """Read a lexicon, by default ours. If it extends ours, our entries that contain any of its terms are left out."""
     own = _read(OWN_LEXICON)
     if path is None:
         return _build("own", own, OWN_LEXICON)

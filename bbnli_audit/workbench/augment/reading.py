@@ -12,12 +12,12 @@ from bbnli_audit.core.tables import JsonLinesTable, ParquetTable, Record, Table,
 AUGMENTED = "augmented"
 SUFFIXES = (".csv", ".jsonl", ".csv.gz", ".jsonl.gz", ".parquet")
 BATCH = 4096
-Texts = tuple[str | None, str | None]
+Texts = tuple[str | None, str | None]  # premise and hypothesis
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some rows: their texts, and the rows as objects. `lines` (JSON Lines) or `arrow` (Parquet) has them as read."""
+    """Some rows, as texts and as objects. `lines` (JSON Lines) or `arrow` (Parquet) has the rows as they were read."""
 
     texts: Sequence[Texts]
     records: Callable[[], Sequence[dict[str, Any]]]

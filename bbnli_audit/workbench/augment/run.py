@@ -58,7 +58,7 @@ class OccupationFinder:
 class Augmenter:
     """Copies the rows that contain a term, and swaps the terms in the copies.
 
-    With `occupations`, only rows that name one of them are copied. With `has_originals`, the rows are written, too.
+    With `occupations`, only rows that name an occupation are copied. With `has_originals`, all rows are written, too.
     """
 
     swapper: Swapper

@@ -8,9 +8,10 @@ from bbnli_audit.workbench.augment.lexicon import Lexicon, Term
 from bbnli_audit.workbench.augment.uses import find_use
 from bbnli_audit.workbench.augment.words import any_of, compile_words, lower, make_sieve
 
+# Matches the text before a word if the word starts a sentence, or follows a quote, a bracket or a dash.
 _START = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|[\n\"“‘(\[]\s*|\s['-]\s?|['`])$")
 _LONGEST_BEFORE = 6
-# Matches if another capital follows: *Mother Teresa*, *Women's World Cup*.
+# Matches if another capitalised word follows: *Mother Teresa*, *Women's World Cup*.
 _NAME_GOES_ON = re.compile(r"(?:['’]s?)?[ -][A-Z][a-z]")
 
 
@@ -24,10 +25,10 @@ class Found(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A term in a text that stays, because the lexicon keeps it or its capital makes it part of a name."""
+    """A term that stays: the lexicon keeps it, or its capitals show that it is a name or another word."""
 
     term: str
-    is_kept: bool
+    is_kept: bool  # by the lexicon
 
 
 class Swapper:
@@ -37,7 +38,7 @@ class Swapper:
         self.lexicon = lexicon
         self._find = compile_words(any_of((*lexicon.terms, *lexicon.kept))).finditer
         self._sieve = make_sieve([*lexicon.terms])
-        # Most terms have only one replacement, so their results are made once.
+        # What `swap` adds to `found` for a term with only one replacement, as most terms have.
         self._plain = {
             key: Found(term.text, term.side, *term.becomes.values())
             for key, term in lexicon.terms.items()
@@ -57,7 +58,7 @@ class Swapper:
         return sifted
 
     def swap(self, text: str, found: list[Found], left: list[Left]) -> str:
-        """Return the text with its terms swapped, and add what was found to the lists."""
+        """Return the text with its terms swapped. Add swapped terms to `found`, and terms that stay to `left`."""
         parts: list[str] = []
         done = 0
         for match in self._find(lower(text)):
@@ -82,7 +83,7 @@ class Swapper:
 
 
 def _write(became: str, text: str, start: int, end: int, term: Term) -> str | None:
-    """Return the replacement with the word's capitals; None if these show that it is a name or another word."""
+    """Return the replacement with the word's capitals; None if they show that the word is a name or another word."""
     word = text[start:end].replace("’", "'")
     if word == term.text:
         return became

@@ -1,8 +1,8 @@
 """Decides how a pronoun with several uses is used: *her* may become *his* or *him*, *his* may become *her* or *hers*.
 
 There is no parser: rules look at the words around the pronoun. benchmarks/her_rule.py measures how often the rules are
-wrong, and docs/augment.md has the figures. The word lists (pronoun_words.json) were made on one half of the training
-sentences. The figures come from the other half and from two evaluation files.
+wrong, and docs/augment.md has the figures. The word lists (pronoun_words.json) were made on one half of the sentences
+in our NLI training data. The figures come from the other half and from two evaluation files.
 """
 
 import json
@@ -27,7 +27,7 @@ class Decision(NamedTuple):
 
 
 _LISTS = json.loads((Path(__file__).parent / "pronoun_words.json").read_text(encoding="utf-8"))
-# For some rules, what must come before the pronoun, as a pattern.
+# For some rules, a pattern of the words that must come before the pronoun.
 _BEFORE = _LISTS.pop("before")["patterns"]
 _ONE_OF = {name: any_of(" ".join(found["words"]).split()) for name, found in _LISTS.items()}
 _NO_ADVERBS = "early|family|daily|weekly|monthly|yearly|elderly|friendly|lovely|lonely|ugly|belly|reply|ally|supply"
@@ -63,7 +63,7 @@ _LONGEST_BEFORE = 16
 
 
 def find_use(text: str, start: int, end: int, uses: Collection[Use | None]) -> Decision:
-    """Decide how the pronoun text[start:end] is used. `uses` are those that the word can have (*her*: two).
+    """Decide how the pronoun text[start:end] is used. `uses` has those that the word can have: two for *her*.
 
     The word lists match only lower case, because a name can contain any word (*her In Utero tour*). If the pronoun is
     in upper case, the rest of the text may be too, so capitals do not matter then.

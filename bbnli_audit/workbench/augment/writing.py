@@ -1,4 +1,4 @@
-"""Writes training data in batches: each row as it is, followed by its swapped copy."""
+"""Writes training data in batches: each row, followed by its swapped copy if it has one."""
 
 import csv
 import gzip
@@ -46,7 +46,7 @@ class Writer(ABC):
         return self
 
     def __exit__(self, error: object, *_rest: object) -> None:
-        # After an error the file is discarded. Its writer is closed even so: Parquet's must not outlive the file.
+        # After an error the file is discarded, but its writer is closed: a Parquet writer must not outlive the file.
         with suppress(Exception) if error else nullcontext():
             self.close()
 
@@ -58,7 +58,7 @@ class Writer(ABC):
             self._out.close()
 
     def _order(self, batch: Batch, copies: Copies) -> Iterator[tuple[int, bool]]:
-        """Yield what to write: the index of a row, and whether its copy is meant (True) or the row itself (False)."""
+        """Yield what to write, in order: the index of a row, with True for its copy or False for the row itself."""
         for index in range(len(batch)) if self._has_originals else copies:
             if self._has_originals:
                 yield index, False
@@ -92,7 +92,7 @@ class Writer(ABC):
 
 
 class JsonlWriter(Writer):
-    """Writes JSON Lines. A row that was read as a line is written as that line, so that no number or escape changes."""
+    """Writes JSON Lines. A row read from JSON Lines keeps its text, with a key added: no number or escape changes."""
 
     def write(self, batch: Batch, copies: Copies) -> None:
         self._out.write("".join(self._lines(batch, copies)).encode())
@@ -155,7 +155,7 @@ class CsvWriter(Writer):
     def _write_rows(self, rows: Iterable[Sequence[str]]) -> None:
         text = StringIO(newline="")
         plain = csv.writer(text, lineterminator="\n")
-        # Before Python 3.13, the writer does not quote a text for a carriage return alone.
+        # Before Python 3.13, the writer does not quote a text that has a carriage return without a line feed.
         quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
         for row in rows:
             (quoted if "\r" in "".join(row) else plain).writerow(row)

@@ -1,1 +1,1 @@
-"""The workbench: makes the harder next version of a suite, step by step over files, with people in the loop."""
+"""The workbench: makes the harder next version of a suite, step by step, with people in the loop."""

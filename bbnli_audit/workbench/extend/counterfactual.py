@@ -21,12 +21,12 @@ def make_pairs(
 ) -> tuple[list[NewPair], Counts]:
     """Return each pair once, and counts of what became of the valid samples.
 
-    If both a sample and its counterfactual were found, they make one pair. The pair is dropped if people put both on
-    the same side, judged only one of them valid, or did not agree on one of them. With `kept`, the numbers of pairs and
-    samples are those of `kept`: people may have removed some pairs.
+    If both a sample and its counterfactual were found, they make one pair. If both hypotheses of a pair were reviewed,
+    people must have called both valid and put them on opposite sides; otherwise the pair is dropped. With `kept`, pairs
+    and samples are counted in `kept` instead, because people may have removed some pairs.
     """
     said = {(path_of(row), row.hypothesis): row.stance if row.verdict == VALID else row.verdict for row in reviewed}
-    pairs: dict[tuple[str, str, str, str], tuple[Found, set[str]]] = {}  # the first row, and the models that found it
+    pairs: dict[tuple[str, str, str, str], tuple[Found, set[str]]] = {}  # first row, and models that found the pair
     events: dict[str, Counter[str]] = {name: Counter() for name in _COUNTED}  # by name and subtopic path
     for row in found:
         path = path_of(row)

@@ -14,7 +14,7 @@ def expand(
 ) -> list[Sample]:
     """Return each distinct sample once: a premise and a masked hypothesis with the same groups and words.
 
-    `n_premises` limits the premises of each subtopic; those that are used are evenly spread over its file.
+    `n_premises` limits how many premises of each subtopic are used. They are evenly spread over the subtopic's file.
     """
     templates = list(templates)
     samples: dict[tuple[str, str, str], Sample] = {}

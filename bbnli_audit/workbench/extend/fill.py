@@ -23,12 +23,12 @@ from bbnli_audit.workbench.extend.table import Sample, Word, path_of
 from bbnli_audit.workbench.workspace import Counts, count_by_subtopic, telling
 
 SCHEME = "fill 1"
-_SPARE = 20  # more words than wanted, because names of groups are left out
+_SPARE = 20  # words to propose beyond those wanted, because names of groups are removed
 _AT_ONCE = 512
 _N_TIMED = 32
 # Tokenizers mark the start of a word (byte-level BPE, SentencePiece) or all pieces but the first (WordPiece).
 _STARTS = ("Ġ", "▁")
-_MARKED = 0.05
+_MARKED = 0.05  # a mark is in use if more than this share of the tokens begin with it
 _PIECE = "##"
 _ONE_LETTER = frozenset("ai")
 _PLURALS = {"men": "man", "women": "woman", "people": "person", "children": "child", "wives": "wife"}
@@ -45,11 +45,11 @@ class MaskedModel(NamedTuple):
     name: str
     folder: Path
     fingerprint: str
-    check: Callable[[], None]  # raises if its files have changed since it was found
+    check: Callable[[], None]  # raises if the model's files have changed since it was found
 
 
 def find_masked_model(name: str) -> MaskedModel:
-    """Find the model without loading it, and refuse any other kind of model."""
+    """Find a masked language model without loading it. Refuse any other kind of model."""
     folder = Path(name)
     if not folder.is_dir():
         raise ModelError(f"--model={name}: there is no such folder. Name a masked language model (…ForMaskedLM).")
@@ -61,7 +61,7 @@ def find_masked_model(name: str) -> MaskedModel:
 
 
 def fill(samples: Iterable[Sample], groups: Groups, top: int, propose: Propose) -> list[Word]:
-    """Return the `top` words for each distinct masked hypothesis of each subtopic.
+    """Return the `top` likeliest words for each distinct masked hypothesis of each subtopic.
 
     The names of a subtopic's groups never fill a mask.
     """
@@ -77,9 +77,9 @@ def fill(samples: Iterable[Sample], groups: Groups, top: int, propose: Propose) 
 
 
 class Journal:
-    """A file of finished work, as JSON lines, so that a killed step continues where it stopped.
+    """A file of finished work, as JSON lines. With it, a killed step continues where it stopped.
 
-    The first line says what the work is. A file of other work is not used, and neither is an incomplete line.
+    The first line describes the work. If it describes other work, the file is begun anew. Incomplete lines are dropped.
     """
 
     def __init__(self, path: Path, work: Mapping[str, Any]) -> None:
@@ -126,7 +126,7 @@ class Filler:
     say: Callable[[str], object] = lambda _: None
 
     def propose(self, texts: Sequence[str], n_words: int) -> Iterator[tuple[str, Proposed]]:
-        """Yield the most likely words of each text, and save each result at once."""
+        """Yield each text with the most likely words for its mask, and save each result at once."""
         known: dict[str, Proposed] = dict(filter(None, map(_read_entry, self.journal.read())))
         missing = [text for text in texts if text not in known]
         yield from ((text, known[text]) for text in texts if text in known)
@@ -174,9 +174,9 @@ def whole_words(
 
     Word pieces, punctuation, numbers, special tokens and single letters other than *a* and *i* are left out. If a word
     has two tokens, with and without a capital, both stay: to the model they are different words. `decode` returns the
-    text of a token, because byte-level tokens are not written as their text.
+    text of a token, which a byte-level vocabulary writes in other characters.
     """
-    # A vocabulary may contain the mark's character without using it as a mark.
+    # A vocabulary may contain a mark's character without using it as a mark. A real mark begins many tokens.
     shares = {start: sum(token.startswith(start) for token in vocabulary) / len(vocabulary) for start in _STARTS}
     mark = next((start for start, share in shares.items() if share > _MARKED), None)
     found: dict[str, int] = {}
@@ -221,7 +221,7 @@ def find_fault(row: Sample, groups: Groups) -> str | None:
 
 
 def count(samples: Sequence[Sample], words: Sequence[Word]) -> Counts:
-    """Count filled hypotheses, and filled samples: each masked sample with each of its words."""
+    """Count filled hypotheses and filled samples. A masked sample counts once for each of its words."""
     n_words = Counter((path_of(word), word.masked) for word in words)
     filled: list[str] = []
     for sample in samples:

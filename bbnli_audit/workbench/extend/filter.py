@@ -41,7 +41,7 @@ def find_fault(row: Found) -> str | None:
 
 
 def make_candidates(samples: Sequence[Sample], words: Sequence[Word]) -> list[Candidate]:
-    """Fill the masks with words. If several masks lead to the same text, the text is a candidate only once."""
+    """Fill the masks with words. Within a subtopic, a text that arises several times is only one candidate."""
     of_hypothesis: dict[tuple[str, str], list[str]] = {}
     for word in words:
         of_hypothesis.setdefault((path_of(word), word.masked), []).append(word.word)
@@ -54,7 +54,7 @@ def make_candidates(samples: Sequence[Sample], words: Sequence[Word]) -> list[Ca
 
 
 def keep_found(candidates: Sequence[Candidate], models: Sequence[NliModel]) -> list[Found]:
-    """Return the candidates that at least one model does not call neutral, with what each model calls them."""
+    """Return the candidates that at least one model does not call neutral, with the label from each model."""
     texts = [candidate.text for candidate in candidates]
     labels = {model.name: model.labels(texts) for model in models}
     found = []

@@ -17,14 +17,14 @@ VERB, SLOT, ADDED = "verb", "slot", "added"
 STRATEGIES = (VERB, SLOT, ADDED)
 
 _AFTER_GROUP = re.compile(r"\{\{\s*GROUP[12]\s*\}\}(?P<rest>(?: [a-z']+)+)")
-# A verb after a plural does not end in -s, so a word that does is a noun.
+# After a group in the plural, a verb does not end in -s. So a word in -s is a noun, and the group is an adjective.
 _GROUP_AND_NOUN = re.compile(r"\{\{\s*GROUP[12]\s*\}\} (?:[a-z]+s|[a-z]*men|people)\b")
 _LISTS = json.loads((Path(__file__).parent / "assets" / "verb_words.json").read_text(encoding="utf-8"))
 _WORDS = {name: frozenset(" ".join(found["words"]).split()) for name, found in _LISTS.items()}
 
 
 def propose(file: TemplateFile, strategies: Sequence[str] = STRATEGIES) -> Iterator[MaskedTemplate]:
-    """Propose masked templates of a subtopic. A hypothesis that names no group has no counterfactual: leave it out."""
+    """Propose masked templates of a subtopic. Hypotheses without a group are left out: they have no counterfactual."""
     with_noun = [_GROUP_AND_NOUN.search(one.template) is not None for one in file.hypotheses]
     is_adjective = 2 * sum(with_noun) > len(with_noun)
     seen: set[str] = set()
@@ -50,11 +50,11 @@ def propose(file: TemplateFile, strategies: Sequence[str] = STRATEGIES) -> Itera
 
 
 def mask_verbs(template: str, *, is_adjective: bool = False) -> Iterator[str]:
-    """Mask the probable verb of a group: the first word after the group that can be a verb.
+    """Mask the probable verb of each group in turn: the first word after the group that can be a verb.
 
     There is no parser. Lists exclude words that cannot be verbs, and after a form of "be" only -ing and -ed forms
-    count. So people must check the result. `is_adjective`: the group is an adjective before a noun, as in "northern
-    towns".
+    count. So people must check the result. With `is_adjective`, the group is an adjective, as in "northern towns", and
+    the noun after it is passed over.
     """
     for after in _AFTER_GROUP.finditer(template):
         words = list(re.finditer(r"[a-z']+", after["rest"]))[is_adjective:]
@@ -80,7 +80,7 @@ def _find_verb(words: Sequence[str]) -> int | None:
 
 
 def read_templates(path: Path, files: Sequence[TemplateFile]) -> list[MaskedTemplate]:
-    """Read masked templates that people wrote, and refuse those that the next steps could not use."""
+    """Read masked templates that people may have written or edited. Refuse a file that the next steps could not use."""
     known = {file.local_path: file for file in files}
     seen: set[tuple[str, str]] = set()
 

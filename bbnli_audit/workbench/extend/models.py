@@ -1,4 +1,4 @@
-"""Opens the NLI models of the workbench with the workspace's store, checks them, and gives them short names."""
+"""Opens the NLI models of the workbench, checks them, and gives them short names."""
 
 import time
 from collections import Counter
@@ -29,7 +29,7 @@ _N_TIMED = 128
 
 @dataclass(frozen=True, slots=True)
 class NliModel:
-    """A model that labels samples: the name that the user gave, and the short name that tables give it."""
+    """A model that labels samples. `given` is what the user called it, and `name` its short name in tables."""
 
     given: str
     name: str

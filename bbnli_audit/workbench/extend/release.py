@@ -27,9 +27,9 @@ _SAMPLE_COLUMNS = ("premise", "hypothesis", "side", *_OF_PAIR)
 _CONTROL_COLUMNS = ("premise", "hypothesis", "label", "domain", "subtopic", "cluster")
 # Settings and notes that are left out: paths on this machine and names of annotators are not published.
 _PRIVATE = ("data", "given", "annotators")
-_NAMES = ("first", "second")
-Line = tuple[str, tuple[int, ...]]  # a subtopic, a domain, or all, with its numbers
-# Step, name of the count, title of the column.
+_NAMES = ("first", "second")  # keys of the two annotators in a note about agreement
+Line = tuple[str, tuple[int, ...]]  # a row of the statistics: a subtopic, a domain or "all", and its numbers
+# The columns of the statistics: the step, the name of its count, and the title.
 COLUMNS = (
     ("mask", "hypotheses", "hypothesis templates"),
     ("mask", "masked_templates", "masked templates"),
@@ -110,7 +110,7 @@ def write_release(folder: Path, release: Release) -> None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether the release has a datasheet, and all files that its manifest names, unchanged."""
+    """Whether the release has a datasheet, and all files that its manifest names are there and unchanged."""
     try:
         files: dict[str, str] = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         return (folder / DATASHEET).is_file() and all(hash_file(folder / name) == files[name] for name in files)
@@ -121,11 +121,11 @@ def is_whole(folder: Path) -> bool:
 def _render_datasheet(about: Mapping[str, Any], total: Line, tables: str) -> str:
     """Return the datasheet in Markdown, with the questions of Gebru et al., Datasheets for Datasets (2021).
 
-    Known facts are filled in; people have to write the rest.
+    Known facts are filled in; people have to write the other answers.
     """
     from jinja2 import Environment, StrictUndefined
 
-    # Markdown for people who release a data set, from their own tables: nothing to escape.
+    # The datasheet is Markdown, made from the tables of the people who release it. So nothing is escaped.
     environment = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)  # noqa: S701
     steps = about["steps"]
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(

@@ -1,4 +1,4 @@
-"""Does the steps of `bbnli-audit extend` in a workspace. Each step is a function."""
+"""Does the steps of `bbnli-audit extend` in a workspace, except for `review` and `agree`. Each step is a function."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -161,7 +161,7 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
 
         def make() -> Made:
             rows = table.read_table(workspace.path("pairs.csv"), NewPair)
-            released = {path_of(row) for row in rows}  # the models are compared on the same subtopics
+            released = {path_of(row) for row in rows}  # models are compared on these subtopics, before and after
             items = {each: suite.items(each) for each in suite.subtopics() if each.local_path in released}
             chosen = manifests["mask"].settings.get("subtopics")
             counts = recount(workspace, _choose(suite, None if chosen is None else ",".join(chosen)))

@@ -15,7 +15,7 @@ class MaskedTemplate(NamedTuple):
 
     domain: str
     subtopic: str
-    template: str  # the hypothesis of the suite that it comes from, such as h03
+    template: str  # which hypothesis of the suite it comes from, such as h03
     strategy: str
     masked: str
 
@@ -90,7 +90,7 @@ class Reviewed(NamedTuple):
 
 
 class NewPair(NamedTuple):
-    """A pair of the next version: a premise, and a hypothesis on both sides."""
+    """A pair of the next version: a premise, and the hypothesis of each side."""
 
     domain: str
     subtopic: str
@@ -117,7 +117,7 @@ def write_table(path: Path, row_type: type[R], rows: Iterable[R]) -> None:
 
 
 def read_table(path: Path, row_type: type[R], find_fault: Callable[[R], str | None] = lambda _: None) -> list[R]:
-    """Read a table, which people may have edited. `find_fault` says what is wrong with a row. Ignore other columns."""
+    """Read a table that may have been edited. `find_fault` says what is wrong with a row. Other columns are ignored."""
     kinds = get_type_hints(row_type)
     rows: list[R] = []
     for line, values in read_lines(path, row_type._fields):

@@ -1,7 +1,7 @@
-"""Turns annotators' judgements into figures of agreement, decisions, and the files with both.
+"""Measures how far annotators agree, decides items, and writes the tables of decisions and disagreements.
 
-With the policy `drop`, an item counts only if at least two annotators have judged it and all of them agree. With
-`third`, a third annotator decides between two who disagree.
+At least two annotators must have judged an item. If they disagree, the policy `drop` drops the item. With `third`, the
+item waits for a third judgement. Then the majority decides, and without a majority the item is dropped.
 """
 
 from collections import Counter
@@ -74,7 +74,7 @@ def _bound_kappa(ours: Sequence[str], theirs: Sequence[str], items: Sequence[Rev
     from bbnli_audit.measures.statistics.association import kappa_interval  # the commands must start fast
     from bbnli_audit.measures.statistics.design import Design
 
-    # A slash in a cluster's name means two crossed factors, which only a suite's items have.
+    # A slash in a cluster's name means two crossed factors. Only a suite's items have them; elsewhere it is just text.
     clusters = [item.template if item.is_of_suite else item.template.replace("/", " ") for item in items]
     numbers = {label: number for number, label in enumerate(sorted({*ours, *theirs}))}
     first, second = ([numbers[label] for label in labels] for labels in (ours, theirs))
@@ -165,8 +165,8 @@ def _identity(item: ReviewItem) -> tuple[str, str, str, str]:
 def write_judged(path: Path, items: Iterable[ReviewItem], judged: States) -> dict[str, list[int]]:
     """Write how a suite's items were judged, and whether each can stay.
 
-    An item can stay if at least two annotators have judged it, and all of them as the suite expects. Return for each
-    subtopic how many items at least two have judged, and how many of these can stay.
+    An item can stay if at least two annotators have judged it, and all of them gave the verdict that the suite expects.
+    Return for each subtopic how many items at least two annotators have judged, and how many of these can stay.
     """
     counts: dict[str, list[int]] = {}
     rows = []

@@ -2,8 +2,7 @@
 
 Label Studio's JSON is a list of tasks, each with its data and annotations (https://labelstud.io/guide/task_format;
 choices: https://labelstud.io/tags/choices). An annotator is a user of Label Studio, written as `{"email": ...}` or as
-the user's number. Label Studio takes imported annotations only if the e-mail address is that
-of one of its own users.
+the user's number. Label Studio takes imported annotations only from e-mail addresses of its own users.
 """
 
 import json
@@ -22,7 +21,7 @@ from bbnli_audit.workbench.review.states import State, States, as_time, as_verdi
 from bbnli_audit.workbench.workspace import write_rows, write_text
 
 COLUMNS = ("item", "annotator", "verdict", "stance", "note", "time")
-# The user pastes this under Settings, Labeling Interface, Code.
+# The user pastes the content of this file into Label Studio: Settings, Labeling Interface, Code.
 LABELLING_CONFIG = Path(__file__).parent / "assets" / "label_studio.xml"
 # The names of the tags in that file, each with its type and the key of its values.
 _TAGS = {"verdict": ("choices", "choices"), "stance": ("choices", "choices"), "note": ("textarea", "text")}
@@ -30,7 +29,7 @@ _TIMES = ("updated_at", "created_at")
 
 
 def said(states: States) -> list[Given]:
-    """List the judgements of all annotators, also unfinished ones, and their notes; not those that were taken back."""
+    """List all judgements and notes. Unfinished judgements are included, undone ones are not."""
     return [
         Given(annotator, item, state)
         for annotator, of_annotator in sorted(states.items())
@@ -65,7 +64,7 @@ def read_csv(path: Path) -> list[Given]:
 
 
 def make_given(row: Mapping[str, str], place: str) -> Given:
-    """Check a row with the columns `COLUMNS`. Messages name its `place`."""
+    """Check a row with the columns `COLUMNS`, and return its judgement. Messages name its `place`."""
     item, note = row["item"].strip(), clean_note(row["note"])
     try:
         if not item:
@@ -80,7 +79,7 @@ def make_given(row: Mapping[str, str], place: str) -> Given:
 
 
 def take_into(judgements: Judgements, path: Path, given: Iterable[Given], known: Iterable[str]) -> Taken:
-    """Add the judgements of a file. Refuse a file whose judgements are all about other items than the `known` ones."""
+    """Add the judgements of a file. Refuse a file in which no judgement is about a `known` item."""
     given = list(given)
     there = set(known)
     n_unknown = sum(each.item not in there for each in given)
@@ -91,7 +90,7 @@ def take_into(judgements: Judgements, path: Path, given: Iterable[Given], known:
 
 
 def write_tasks(path: Path, to_judge: Iterable[items.ReviewItem], states: States) -> int:
-    """Write a task for each item with what annotators say about it, and return the number of annotations."""
+    """Write a task for each item, with its judgements as annotations. Return the number of annotations."""
     annotations: dict[str, list[dict[str, Any]]] = {}
     for annotator, name, state in said(states):
         annotations.setdefault(name, []).append(_annotation(name, annotator, state))
@@ -105,9 +104,9 @@ def write_tasks(path: Path, to_judge: Iterable[items.ReviewItem], states: States
 
 
 def read_tasks(path: Path, names: Mapping[str, str]) -> list[Given]:
-    """Read the annotations of an export, except skipped tasks (`was_cancelled`). Messages count tasks from 1.
+    """Read the annotations of an export, but not of skipped tasks (`was_cancelled`). Messages count tasks from 1.
 
-    `names` gives the annotator's name for a user of Label Studio, by number or e-mail address.
+    `names` maps a user of Label Studio (the number or the e-mail address) to an annotator's name.
     """
     given = []
     for place, data, annotation in _annotations(path):
@@ -172,7 +171,7 @@ def _results(annotation: Mapping[str, Any]) -> dict[str, str]:
     for result in results:
         name = result.get("from_name") if isinstance(result, dict) else None
         if not isinstance(name, str) or name not in _TAGS:
-            continue  # one of the team's own tags
+            continue  # a tag that the team added
         _, key = _TAGS[name]
         value = result.get("value")
         values = value.get(key) if isinstance(value, dict) else None

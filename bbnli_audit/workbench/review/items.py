@@ -1,7 +1,7 @@
 """The items that people judge: hypotheses of the workbench, or the texts of a suite.
 
 A suite's items are its combinations of a premise and a hypothesis template, each in one wording, and its controls.
-Annotators see only the two sentences and the names of the groups.
+Of a suite's item, annotators see only the two sentences and the names of the groups.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -113,7 +113,10 @@ def suite_items(suite: Suite, subtopics: str | None = None, sample: int | None =
 
 
 def _items(subtopic: Subtopic, items: SubtopicItems, groups: tuple[str, str]) -> Iterator[ReviewItem]:
-    """Yield each combination of templates once, on its pro side: people would judge the anti side alike."""
+    """Yield each combination of templates once, and each control.
+
+    A combination appears as its pro side only, because people would judge the anti side in the same way.
+    """
     texts: dict[tuple[str, Label], TextPair] = {}
     for pair in items.usable:
         texts.setdefault((pair.cluster, Label.NEUTRAL), pair.pro)

@@ -1,7 +1,7 @@
 """Stores judgements in one SQLite file. Rows are only added, and each is on the disk before the page says "saved".
 
-The file uses a rollback journal rather than WAL: between two key presses this one file holds everything, so copying it
-is enough. Several processes may add rows at the same time. A file that is damaged or not ours is never touched.
+The file uses a rollback journal rather than WAL. So between two key presses, this one file holds everything, and a copy
+of it is complete. Several processes may add rows at the same time. A file that is damaged or not ours is never changed.
 """
 
 import secrets
@@ -20,7 +20,7 @@ from bbnli_audit.workbench.review.items import ReviewItem, items_hash
 from bbnli_audit.workbench.review.states import Action, Row, State, as_verdict, fold, now
 from bbnli_audit.workbench.workspace import telling
 
-# History of the format: 1 first version.
+# History of the format: 1 is the first version.
 FORMAT = 1
 _APPLICATION = 0x62627277  # "bbrw", in the file's header
 _SCHEMA = (
@@ -47,12 +47,12 @@ class Given(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """How many judgements from a file were added, and why others were not."""
+    """What became of the judgements from a file."""
 
     n_added: int
     n_same: int  # known already
     n_older: int  # different but not newer, so the known judgement stays
-    n_unknown: int = 0  # about items that are not in the table of items; decisions ignore them
+    n_unknown: int = 0  # counted above, too: about items that are not in the table of items; decisions ignore them
 
 
 class Judgements:
@@ -79,12 +79,12 @@ class Judgements:
 
     @property
     def id(self) -> str:
-        """A name that no other file of judgements has."""
+        """A random name, drawn when the file was created."""
         with self._using() as connection:
             return str(connection.execute("SELECT value FROM facts WHERE name = 'id'").fetchone()[0])
 
     def note_items(self, items: Sequence[ReviewItem]) -> bool:
-        """Record which items are judged. Return whether the file was used for other items before."""
+        """Record which items are judged. Return whether they differ from the items recorded last."""
         with self._changing() as connection:
             known = connection.execute("SELECT sha256 FROM items ORDER BY rowid DESC LIMIT 1").fetchone()
             new = items_hash(items)
@@ -93,7 +93,7 @@ class Judgements:
             return known is not None and known[0] != new
 
     def add(self, row: Row, key: str = "") -> None:
-        """Add a row. If one with this key exists, nothing happens: it was sent twice."""
+        """Add a row. If the annotator has a row with this key, do nothing: the row was sent twice."""
         with self._changing() as connection:
             _insert(connection, row, key)
 
@@ -111,7 +111,10 @@ class Judgements:
             return Given(annotator, last[0], fold(rows)[annotator][last[0]])
 
     def take(self, given: Iterable[Given]) -> Taken:
-        """Add judgements from a file in one transaction. Skip those that are known, or not newer than a known one."""
+        """Add judgements from a file in one transaction.
+
+        Skip a judgement that is known, or that is not newer than the known judgement that it would replace.
+        """
         n_added = n_same = n_older = 0
         with self._changing() as connection:
             states = fold(_rows(connection))
@@ -148,7 +151,7 @@ class Judgements:
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
         with self._using() as connection:
-            # SQLite keeps writing to a file that was removed or replaced; those rows would be lost.
+            # SQLite keeps writing to a file that was removed or replaced. What it writes there would be lost.
             if not self.path.exists() or self.path.stat().st_ino != self._inode:
                 raise WorkbenchError(f"{self.path}: was removed or replaced while in use. Restore it, or start again.")
             with changing(connection):

@@ -2,8 +2,8 @@
 
 Each annotator's address contains a secret, and gives access to this annotator's judgements only. Requests that another
 site's page could send (a foreign `Host` or `Origin`, no secret) are refused. Addresses are stored in a file of the
-workbench's folder that only its owner can read. So after a restart, an open page finds the server again and saves what
-is left to save.
+workbench's folder that only the file's owner can read. The next server uses them again, so a page that is still open
+finds it and saves what is left to save.
 """
 
 import json
@@ -65,7 +65,7 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Breaks:
-    """When the page suggests a break; 0 is never."""
+    """After how many minutes or judgements the page suggests a break; 0 means never."""
 
     minutes: float = 20.0
     judgements: int = 0
@@ -140,7 +140,7 @@ class ReviewApp:
         if "origin" in headers and headers["origin"] not in [f"http://{host}" for host in self._hosts]:
             return False
         if request.method in ("GET", "HEAD") and headers.get("sec-fetch-mode", "navigate") == "navigate":
-            return True  # a link clicked in a mail; no other site can read the response
+            return True  # such as a link in a mail; another site cannot read the response
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return False
         return request.method != "POST" or headers.get("content-type") == "application/json"
@@ -227,9 +227,9 @@ def choose_items(
 
 
 def serve(judgements: Judgements, chosen: Chosen, breaks: Breaks, *, port: int, opens_browser: bool, say: Say) -> None:
-    """Serve the pages until Ctrl-C. With port 0, the last port is used if it is free, otherwise any.
+    """Serve the pages until Ctrl-C. With port 0, use the port of the last time if it is free, otherwise any free port.
 
-    A browser opens only if there is one annotator. `say` takes lines for the terminal.
+    A browser opens only if there is one annotator. `say` prints a line on the terminal.
     """
     import uvicorn
 
@@ -280,7 +280,7 @@ def _progress(judgements: Judgements, annotator: Annotator) -> str:
 
 
 def _listen(port: int, last: int) -> socket.socket:
-    """Listen on loopback, already before the address is printed: then a quick click waits instead of failing."""
+    """Listen on loopback. This begins before the address is printed, so that a quick click waits instead of failing."""
     if port not in range(_N_PORTS):
         fault = f"cannot be used: a port is a number from 1 to {_N_PORTS - 1}"
         raise OptionError(f"--port {port}: {fault}. Leave out --port.")

@@ -61,7 +61,7 @@ class Action(StrEnum):
 class Row:
     """One key press or imported judgement. A note of None leaves the note as it was.
 
-    A new row has the id 0. If it has no time, the present time is stored.
+    The id is 0 until the row is stored. If the row has no time, the present time is stored.
     """
 
     annotator: str
@@ -75,20 +75,20 @@ class Row:
     id: int = 0
 
     def stored(self) -> tuple[str | int | None, ...]:
-        """Return the stored values of a new row, in the order of its fields."""
+        """Return the values to store, in the order of the fields."""
         note = None if self.note is None else clean_note(self.note)
         return self.annotator, self.item, self.action, self.verdict, self.stance, note, self.undoes, self.time or now()
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """An annotator's judgement of an item. After an undo, the note and the time remain."""
+    """An annotator's judgement of an item. An undo keeps the note. `time` is that of the last row, even an undo."""
 
     verdict: ReviewVerdict | None = None
     stance: Stance | None = None
     note: str = field(default="", repr=False)
     time: str = ""
-    skipped: int | None = None  # the id of the row that skipped the item, if that was the last action
+    skipped: int | None = None  # the id of the row that skipped the item, if the item is skipped now
 
     @property
     def is_finished(self) -> bool:
@@ -121,7 +121,7 @@ def fold(rows: Iterable[Row]) -> dict[str, dict[str, State]]:
 
 
 def finished(states: States, items: Iterable[str]) -> dict[str, dict[str, State]]:
-    """Keep finished judgements of these items. Annotators without one are left out."""
+    """Keep finished judgements of these items. Annotators without any are left out."""
     there = set(items)
     kept = {
         annotator: {item: state for item, state in of_annotator.items() if item in there and state.is_finished}
