@@ -16,6 +16,7 @@ from bbnli_audit.audit.findings import Finding, JudgedLevels, ModelFacts, assemb
 from bbnli_audit.audit.gate.baseline import Regressions
 from bbnli_audit.audit.gate.compared import Shown
 from bbnli_audit.audit.gate.growth import Test, find_rule
+from bbnli_audit.audit.gate.unseen import Unseen
 from bbnli_audit.audit.gate.verdict import correct_failures, has_passed, judge_table, why_not_green
 from bbnli_audit.audit.inputs import find_excluded, find_reader, open_suites, read_limits
 from bbnli_audit.audit.model_reader import Items, ModelReader
@@ -226,11 +227,11 @@ class Audit:
         found, measured, judged = {}, {}, {}
         for path, table in share_run(tables).items():
             measured[path], found[path] = self._measure_one(self.subtopics[path], table)
-            judged[path] = list(judge(self.subtopics[path], measured[path], unseen=found[path].result.unseen))
+            judged[path] = list(judge(self.subtopics[path], measured[path], unseen=Unseen.of(found[path].result)))
         levels = find_levels(list(found.values()))
         for path, members in levels.items():
             measured[path], self._level_rows[path] = pool(path, members, self.thresholds.file.confidence, self.items)
-            judged[path] = list(judge(path, measured[path], unseen=self._level_rows[path].unseen))
+            judged[path] = list(judge(path, measured[path], unseen=Unseen.of(self._level_rows[path])))
         verdicts, n_limits = {path: tuple(row) for path, row in judged.items()}, 0
         if self.thresholds.file.decide == "bounds":
             verdicts, n_limits = correct_failures(measured, judged, self.thresholds.file.confidence)
@@ -286,7 +287,7 @@ class Audit:
             {path: each.table.cells_by_cluster() for path, each in found.items()},
             {path: each.table.pairs_by_direction() for path, each in found.items()},
             {path: each.facts(self.items) for path, each in found.items()},
-            {row.path: row.unseen for row in rows},
+            {row.path: Unseen.of(row) for row in rows},
         )
 
     def find_evidence(self, measure: str, found: Finding) -> Evidence:
@@ -343,8 +344,7 @@ class Audit:
             result = reading.attach(result)
         if self.regressions is not None:
             result = replace(result, comparison=self.regressions.comparison(result))
-        excluded = tuple(sorted(self.excluded))
-        settings = replace(result.settings, excluded=excluded)
+        settings = replace(result.settings, excluded=tuple(sorted(self.excluded)))
         result = replace(result, settings=settings, troubles=tuple(self._find_troubles(result)))
         return held_back(result, why_not_green(result))
 

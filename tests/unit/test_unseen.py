@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bbnli_audit import AuditOptions, AuditResult, Verdict, run_audit, write_result
+from bbnli_audit.audit.gate.unseen import Unseen
 from bbnli_audit.audit.gate.verdict import has_passed, judge_increase, why_not_green
 from bbnli_audit.core.results.rows import Measured, SubtopicResult
 from bbnli_audit.core.values import TextPair
@@ -160,10 +161,17 @@ def without(row: SubtopicResult, measure: str) -> SubtopicResult:
 
 
 @pytest.mark.parametrize(
-    ("unseen", "expected"), [(0.0, Verdict.PASS), (0.02, Verdict.PASS), (0.5, Verdict.INCONCLUSIVE)]
+    ("unseen", "expected"),
+    [
+        (Unseen(), Verdict.PASS),
+        (Unseen(n_counted=1), Verdict.PASS),
+        (Unseen(n_left_out=1), Verdict.PASS),
+        (Unseen(n_counted=25), Verdict.INCONCLUSIVE),
+        (Unseen(n_left_out=50), Verdict.INCONCLUSIVE),
+    ],
 )
 @pytest.mark.parametrize("decide", ["bounds", "point"])
-def test_growth_does_not_pass_on_what_was_not_seen(unseen: float, expected: Verdict, decide: str) -> None:
+def test_growth_does_not_pass_on_what_was_not_seen(unseen: Unseen, expected: Verdict, decide: str) -> None:
     increase = Measured(0.0, 0.0, 0.02, 100)
     assert judge_increase(increase, 0.05, 1.0, decide=decide, confidence=0.95, unseen=unseen) is expected
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bbnli_audit.audit.gate.unseen import Unseen
 from bbnli_audit.core.outcomes import CAUSES, CELLS, Cell
 from bbnli_audit.core.results.audit import AuditResult, Cells, Directions, Facts
 from bbnli_audit.core.results.comparison import Change
@@ -35,12 +36,11 @@ class Shown:
     cells: Cells
     directions: Directions = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)
-    # Path -> share of its pairs that the model has not read whole, or not answered.
-    unseen: Mapping[str, float] = field(default_factory=dict)
+    unseen: Mapping[str, Unseen] = field(default_factory=dict)  # by the path of a subtopic, a domain or a suite
 
     @classmethod
     def of(cls, result: AuditResult) -> "Shown":
-        unseen = {row.path: row.unseen for row in result.all_rows}
+        unseen = {row.path: Unseen.of(row) for row in result.all_rows}
         return cls(result.pairs, result.directions, result.facts, unseen)
 
 

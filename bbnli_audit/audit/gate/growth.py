@@ -9,11 +9,13 @@ from typing import Any
 from bbnli_audit.audit.gate.compared import Column, Compared, Shown, largest_change
 from bbnli_audit.audit.gate.thresholds import Thresholds
 from bbnli_audit.audit.gate.thresholds_schema import GROWTH_MEASURES
+from bbnli_audit.audit.gate.unseen import SEEN, Unseen
 from bbnli_audit.audit.gate.verdict import judge_increase
 from bbnli_audit.core.errors import ResultError, ThresholdsError
 from bbnli_audit.core.results.comparison import NO_GROWTH, Growth, Regression
 from bbnli_audit.core.results.rows import Verdict, Waiver
 from bbnli_audit.core.values import Subtopic, level_of, levels_above
+from bbnli_audit.measures.direction import FACT_GAP
 from bbnli_audit.measures.statistics.growth import Increase, find_change_spreads, holm, measure_increase
 
 EXTRA_MEASURES = GROWTH_MEASURES[-2:]  # measures that only some data have
@@ -116,8 +118,9 @@ def compare_pairs(
         }
         increases = list(_find_increases(columns, suites, rule))
     adjusted = holm([increase.p_value for increase in increases], weigh(tests))
+    unseen = {test: SEEN if test[1] == FACT_GAP else candidate.unseen.get(test[0], SEEN) for test in tests}
     return [
-        _judge(test, columns[test], increase, float(p_adjusted), rule, candidate.unseen.get(test[0], 0.0), is_competent)
+        _judge(test, columns[test], increase, float(p_adjusted), rule, unseen[test], is_competent)
         for test, increase, p_adjusted in zip(tests, increases, adjusted, strict=True)
     ]
 
@@ -141,18 +144,20 @@ def _judge(
     found: Increase,
     p_adjusted: float,
     rule: Rule,
-    unseen: float,
+    unseen: Unseen,
     is_competent: bool,
 ) -> Regression:
     (path, measure), n = test, len(column)
+    scale, is_leaf = largest_change(measure), level_of(path) == "subtopic"
     margin, source = rule.margins[level_of(path)]
     increase = Growth(found.value, found.low, found.high, 2 * n) if n else NO_GROWTH
     how: Any = {"decide": rule.decide, "confidence": rule.confidence}
-    verdict = judge_increase(increase, margin, p_adjusted, **how, is_competent=is_competent, unseen=unseen)
+    verdict = judge_increase(
+        increase, margin, p_adjusted, **how, is_competent=is_competent, unseen=unseen, largest=scale
+    )
     waiver = rule.waivers.get(test)
     if waiver is not None and waiver.is_expired:
         verdict = Verdict.FAIL
-    scale, is_leaf = largest_change(measure), level_of(path) == "subtopic"
     return Regression(
         path=path,
         measure=measure,

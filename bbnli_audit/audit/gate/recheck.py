@@ -15,6 +15,7 @@ from bbnli_audit.audit.gate.baseline import Regressions, compare_with
 from bbnli_audit.audit.gate.compared import Shown
 from bbnli_audit.audit.gate.growth import find_rule
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
+from bbnli_audit.audit.gate.unseen import Unseen
 from bbnli_audit.audit.gate.verdict import allow_for_unseen, competence_judgement, judge, sides_of
 from bbnli_audit.core.errors import ResultError, list_some
 from bbnli_audit.core.results.audit import AuditResult
@@ -97,7 +98,7 @@ def _contradiction(result: AuditResult, row: SubtopicResult, measured: Measured,
     verdict = judge(measured, judgement.limit, decide=how, is_competent=result.is_competent, **sides)
     is_expired = judgement.waiver is not None and judgement.waiver.is_expired
     if row.n_unseen:
-        verdict = allow_for_unseen(replace(judgement, verdict=verdict), measured, row.unseen, how).verdict
+        verdict = allow_for_unseen(replace(judgement, verdict=verdict), measured, Unseen.of(row), how).verdict
     can_be_opened = judgement.is_corrected and how == "bounds"  # point verdicts are not corrected
     is_opened = judgement.verdict is Verdict.INCONCLUSIVE and verdict is Verdict.FAIL and can_be_opened
     if judgement.verdict is verdict or is_opened or (is_expired and judgement.verdict is Verdict.FAIL):

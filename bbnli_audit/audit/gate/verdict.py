@@ -10,6 +10,7 @@ from typing import Any
 
 from bbnli_audit.audit.gate.idle import cannot_be_crossed, find_idle_limits, is_idle_margin
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
+from bbnli_audit.audit.gate.unseen import SEEN, Unseen, at_worst, growth_at_worst
 from bbnli_audit.core.errors import list_some
 from bbnli_audit.core.results.audit import COMPETENCE, FACT_PREFERENCE, RECALL, AuditResult
 from bbnli_audit.core.results.rows import Judgement, Measured, Skill, Verdict
@@ -73,25 +74,26 @@ def judge_increase(
     decide: str,
     confidence: float,
     is_competent: bool = True,
-    unseen: float = 0.0,
+    unseen: Unseen = SEEN,
+    largest: float = 1.0,
 ) -> Verdict:
     """Decide whether a measure grew by more than a margin. Growth by exactly the margin passes.
 
     `increase` has one-sided bounds. `p_adjusted` is the p-value of the null hypothesis "the measure grew by at most the
     margin", corrected for the number of tests in the run. With "bounds", a p-value of at most 1 - `confidence` is FAIL.
-    `unseen` is the share of pairs that were cut, are alike to the model, or have no readable answer: a PASS must hold
-    even if all these pairs are as bad as can be. `decide` and `is_competent` are as in `judge`.
+    A PASS must hold even if the `unseen` pairs are as bad as can be: each may then have grown by `largest`. `decide`
+    and `is_competent` are as in `judge`.
     """
     if increase.value is None or increase.high is None:
         return Verdict.NO_DATA
-    worst = (1 - unseen) * (increase.value if decide == "point" else increase.high) + unseen
+    most = increase.value if decide == "point" else increase.high
     if decide == "point":
         verdict = Verdict.PASS if increase.value <= margin else Verdict.FAIL
     elif p_adjusted <= 1 - confidence:
         verdict = Verdict.FAIL
     else:
         verdict = Verdict.PASS if increase.high <= margin else Verdict.INCONCLUSIVE
-    may_pass = is_competent and (not unseen or worst <= margin)
+    may_pass = is_competent and growth_at_worst(most, increase.n // 2, unseen, largest) <= margin
     return verdict if may_pass or verdict is not Verdict.PASS else Verdict.INCONCLUSIVE
 
 
@@ -102,18 +104,17 @@ def judge_table(
     today: date,
     *,
     is_competent: bool,
-    unseen: float = 0.0,
+    unseen: Unseen = SEEN,
 ) -> Iterator[Judgement]:
     """Judge each measure that has a limit at this place: a subtopic, or the path of a domain or a suite.
 
-    `unseen` is the share of pairs that were cut, are alike to the model, or have no readable answer: a PASS must hold
-    even if all these pairs are as bad as can be. An expired waiver makes the verdict FAIL.
+    A PASS must hold even if the `unseen` pairs are as bad as can be. An expired waiver makes the verdict FAIL.
     """
     for name in measured.measures:
         limit = thresholds.limit_for(place, name) if find_measure(name).limit is not None else None
         if limit is not None:
             found = _judge(measured, limit, thresholds, is_competent=is_competent)
-            if unseen:
+            if any(unseen):
                 found = allow_for_unseen(found, measured.measures[name], unseen, thresholds.file.decide)
             waiver = thresholds.waiver_for(place, name)
             if waiver is not None:
@@ -168,11 +169,11 @@ def _is_beyond(measured: MeasuredTable, judgement: Judgement, confidence: float)
     return judge(found, judgement.limit, decide="bounds", **sides_of(measure)) is Verdict.FAIL
 
 
-def allow_for_unseen(judgement: Judgement, found: Measured, unseen: float, decide: str) -> Judgement:
+def allow_for_unseen(judgement: Judgement, found: Measured, unseen: Unseen, decide: str) -> Judgement:
     """Turn PASS into INCONCLUSIVE if it would not hold with all unseen pairs as bad as can be. FAIL stays FAIL."""
     measure, worst = find_measure(judgement.measure), found
     if measure.source in ("pairs", "prompts") and not measure.is_over_all:
-        worst = _at_worst(measure, found, unseen)
+        worst = at_worst(measure, found, unseen)
 
     def passes(measured: Measured, how: str) -> bool:
         return judge(measured, judgement.limit, decide=how, **sides_of(measure)) is Verdict.PASS
@@ -182,20 +183,6 @@ def allow_for_unseen(judgement: Judgement, found: Measured, unseen: float, decid
     if judgement.verdict is Verdict.INCONCLUSIVE and passes(found, "point") and not passes(worst, "point"):
         return replace(judgement, times_needed=None)  # more templates alone would not decide
     return judgement
-
-
-def _at_worst(measure: Measure, found: Measured, unseen: float) -> Measured:
-    if found.value is None or found.low is None or found.high is None:
-        return found
-    value, low, high = ((1 - unseen) * bound for bound in (found.value, found.low, found.high))
-    if measure.even:
-        return Measured(
-            max(value, value + unseen, key=lambda each: abs(each - measure.even)), low, high + unseen, found.n
-        )
-    if measure.is_two_sided:
-        return Measured(abs(value) + unseen, low - unseen, high + unseen, found.n)
-    added = 0.0 if measure.is_minimum else unseen
-    return Measured(value + added, low, high + added, found.n)
 
 
 def sides_of(measure: Measure) -> dict[str, Any]:

@@ -163,11 +163,6 @@ class SubtopicResult:
         found: Any = cells.cells  # the nine cells and no others
         return cls(path, cells.n_pairs, cells.n_samples, outcomes=found, counts=counts, **rest)
 
-    @property
-    def unseen(self) -> float:
-        """The share of pairs that were cut, look alike to the model, or have an answer that could not be read."""
-        return self.n_unseen / self.n_asked if self.n_asked else 0.0
-
     def judgement(self, measure: str) -> Judgement | None:
         return next((judgement for judgement in self.verdicts if judgement.measure == measure), None)
 
