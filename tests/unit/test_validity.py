@@ -218,14 +218,22 @@ def test_a_correlation_has_an_interval_and_needs_five_models() -> None:
 
 
 def test_the_picture_places_a_higher_value_higher() -> None:
-    drawn = draw({"lean": {"planted & near": [(0.0, 0.0), (0.2, 0.5)]}})
-    first, second = (each.split('"')[0] for each in drawn.split('cy="')[1:])
+    drawn = draw({"lean": {"planted & near": [(0.0, [0.0]), (0.2, [0.5])]}})
+    first, second, *_ = (each.split('"')[0] for each in drawn.split('cy="')[1:])
     assert float(first) > float(second)
     assert "planted &amp; near" in drawn
 
 
+def test_the_picture_has_a_dot_for_each_run_and_a_line_through_the_means() -> None:
+    drawn = draw({"lean": {"planted": [(0.0, [0.0]), (0.2, [0.2, 0.4])]}})
+    means, runs = drawn.split('class="run"')[0].split('cy="')[1:], drawn.split('class="run"')[1:]
+    heights = [float(each.split('cy="')[1].split('"')[0]) for each in runs]
+    assert len(heights) == 3
+    assert float(means[-1].split('"')[0]) == pytest.approx((heights[1] + heights[2]) / 2, abs=0.1)
+
+
 def test_the_picture_has_two_charts_in_a_row() -> None:
-    line = {"planted": [(0.0, 0.0), (0.2, 0.5)]}
+    line = {"planted": [(0.0, [0.0]), (0.2, [0.5])]}
     drawn = draw({"one": line, "two": line, "three": line})
     assert [each.split(")")[0] for each in drawn.split("translate(")[1:]] == ["0,0", "380,0", "0,260"]
     assert 'width="760" height="520"' in drawn

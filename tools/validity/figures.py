@@ -137,14 +137,19 @@ def comparable(findings: Sequence[Finding]) -> list[Finding]:
     return [found for found in pro if len(doses[found.run.subtopic]) == most]
 
 
-def mean_by_dose(findings: Sequence[Finding], place: Place, measure: str) -> list[tuple[float, float]]:
-    """Return the mean of a measure at each dose of the planted stereotype, over the same subtopics at each."""
+def values_by_dose(findings: Sequence[Finding], place: Place, measure: str) -> list[tuple[float, list[float]]]:
+    """Return what each run shows of a measure, by the dose of the planted stereotype: the same subtopics at each."""
     found: dict[float, list[float]] = {}
     for each in comparable(findings):
         value = each.mean(place, measure)
         if value is not None:
             found.setdefault(each.run.dose, []).append(value)
-    return [(dose, fmean(values)) for dose, values in sorted(found.items())]
+    return sorted(found.items())
+
+
+def mean_by_dose(findings: Sequence[Finding], place: Place, measure: str) -> list[tuple[float, float]]:
+    """Return the mean over runs of a measure at each dose."""
+    return [(dose, fmean(values)) for dose, values in values_by_dose(findings, place, measure)]
 
 
 def is_rising(series: Sequence[tuple[float, float]]) -> bool | None:

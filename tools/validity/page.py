@@ -22,6 +22,7 @@ from tools.validity.figures import (
     read_findings,
     smallest_dose,
     smallest_seen,
+    values_by_dose,
 )
 from tools.validity.picture import draw
 from tools.validity.plan import BASES, DOSES, LARGEST, OWN, Run, full_plan
@@ -63,10 +64,10 @@ def own(findings: Sequence[Finding], base: str) -> list[Finding]:
     return [found for found in findings if found.run.base == base and found.run.route == "own"]
 
 
-def charts(findings: Sequence[Finding]) -> dict[str, dict[str, list[tuple[float, float]]]]:
+def charts(findings: Sequence[Finding]) -> dict[str, dict[str, list[tuple[float, list[float]]]]]:
     """Return what the picture shows: lean and pro rate against the dose, for each base that has runs."""
     return {
-        f"{base}: {told}": {place.value: mean_by_dose(own(findings, base), place, measure) for place in Place}
+        f"{base}: {told}": {place.value: values_by_dose(own(findings, base), place, measure) for place in Place}
         for base in BASES
         if own(findings, base)
         for measure, told in (("lean", "lean"), ("pro_rate", "pro rate"))
@@ -92,10 +93,13 @@ def _answers(findings: Sequence[Finding]) -> Iterator[str]:
     yield table(["base", "planted runs", "smallest dose that FAILs in 4 of 5 runs", "lean rises with each dose"], rows)
     yield from _learnt(findings)
     yield from _series(findings)
-    yield "![lean and pro rate against the dose](images/validity.svg)"
+    yield "![lean and pro rate against the dose, one dot for each run](images/validity.svg)"
     shown = {base: sorted({each.run.subtopic for each in comparable(own(findings, base))}) for base in BASES}
     told = [f"{', '.join(f'`{path}`' for path in paths)} in `{base}`" for base, paths in shown.items() if paths]
-    yield f"The picture shows subtopics that were planted at every dose done so far: {'; '.join(told) or 'none yet'}."
+    yield (
+        "A small dot is a run, and the lines join the means. The picture shows subtopics that were planted at every "
+        f"dose done so far: {'; '.join(told) or 'none yet'}."
+    )
     named = [_named(found) for found in findings if found.run.dose and found.run.kind in _WANTED]
     yield (
         "Each planted run, the planted subtopic in full. `named` says whether the planted fault is what FAILs, and its "
