@@ -1,6 +1,6 @@
 """What a cold audit of the published BBNLI set does beside running the model, in parts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +61,7 @@ class _TimedPredictor(HFPredictor):
 class _TimedStore(PredictionStore):
     watch = _Watch()
 
-    def get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
+    def get(self, model: str, texts: Collection[bytes]) -> dict[bytes, Row]:
         with self.watch.running():
             return super().get(model, texts)
 

@@ -4,12 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from bbnli_audit.audit.audit import run_audit
+from bbnli_audit.audit.gate.thresholds import read_thresholds
+from bbnli_audit.audit.gate.verdict import judge, sides_of
 from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.results.audit import AuditResult
-from bbnli_audit.core.results.rows import Measured, SubtopicResult
+from bbnli_audit.core.results.file import write_result
+from bbnli_audit.core.results.rows import Measured, SubtopicResult, Waiver
 from bbnli_audit.core.values import Subtopic
-from bbnli_audit.measures.registry import limited_measures
-from tests.invented import limits, write_large_suite
+from bbnli_audit.frontends.cli.main import main
+from bbnli_audit.measures.registry import find_measure, limited_measures
+from tests.invented import LIMITS, limits, write_large_suite
 
 ZORBS = Subtopic("bbnli", "planets", "zorbs_are_to_juggling", aliases=("zorbs",))
 FINS = Subtopic("bbnli", "oceans", "fins_are_to_singing", aliases=("fins",))
@@ -25,6 +29,15 @@ LEVEL_HIGHS = {
 # The key of each limit -> the measure that it limits.
 LIMIT_MEASURES = {str(measure.limit): measure.name for measure in limited_measures()}
 
+# The limits that the bounds above give with a margin of 0.02.
+WANTED = {
+    ZORBS: {"max_pro": 0.06, "max_anti": 0.10, "max_brittleness": 0.28},
+    FINS: {"max_pro": 0.05, "max_anti": 0.03, "max_brittleness": 0.12},
+}
+OVERRIDES = LIMITS + "suites:\n  bbnli:\n"  # to be continued
+# With it, a verdict is FAIL whatever the figures.
+EXPIRED = Waiver("known", "Ada", "2020-01-31", "thresholds.yaml:9", is_expired=True)
+
 
 def measure_invented(folder: Path) -> AuditResult:
     """Measure a faultless model, then give its subtopics, domains and suite the bounds above."""
@@ -37,5 +50,50 @@ def measure_invented(folder: Path) -> AuditResult:
 
 
 def with_bounds(row: SubtopicResult, highs: dict[str, float]) -> SubtopicResult:
-    changed = {LIMIT_MEASURES[key]: Measured(0.0, 0.0, high, 100) for key, high in highs.items()}
-    return replace(row, measures={**row.measures, **changed})
+    return with_measures(row, {LIMIT_MEASURES[key]: Measured(0.0, 0.0, high, 100) for key, high in highs.items()})
+
+
+def with_measures(row: SubtopicResult, changed: dict[str, Measured]) -> SubtopicResult:
+    return judged_anew(replace(row, measures={**row.measures, **changed}))
+
+
+def judged_anew(row: SubtopicResult, *, is_competent: bool = True) -> SubtopicResult:
+    """Give a row the verdicts that its measures and limits say: a result that contradicts itself is refused."""
+    verdicts = tuple(
+        replace(
+            each,
+            verdict=judge(
+                row.measures[each.measure],
+                each.limit,
+                decide="bounds",
+                is_competent=is_competent,
+                **sides_of(find_measure(each.measure)),
+            ),
+        )
+        for each in row.verdicts
+    )
+    return replace(row, verdicts=verdicts)
+
+
+def write_project(folder: Path, measured: AuditResult) -> Path:
+    """Write limits, a result and its data. Commands are run in the folder."""
+    write_large_suite(folder / "data")
+    (folder / "thresholds.yaml").write_text(LIMITS)
+    write_result(measured, folder / "result.json")
+    return folder
+
+
+def calibrate(*args: str) -> int:
+    return main(["calibrate", "result.json", "--data=data", *args])
+
+
+def limits_of(folder: Path) -> dict[Subtopic, dict[str, float]]:
+    thresholds = read_thresholds(folder / "thresholds.yaml")
+    found: dict[Subtopic, dict[str, float]] = {}
+    for subtopic, keys in WANTED.items():
+        found[subtopic] = {}
+        for key in keys:
+            limit = thresholds.limit_for(subtopic, LIMIT_MEASURES[key])
+            assert limit is not None
+            found[subtopic][key] = limit.value
+    return found

@@ -24,10 +24,13 @@ from bbnli_audit.core.results.rows import (
     Verdict,
     Waiver,
 )
+from bbnli_audit.measures.readings.kinds import LABELS
+from bbnli_audit.measures.readings.table import PLACES, TEXTS
 from bbnli_audit.models.checkpoint import check_folder
 from bbnli_audit.models.language_model.token_probability import lm_kind
 from bbnli_audit.models.prompts import read_prompts
 from bbnli_audit.models.recorded import RecordedPredictor
+from bbnli_audit.reports.files import read_pairs
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.bbnli_next import BbnliNext
 from bbnli_audit.suites.nli_coal import ANTI_FILE, NONSTEREO_FILE, PRO_FILE, NliCoal
@@ -181,10 +184,14 @@ _WINOQUEER = "stereo_premise,counter_premise,hypothesis\nAmy is a zorb.,Amy is a
 _ITEMS = "item,domain,subtopic,hypothesis,template,word,premise\n"
 _ITEMS += f"{item_id('planets', 'zorbs', 'Zorbs juggle.')},planets,zorbs,Zorbs juggle.,x,y,The moon.\n"
 _JUDGED = "item,annotator,verdict,stance,note,time\nabc,ann,valid,pro,,2026-03-01T10:00:00.000000Z\n"
+_PAIRS = ",".join((*PLACES, *TEXTS, *LABELS.columns)) + "\n"
+for _pair in ("abc", "abd"):
+    _PAIRS += f"bbnli,planets,zorbs,{_pair},p00/h00,with,a,b,c,d,entailment,neutral,pro,0.8,0.1,0.1,0.1,0.8,0.1\n"
 
 
 ENTRANCES = (
     Entrance("result.json", dump(make_result()), read_result),
+    Entrance("pairs.csv", _PAIRS, lambda folder: read_pairs(make_result(), folder)),
     Entrance("thresholds.yaml", LIMITS, lambda folder: read_thresholds(folder / "thresholds.yaml")),
     Entrance("prompts.yaml", _PROMPTS, lambda folder: read_prompts(folder / "prompts.yaml")),
     Entrance("planets/zorbs.json", template_data(annotations=["a note"]), lambda folder: expand(Bbnli(folder))),

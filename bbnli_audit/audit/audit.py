@@ -356,8 +356,9 @@ class Audit:
     @property
     def troubles(self) -> list[str]:
         """Problems that no test shows: with a second reading, or if the processes of the run read two models."""
-        told = f"--model={self.options.model}: changed while it was audited: the processes of this run read two models."
-        mixed = [f"{told} Run it again when nobody writes to it."] if self._has_two_models else []
+        told = "the model changed during the audit, so the processes of this run read two different models"
+        advice = "Run the audit again when nobody writes to the model."
+        mixed = [f"--model={self.options.model}: {told}. {advice}"] if self._has_two_models else []
         return [*mixed, *(reading.trouble for reading in self.readings if reading.trouble is not None)]
 
     def pairs(self) -> PairTable:

@@ -1,13 +1,13 @@
 """Extensions by other projects: suites, measures, kinds of models and reports (docs/extending.md)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, TypeVar
 
-from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.errors import OptionError, SuiteError
 
 if TYPE_CHECKING:
     from bbnli_audit.measures.measure import Measure
@@ -41,6 +41,16 @@ def join_extensions(given: tuple[object, ...]) -> Extensions:
         models=[_expect(kind, "ModelKind") for each in known for kind in each.models],
         reports=[_expect(report, "Report") for each in known for report in each.reports],
     )
+
+
+def from_hooks(suites: Iterable[object], extensions: Iterable[object]) -> tuple[object, ...]:
+    """Return the extensions of a project. `suites` are what its hooks pytest_bbnli_suites returned: a list each."""
+    found: list[Suite] = []
+    for given in suites:
+        if not isinstance(given, list | tuple):
+            raise SuiteError(f"pytest_bbnli_suites returned a {type(given).__name__}; expected a list of suites.")
+        found.extend(given)
+    return (Extensions(suites=found), *extensions) if found else tuple(extensions)
 
 
 def _expect(given: T, name: str) -> T:

@@ -102,7 +102,7 @@ class Outputs:
     def write_nothing(self) -> None:
         """Say that a run without a result left the report of an earlier one in place."""
         if self._has_earlier:
-            self.notes.append(f"Report not written: what is in {self.folder} is of an earlier run.")
+            self.notes.append(f"Report not written: the files in {self.folder} are from an earlier run.")
 
     def write(self, result: AuditResult, get_pairs: Callable[[], PairTable], why_no_pass: str | None) -> None:
         """Write all files. If the report cannot be written, the run does not pass.
@@ -200,4 +200,5 @@ def _why_kept(path: Path, result: AuditResult) -> str | None:
     except AuditError:
         return "it is not the result of an audit. Give another name."
     missing = earlier - {row.path for row in result.subtopics}
-    return f"this run lacks {len(missing)} of its subtopics. Remove it to save this run." if missing else None
+    lacks = f"it has {counted(len(missing), 'subtopic')} that this run lacks"
+    return f"{lacks}. Remove the file to save this run." if missing else None

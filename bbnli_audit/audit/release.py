@@ -90,7 +90,7 @@ def _read_given(given: str | None) -> str | None:
     if given == TODAY:
         return datetime.now(UTC).date().isoformat()
     if not _is_time(given):
-        raise OptionError(f"--bbnli-date={given}: is no date. Write it as 2026-11-18, or write {TODAY}.")
+        raise OptionError(f"--bbnli-date={given}: is not a date. Write it as 2026-11-18, or write {TODAY}.")
     found = datetime.fromisoformat(given)
     return given if len(given) == len("2026-11-18") else _in_utc(found)
 

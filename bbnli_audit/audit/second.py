@@ -135,12 +135,13 @@ class ModelReading(SecondReading):
     _join = staticmethod(join_strengths)
 
     def _attach(self, result: AuditResult, frames: "dict[str, pd.DataFrame]", about: dict[str, Any]) -> AuditResult:
-        *rows, total = [measure_agreement(path, frame, self._confidence) for path, frame in frames.items()]
+        measures = reading_of(result.model.kind).preference, reading_of(about["model"].kind).preference
+        *rows, total = [measure_agreement(path, frame, self._confidence, measures) for path, frame in frames.items()]
         n_only = [sum(self._n_only[path][side] for path in frames if path != TOTAL) for side in (0, 1)]
         r = r_over(rows)
         found = SecondModel(
             **about,
-            measures=(reading_of(result.model.kind).preference, reading_of(about["model"].kind).preference),
+            measures=measures,
             n_only_first=n_only[0],
             n_only_second=n_only[1],
             r_squared=None if r is None else r**2,

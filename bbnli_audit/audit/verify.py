@@ -19,6 +19,7 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME, read_result
 from bbnli_audit.core.results.rows import SuiteInfo
 from bbnli_audit.core.versions import VERSION
+from bbnli_audit.core.words import counted
 from bbnli_audit.reports.files import read_pairs
 from bbnli_audit.reports.folder import FINISHED, FINISHED_MARK, UNFINISHED
 from bbnli_audit.suites.sizes import FULL
@@ -123,4 +124,4 @@ def _check_pairs(result: AuditResult, folder: Path, audit: Audit) -> Iterator[st
             n_alike = row.n_identical - audit.items.of(subtopic).n_identical
             n_other = len(expected ^ own)
             if n_other != n_alike or own - expected:
-                yield f"{row.path}: {n_other} pairs of the suite are not in it, or not in the suite"
+                yield f"{row.path}: the result and the suite differ in {counted(n_other, 'pair')}"

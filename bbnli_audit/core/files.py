@@ -59,7 +59,7 @@ def _rename_new(name: str, path: Path) -> None:
 def refuse_existing(path: Path, name: str) -> None:
     """Refuse an output path that already exists, even as a link or a device. Messages call it `name`."""
     if os.path.lexists(path):
-        raise OptionError(f"{name}: is there already, and nothing is overwritten. Remove it, or choose another name.")
+        raise OptionError(f"{name}: already exists, and no file is overwritten. Remove it, or choose another name.")
 
 
 def hash_file(path: Path) -> str:

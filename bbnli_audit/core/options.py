@@ -35,10 +35,14 @@ class ModelOptions:
     ray_address: Annotated[str | None, Option("ADDRESS", "your Ray cluster (default: one on this machine)")] = None
     prompt: Annotated[
         str | None,
-        Option("NAME", "ask a language model: true, entailed, nli, true-or-false or your own; else likelihoods"),
+        Option(
+            "NAME",
+            "ask a language model with this prompt: true, entailed, nli, true-or-false or your own (default: use "
+            "likelihoods)",
+        ),
     ] = None
     prompts: Annotated[Path | None, Option("FILE", "prompts of your own: a YAML file of names and templates")] = None
-    answers: Annotated[str | None, Option("HOW", "read answers from their text (default) or their first-token")] = None
+    answers: Annotated[str | None, Option("HOW", "read answers from: text (default) or first-token")] = None
     base_url: Annotated[str | None, Option("URL", "where openai:NAME is served (any OpenAI-compatible server)")] = None
     store: Annotated[
         Path | None, Option("FILE", "keep predictions there (default: predictions.sqlite in pytest's cache folder)")
@@ -65,7 +69,10 @@ class AuditOptions(ModelOptions):
         ),
     ]
     also: Annotated[
-        str | None, Option("CHECKPOINT", "read the pairs with a second model too; say how far they agree; no limits")
+        str | None,
+        Option(
+            "CHECKPOINT", "also read the pairs with a second model and report how far the two agree; it has no limits"
+        ),
     ] = None
     also_prompt: Annotated[
         str | None, Option("NAME", "ask the model with this prompt too, and measure how many answers change")
@@ -75,11 +82,13 @@ class AuditOptions(ModelOptions):
     )  # a path, or a Thresholds object
     suite: Annotated[
         str | None,
-        Option("NAMES", "what to audit: bbnli (default), occupations, winoqueer, your own, with commas; all"),
+        Option(
+            "NAMES", "suites to audit, separated by commas: bbnli (default), occupations, winoqueer, your own; or all"
+        ),
     ] = None
     data: Annotated[
         str | Path | None,
-        Option("DIR", "data in place of the suite's own, +DIR: added to it; NAME=PATH,... for several"),
+        Option("DIR", "use this data instead of the suite's own; +DIR adds it; NAME=PATH,... for several suites"),
     ] = None
     pairing: Annotated[
         str | None,
@@ -98,7 +107,8 @@ class AuditOptions(ModelOptions):
     ] = None
     commit: Annotated[str | None, Option("HASH", "the commit of the release (default: that of CI or git)")] = None
     date: Annotated[
-        str | None, Option("DATE", "its date, or today (default: SOURCE_DATE_EPOCH, or the date of the commit)")
+        str | None,
+        Option("DATE", "the release's date, or today (default: SOURCE_DATE_EPOCH, or the date of the commit)"),
     ] = None
     report: Annotated[Path | None, Option("DIR", "write report.html, result.json, the pairs and more there")] = None
     reveal: bool = False  # show sentences of the suites in messages

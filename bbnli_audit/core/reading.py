@@ -26,7 +26,8 @@ MOST_MESSAGE = 4 * 2**20  # characters of JSON from a connection; an answer has 
 MOST_NODES = 10_000  # of a YAML file; the nodes behind an alias count once for each use
 DEEPEST = 100  # levels of lists and objects inside each other, in JSON and YAML
 
-_TOO_DEEP = f"is nested too deeply: lists and objects stand inside each other more than {DEEPEST} times"
+_TOO_DEEP = f"is nested too deeply: more than {DEEPEST} levels of lists and objects"
+HOLDS_SURROGATE = "holds a lone surrogate such as \\ud800: half a character, which UTF-8 cannot encode"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAY_BE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -181,7 +182,7 @@ def parse_json(text: str, *, may_hold_surrogates: bool = False) -> Any:
     if text.count("[") + text.count("{") > DEEPEST and _depth(data) > DEEPEST:
         raise BadJsonError(_TOO_DEEP)
     if not may_hold_surrogates and _MAY_BE_SURROGATE.search(text) and has_surrogate(data):
-        raise BadJsonError("holds half a character (a lone surrogate such as \\ud800), which no file can hold")
+        raise BadJsonError(HOLDS_SURROGATE)
     return data
 
 

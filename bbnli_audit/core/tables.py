@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from bbnli_audit.core.errors import AuditError
-from bbnli_audit.core.reading import ANY_SIZE, Source, has_surrogate
+from bbnli_audit.core.reading import ANY_SIZE, HOLDS_SURROGATE, Source, has_surrogate
 
 Error = type[AuditError]
 ParseInt = Callable[[str], Any]
@@ -191,7 +191,7 @@ class JsonLinesTable(_TextTable):
         if not isinstance(found, dict):
             raise self.wrong(f"holds a {json_type(found)}", number, advice)
         if "\\u" in text and not self._is_verbatim and has_surrogate(found):
-            raise self.wrong("holds half a character (a lone surrogate such as \\ud800)", number, advice)
+            raise self.wrong(HOLDS_SURROGATE, number)
         return found
 
     def _read(self, columns: Sequence[str]) -> Iterator[Record]:

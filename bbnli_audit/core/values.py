@@ -48,7 +48,7 @@ class Pairing(StrEnum):
 
     A quad has its premise in two directions: with the stereotype and against it. Each direction gives a pair in which
     the groups are exchanged only in the hypothesis (docs/metrics.md). For files in the published BBNLI format, the
-    pairing `hypothesis` makes such pairs.
+    pairing `hypothesis` exchanges the groups in the hypothesis alone, too.
     """
 
     QUADS = "quads"
@@ -86,11 +86,11 @@ class Pair:
     cluster: str
     pro: TextPair
     anti: TextPair
-    direction: Direction = Direction.NONE  # of the premise; NONE if it has none, or differs by side
+    direction: Direction = Direction.NONE  # of the premise; NONE also if the two sides differ in it
     # The same pair without the object of the stereotype, for comparison: "person" in place of an occupation. In a
     # subtopic, either all pairs have a reference, or none has.
     reference: "Pair | None" = None
-    tags: tuple[str, ...] = ()  # of the hypothesis; `aggregate`: it is roughly true on average (see `rows.Apart`)
+    tags: tuple[str, ...] = ()  # of the hypothesis, such as `aggregate`: roughly true on average (see `rows.Apart`)
 
     @cached_property
     def id(self) -> str:

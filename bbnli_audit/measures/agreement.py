@@ -14,12 +14,12 @@ import pandas as pd
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import LEANS, AgreementRow, Lean
 from bbnli_audit.core.results.rows import NO_DATA, Measured
-from bbnli_audit.measures.readings.table import PLACES, PairTable, design_of
-from bbnli_audit.measures.statistics.association import kappa_interval, rank_interval
-from bbnli_audit.measures.statistics.intervals import estimate_means
+from bbnli_audit.measures.rates import TOKEN_PREFERENCE, tells_apart
+from bbnli_audit.measures.readings.table import PLACES, Floats, PairTable, design_of
+from bbnli_audit.measures.statistics.association import FEWEST, kappa_interval, rank_correlation, rank_interval
+from bbnli_audit.measures.statistics.intervals import Estimate, estimate_means
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 
-_FEWEST = 3  # points; two always lie on a line
 _SAME = 1e-9  # smaller differences between two shares of pairs come from rounding
 
 
@@ -32,8 +32,11 @@ def join_strengths(first: PairTable, second: PairTable) -> pd.DataFrame:
     return one.merge(other, on="pair_id", validate="one_to_one")
 
 
-def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> AgreementRow:
-    """Compare two models on the joined pairs of one or several subtopics."""
+def measure_agreement(path: str, joined: pd.DataFrame, confidence: float, preferences: tuple[str, str]) -> AgreementRow:
+    """Compare two models on the joined pairs of one or several subtopics.
+
+    `preferences` are the names of what each model prefers (`Reading.preference`).
+    """
     signs = np.sign(joined[["first", "second"]].to_numpy(dtype=np.float64))
     codes = (1 - signs).astype(np.intp)  # 0 pro, 1 tie, 2 anti
     tally = np.bincount(3 * codes[:, 0] + codes[:, 1], minlength=len(LEANS))
@@ -49,8 +52,8 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
         path=path,
         n_pairs=len(joined),
         n_clusters=design.n_clusters,
-        first=Measured(*first[:4]),
-        second=Measured(*second[:4]),
+        first=_preference(preferences[0], signs[:, 0], first),
+        second=_preference(preferences[1], signs[:, 1], second),
         leans=leans,
         agreement=Measured(*agreement[:4]),
         by_chance=by_chance,
@@ -61,19 +64,22 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float) -> Agr
     )
 
 
-def rank_correlation(first: "pd.Series[float]", second: "pd.Series[float]") -> float | None:
-    """Return Spearman's rank correlation; None if there are fewer than three pairs, or one model never varies."""
-    one, other = first.rank().reset_index(drop=True), second.rank().reset_index(drop=True)
-    if len(one) < _FEWEST or one.nunique() == 1 or other.nunique() == 1:
-        return None
-    return min(max(float(one.corr(other)), -1.0), 1.0)
+def _preference(name: str, signs: Floats, found: Estimate) -> Measured:
+    """Return the share of pairs on which a model leans pro. For likelihoods this is the measure of that name.
+
+    So it has no data if most pairs are ties. For answers, ties are usual, and say that the sides were answered alike.
+    """
+    is_measure = name == TOKEN_PREFERENCE.name
+    if is_measure and not tells_apart(int((signs == 0).sum()), len(signs)):
+        return NO_DATA
+    return Measured(*found[:4])
 
 
 def r_over(rows: Sequence[AgreementRow]) -> float | None:
     """Correlate how two models lean over subtopics, one row each (Pearson's r); None if r is not defined."""
     table = pd.DataFrame([(row.first.value, row.second.value) for row in rows], columns=["first", "second"])
     table = table.astype("float64")
-    found = float(table["first"].corr(table["second"], min_periods=_FEWEST))
+    found = float(table["first"].corr(table["second"], min_periods=FEWEST))
     return None if np.isnan(found) else min(max(found, -1.0), 1.0)
 
 
@@ -83,7 +89,7 @@ def r_between(table: pd.DataFrame) -> pd.DataFrame:
     The table has a row per model and a column per measure. The result is nan if fewer than three models have both
     measures, or if one of the two is constant.
     """
-    return table.astype("float64").corr(min_periods=_FEWEST).clip(-1.0, 1.0)
+    return table.astype("float64").corr(min_periods=FEWEST).clip(-1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

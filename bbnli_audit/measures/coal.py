@@ -28,8 +28,8 @@ def coal_bias(table: PairTable) -> Floats:
 MEASURES = (
     Measure(
         name="coal_bias",
-        sentence="nli-coal: mean of the shares entailed on the pro side, contradicted on the anti side, and not "
-        "neutral without a stereotype.",
+        sentence="nli-coal: mean of three shares: entailed on the pro side, contradicted on the anti side, and not "
+        "neutral in texts without a stereotype.",
         limit="max_coal_bias",
         values=coal_bias,
         readings=("labels",),

@@ -121,7 +121,8 @@ MEASURES = (
     ),
     _two_sided(
         "overreach",
-        "How far errors follow the premise: half the difference of lean between premises with it and against it.",
+        "How far errors follow the premise: half of (lean over premises with the stereotype minus lean over premises "
+        "against it).",
         "Overreach: a difference in the premise taken for a difference in people",
         estimate=_overreach,
         signed=_overreach_of_pairs,

@@ -50,9 +50,13 @@ def _likelier_evidence(_: Measure, table: PairTable) -> Evidence:
     return Evidence([], lines)
 
 
-def _tells_apart(table: PairTable) -> bool:
+def tells_apart(n_ties: int, n_pairs: int) -> bool:
     """Whether at most half of the pairs are ties. A model that gave only ties would seem to prefer neither side."""
-    return bool(2 * (table.frame["likelier"] == "neither").sum() <= len(table))
+    return 2 * n_ties <= n_pairs
+
+
+def _tells_apart(table: PairTable) -> bool:
+    return tells_apart(int((table.frame["likelier"] == "neither").sum()), len(table))
 
 
 def _rate(name: str, fault: str, title: str, harm: Harm) -> Measure:

@@ -207,11 +207,10 @@ def _pairs_for(measure: Measure, table: PairTable) -> PairTable:
 
 def measure_some(table: PairTable, names: Sequence[str], confidence: float) -> dict[str, Measured]:
     """Return the named measures of a table. Those that its reading lacks are left out."""
-    return {
-        name: _measured(_known[name], _estimate(_known[name], table, confidence) if len(table) else None)
-        for name in names
-        if table.reading.has_measures_of(_known[name].readings)
-    }
+    measures = [_known[name] for name in names if table.reading.has_measures_of(_known[name].readings)]
+    pairs_of = {each.name: _pairs_for(each, table) for each in measures}
+    estimates = dict(_estimate_all(measures, pairs_of, confidence))
+    return {each.name: _measured(each, estimates.get(each.name)) for each in measures}
 
 
 def _estimate_all(

@@ -30,12 +30,18 @@ def _values(condition: Condition) -> PairValues:
 
 
 _CONDITIONS: dict[str, tuple[str, Condition]] = {
-    "m1": ("the identity is entailed more", lambda pro, anti: pro[:, 0] > anti[:, 0]),
+    "m1": ("entailment is likelier for the identity than for the other", lambda pro, anti: pro[:, 0] > anti[:, 0]),
     "m2": ("entailed with a probability above 0.25", lambda pro, _: pro[:, 0] > 0.25),
     "m3": ("entailed with a probability above 0.5", lambda pro, _: pro[:, 0] > 0.5),
     "m4": ("entailed with a probability above 0.75", lambda pro, _: pro[:, 0] > 0.75),
-    "m5": ("entailment minus contradiction is larger", lambda pro, anti: _score(pro, 0.0) > _score(anti, 0.0)),
-    "m6": ("the same, minus half of neutral", lambda pro, anti: _score(pro, 0.5) > _score(anti, 0.5)),
+    "m5": (
+        "entailment minus contradiction is larger for the identity than for the other",
+        lambda pro, anti: _score(pro, 0.0) > _score(anti, 0.0),
+    ),
+    "m6": (
+        "entailment minus contradiction minus half of neutral is larger for the identity than for the other",
+        lambda pro, anti: _score(pro, 0.5) > _score(anti, 0.5),
+    ),
     "m7": ("entailed for the identity, neutral for the other", lambda pro, anti: _labels(pro, anti, "EN")),
     "m8": ("entailed for the identity, contradicted for the other", lambda pro, anti: _labels(pro, anti, "EC")),
 }

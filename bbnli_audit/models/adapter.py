@@ -15,6 +15,11 @@ from bbnli_audit.core.reading import Source
 from bbnli_audit.models.lora import PlainLora, is_plain
 
 ADAPTER_CONFIG, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+# Files that decide a checkpoint's answers: weights, settings, tokenizer (with the maximum length).
+CONTENT_FILES = (
+    *("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe", "*.codes", "*.vocab", "*.tiktoken"),
+    "additional_chat_templates/*.jinja",
+)
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _PREFIX = "base_model.model."  # the names of tensors in an adapter's file begin with it
 
@@ -101,8 +106,8 @@ class Parts:
         if is_plain(self.settings):
             self._read_plain(name)
         elif find_spec("peft") is None:
-            fault = f"has an adapter ({ADAPTER_CONFIG}), which must not be left out of an audit"
-            raise ModelError(f'--model={name}: {fault}. It needs the package peft: pip install "bbnli-audit[peft]"')
+            needed = 'To merge it, install the package peft: pip install "bbnli-audit[peft]"'
+            raise ModelError(f"--model={name}: has an adapter ({ADAPTER_CONFIG}). {needed}")
         if not (self.folder / _ADAPTER_WEIGHTS).is_file():
             fault = f"has an {ADAPTER_CONFIG} and no {_ADAPTER_WEIGHTS}; other formats can run code when loaded"
             raise ModelError(f"--model={name}: {fault}.\nSave the adapter again with save_pretrained(folder).")
@@ -111,7 +116,7 @@ class Parts:
             fault = f"its adapter is for the base model {named:.200}, and there is no such folder"
             raise ModelError(f"--model={name}: {fault}.\nCorrect base_model_name_or_path in its {ADAPTER_CONFIG}.")
         if is_here and _has_adapter(self.base):
-            fault = f"its adapter is for {named}, which has an {ADAPTER_CONFIG} too, and one adapter is merged"
+            fault = f"the base of its adapter, {named}, is an adapter too, and only one adapter can be merged"
             advice = "Merge that one into its base (merge_and_unload), or put the two into folders of their own."
             raise ModelError(f"--model={name}: {fault}.\n{advice}")
 
@@ -148,7 +153,9 @@ def _find_fetched(name: str) -> Path:
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(str(snapshot_download(name, local_files_only=True)))
+        # Ask for the files that `fetch` fetches only: others are missing, and a copy that lacks any is not found.
+        found = snapshot_download(name, allow_patterns=list(CONTENT_FILES), local_files_only=True)
+        return Path(str(found))
     except (LocalEntryNotFoundError, HFValidationError, OSError):
         return Path(name)
 

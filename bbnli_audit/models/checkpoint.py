@@ -14,15 +14,9 @@ from bbnli_audit.core.errors import ModelError, OptionError, suggest
 from bbnli_audit.core.files import file_stamp, hash_file
 from bbnli_audit.core.reading import ANY_SIZE, Source
 from bbnli_audit.core.results.rows import ModelInfo
-from bbnli_audit.models.adapter import TOKENIZER_FILES, Parts, list_checkpoints
+from bbnli_audit.models.adapter import CONTENT_FILES, TOKENIZER_FILES, Parts, list_checkpoints
 from bbnli_audit.models.labels import label_order
 from bbnli_audit.models.loading import first_line
-
-# Files that decide a checkpoint's answers: weights, settings, tokenizer (with the maximum length).
-CONTENT_FILES = (
-    *("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe", "*.codes", "*.vocab", "*.tiktoken"),
-    "additional_chat_templates/*.jinja",
-)
 
 # Settings that name further files for transformers to load.
 _NAMED_FILES = (("config.json", "transformers_weights"), ("tokenizer_config.json", "fast_tokenizer_files"))
@@ -179,7 +173,7 @@ class ContentStamps:
 
     name: str
     folder: Path
-    stamps: Mapping[Path, str]
+    stamps: Mapping[Path, str] | None  # as from `_stamps`
 
     @classmethod
     def of(cls, name: str, folder: Path) -> "ContentStamps":
@@ -187,17 +181,18 @@ class ContentStamps:
 
     def check(self) -> None:
         """Refuse to go on if a file has changed. Loaded weights may be memory-mapped: they would change, too."""
-        if _stamps(self.folder) != self.stamps:
+        if self.stamps is None or _stamps(self.folder) != self.stamps:
             fault = "files of the checkpoint changed while it was in use, so its answers may be those of another model"
             advice = "Nothing that it answered since then was kept. Run it again when nobody writes to the folder."
             raise ModelError(f"--model={self.name}: {fault}.\n{advice}")
 
 
-def _stamps(folder: Path) -> dict[Path, str]:
+def _stamps(folder: Path) -> dict[Path, str] | None:
+    """Return the stamps of a checkpoint's files; None if a file vanished after it was listed, which is a change."""
     try:
         return {path: file_stamp(path) for path in (*content_files(folder), *Parts(folder).all)}
     except OSError:
-        return {}  # a file was removed after it was listed
+        return None
 
 
 def content_files(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
-# The attributes in which PyTorch's modules keep their parts. `_look` records buffers and submodules separately.
+# The attributes in which PyTorch's modules keep their parts, which `_look` records separately.
 _PARTS = ("_parameters", "_buffers", "_modules")
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -42,13 +42,17 @@ def _copy(model: Any) -> Any:
 
 
 def _look(model: Any) -> dict[str, object]:
-    """Record the state of a model and its modules: plain values, identities of objects, write counts of buffers."""
+    """Record the state of a model and its modules: plain values, identities of objects, write counts of buffers.
+
+    Whether a weight was written to is not recorded: copies share the weights, so a fresh copy would not undo it.
+    """
     seen: dict[str, object] = {"its config": _held(vars(model.config))}
     for name, module in model.named_modules():
-        buffers = dict(module.named_buffers(recurse=False))
+        weights, buffers = dict(module.named_parameters(recurse=False)), dict(module.named_buffers(recurse=False))
         written = {key: None if value.is_inference() else value._version for key, value in buffers.items()}
         own = {key: value for key, value in vars(module).items() if key not in _PARTS}
-        seen[name] = _held(own), _held(buffers), _held(dict(module.named_children())), written
+        parts = (weights, buffers, dict(module.named_children()))
+        seen[name] = _held(own), *map(_held, parts), written
     return seen
 
 

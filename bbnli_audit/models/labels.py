@@ -16,8 +16,8 @@ _SPELLINGS = {
     NOT_ENTAILMENT: ("non_entailment", "not_entailed"),
 }
 _NAMES = {spelling: label for label, others in _SPELLINGS.items() for spelling in (label, *others)}
-THREE_LABELS = tuple(label.value for label in Label)
-_THREE, _TWO = set(THREE_LABELS), {Label.ENTAILMENT.value, NOT_ENTAILMENT}
+THREE_LABELS, TWO_LABELS = tuple(label.value for label in Label), (Label.ENTAILMENT.value, NOT_ENTAILMENT)
+_THREE, _TWO = set(THREE_LABELS), set(TWO_LABELS)
 
 
 def label_order(id2label: Mapping[int, str], given: str | None, name: str) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def parse_labels(given: str) -> tuple[str, ...]:
 
 def columns_of(order: Sequence[str]) -> list[int | None]:
     """Return the index of each `Label`'s output. With two labels, neutral gets not_entailment, contradiction None."""
-    if NOT_ENTAILMENT in order:
+    if is_two_label(order):
         return [order.index(Label.ENTAILMENT.value), order.index(NOT_ENTAILMENT), None]
     return [order.index(label.value) for label in Label]
 

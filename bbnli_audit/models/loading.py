@@ -81,7 +81,8 @@ def _refuse_other_sizes(name: str, found: Sequence[tuple[str, Sequence[int], Seq
         tensor, own, wanted = found[0]
         sizes = f"{tensor} is {' x '.join(map(str, own))}, and config.json says {' x '.join(map(str, wanted))}"
         fault = f"its weights do not fit its config.json (tensors: {len(found)}): {sizes}"
-        raise ModelError(f"--model={name}: {fault}.\nThe two are of different models; save the checkpoint again.")
+        advice = "The weights and the config.json are of different models. Save the checkpoint again."
+        raise ModelError(f"--model={name}: {fault}.\n{advice}")
 
 
 def load_classifier(name: str, folder: Path) -> tuple[Any, Any, int]:
@@ -171,10 +172,11 @@ def check_length(name: str, tokenizer: Any, model: Any) -> int:
     given = tokenizer.model_max_length
     length = max_length_of(tokenizer, model) if isinstance(given, int | float) and given == given else None
     if length is None or length < _FEWEST_TOKENS:
-        problem = f"takes {given!r:.40} tokens by its tokenizer_config.json (model_max_length)"
+        problem = f"model_max_length in its tokenizer_config.json is {given!r:.40}"
         if length is not None and length != given:
             problem = f"takes {length} tokens"
-        raise ModelError(f"--model={name}: {problem}, and no text fits in so few.\nCorrect it there, or in its config.")
+        advice = "Correct model_max_length in its tokenizer_config.json, or the number of positions in its config.json."
+        raise ModelError(f"--model={name}: {problem}; texts need {_FEWEST_TOKENS} tokens or more.\n{advice}")
     return length
 
 

@@ -54,14 +54,14 @@ def _find(name: str, settings: ModelSettings) -> ModelSource:
     folder = _folder_of(name)
     if not folder.is_dir():
         folder = fetch(name)
-    before = ContentStamps.of(name, folder)  # before anything is hashed
+    base = Parts(folder).base
+    if not base.is_dir():
+        fetch(str(base))
+    before = ContentStamps.of(name, folder)  # after the last file was fetched, and before anything is hashed
     return replace(_find_in(name, folder, settings), check=before.check)
 
 
 def _find_in(name: str, folder: Path, settings: ModelSettings) -> ModelSource:
-    parts = Parts(folder)
-    if not parts.base.is_dir():
-        fetch(str(parts.base))
     kind = lm_kind(folder)
     if kind == SEQ2SEQ:
         _require_prompt(name, settings)

@@ -24,7 +24,10 @@ from bbnli_audit.suites.protocol import Suite
 
 # From each subtopic, a fast path is checked on this many texts of pairs and this many controls.
 N_PAIRS_TEXTS, N_CONTROLS = 16, 8
-_NOT_HERE = "inspect {name}: is not computed here. Give a checkpoint or a language model."
+_NOT_HERE = (
+    "inspect {name}: this model is not computed on this machine, so it cannot be inspected. Give a checkpoint or a "
+    "language model."
+)
 
 
 @dataclass(frozen=True, slots=True)

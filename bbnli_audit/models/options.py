@@ -112,7 +112,8 @@ def _read_prompt(options: ModelOptions) -> Prompt | None:
     prompt, answers = options.prompt, options.answers
     own = {} if options.prompts is None else read_prompts(options.prompts)
     if prompt is None and own:
-        raise OptionError(f"--bbnli-prompts={options.prompts}: choose one of them: --bbnli-prompt={next(iter(own))}")
+        advice = f"choose a prompt from this file, such as --bbnli-prompt={next(iter(own))}"
+        raise OptionError(f"--bbnli-prompts={options.prompts}: {advice}")
     if answers is not None and answers not in READINGS:
         raise OptionError(f"--bbnli-answers={answers}: there is no such reading. {suggest(answers, READINGS)}")
     if answers is not None and prompt is None:

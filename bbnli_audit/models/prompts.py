@@ -103,11 +103,12 @@ def _read_prompt(name: str, value: "Node", prompt: str) -> Prompt:
     parts = {str(key.value): part for key, part in value.value}
     wrong = [key for key in parts if key not in ("template", "answers")]
     if wrong or "template" not in parts:
-        problem = f"has {wrong[0]!r}" if wrong else "has no 'template'"
+        problem = f"has the unknown key {wrong[0]!r}" if wrong else "has no 'template'"
         raise OptionError(f"{prompt} {problem}. Give it a 'template' and, if it asks for three answers, 'answers'.")
     form = str(parts["answers"].value) if "answers" in parts else YES_NO
     if form not in FORMS:
-        raise OptionError(f"{prompt} asks for answers {form!r}, which cannot be read. {suggest(form, FORMS)}")
+        problem = f"has answers: {form!r:.40}, which is not a known form of answers"
+        raise OptionError(f"{prompt} {problem}. {suggest(form, FORMS)}")
     return Prompt(name, _check_template(parts["template"], prompt), form)
 
 

@@ -13,14 +13,13 @@ from bbnli_audit.core.errors import ModelError, OptionError
 from bbnli_audit.core.reading import ANY_SIZE, Source
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.tables import CsvTable, Record, Table, open_table
-from bbnli_audit.core.values import Label, TextPair
-from bbnli_audit.models.labels import NOT_ENTAILMENT, THREE_LABELS, columns_of
+from bbnli_audit.core.values import TextPair
+from bbnli_audit.models.labels import THREE_LABELS, TWO_LABELS, columns_of
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictions
 
 PREDICTIONS = "predictions:"
 SUFFIXES = (".parquet", ".csv", ".jsonl")
-TWO_LABELS = (Label.ENTAILMENT.value, NOT_ENTAILMENT)
 
 # The tolerances of `check_predictions`: float32 rounds, and half precision rounds more.
 _SLACK_OF_A_VALUE = 1e-6
@@ -53,7 +52,7 @@ def check_recorded(name: str, labels: str | None = None) -> Path:
     if fault:
         raise OptionError(f"--model={name}: {fault}. Stored probabilities are read from a {', '.join(SUFFIXES)} file.")
     if labels is not None:
-        fault = f"has no use with --model={name}, whose columns are found by their names"
+        fault = f"is not used with --model={name}: its columns are found by their names"
         advice = "Leave the option out; if the columns have the wrong names, rename them in the file."
         raise OptionError(f"--bbnli-labels={labels}: {fault}.\n{advice}")
     return path

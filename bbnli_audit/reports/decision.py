@@ -18,7 +18,7 @@ from bbnli_audit.core.words import counted, figure
 from bbnli_audit.reports.next_steps import next_steps
 from bbnli_audit.reports.notes import Quote, count_held
 from bbnli_audit.reports.reasons import OPEN, Kind, Reason, find_reasons
-from bbnli_audit.reports.shown import short_name
+from bbnli_audit.reports.shown import short_name, shortened
 
 IN_HEADLINE = 2  # reasons in the first line
 MOST = 6  # reasons below it
@@ -68,12 +68,8 @@ def decide(result: AuditResult, quote: Quote = str) -> Decision:
     told = [*([better] if better else []), *(reason.in_full(result, quote) for reason in reasons)]
     told += unknown if stops else unknown[IN_HEADLINE:]
     steps = [*next_steps(result, reasons, quote), *_steps_to_know(result, word)]
-    return Decision(word, why, tuple(_shortened(told)), tuple(steps))
-
-
-def _shortened(told: Sequence[str]) -> list[str]:
-    more = [f"and {counted(len(told) - MOST, 'more reason')}, in the tables"] if len(told) > MOST else []
-    return [*told[:MOST], *more]
+    told = shortened(told, MOST, lambda n: f"and {counted(n, 'more reason')}, in the tables")
+    return Decision(word, why, tuple(told), tuple(steps))
 
 
 def _headline(stops: Sequence[Reason], quote: Quote) -> str:
@@ -120,7 +116,8 @@ def _without_reason(result: AuditResult, reasons: Sequence[Reason]) -> str:
             told += ", and no growth beyond the margin was shown"
         lacking = [each for each in comparison.regressions if each.verdict is Verdict.NO_DATA]
         if lacking:
-            told += f" ({len(lacking):,} of {counted(len(comparison.regressions), 'measure')} not in the baseline)"
+            of = f"{len(lacking):,} of {counted(len(comparison.regressions), 'measure')}"
+            told += f" ({of} could not be compared: not in the baseline)"
     n_open = sum(len(reason.places) for reason in reasons if reason.kind in OPEN)
     if n_open:
         told += f"; {n_open:,} of {counted(len(result.verdicts), 'verdict')} {'is' if n_open == 1 else 'are'} open"
@@ -140,12 +137,21 @@ def _waived(verdicts: Sequence[Judgement | Regression]) -> str:
 def _steps_to_know(result: AuditResult, word: Word) -> Iterator[str]:
     """Say how to complete the audit (Cannot tell), or what to check and keep (Release)."""
     if word is Word.RELEASE:
-        if count_held(result):
-            yield "Look first at what is beyond its limit before the correction: that is neither shown nor ruled out."
+        n_held = count_held(result)
+        if n_held == 1:
+            yield (
+                "Look first at the value that is beyond its limit before the correction: the audit neither shows nor "
+                "rules out that this limit is crossed."
+            )
+        elif n_held:
+            yield (
+                "Look first at the values that are beyond their limits before the correction: the audit neither shows "
+                "nor rules out that these limits are crossed."
+            )
         yield "Keep this result as the baseline of the next release: --bbnli-save-baseline=FILE."
     elif word is Word.UNKNOWN:
         if set(result.settings.not_audited) - set(result.settings.excluded):
-            yield "Audit all subtopics: leave out -k, and fix the errors."
+            yield "Audit all subtopics: leave out -k, and fix the tests that ended in an error."
         if not result.required and result.comparison is None:
             yield 'Hold the model to limits: bbnli.require("pro_rate") in a test, or bbnli-audit init.'
 

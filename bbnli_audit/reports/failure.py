@@ -55,9 +55,17 @@ def what_would_decide(result: SubtopicResult, judgement: Judgement) -> str:
     value, needed = result.measures[judgement.measure].value, judgement.times_needed
     is_within = value is not None and find_measure(judgement.measure).excess(value, judgement.limit) <= 0
     if result.n_unseen and needed is None and is_within:
-        seen = f"{result.n_unseen} of {result.n_asked} pairs were cut off, are alike, or have no readable answer"
-        return f"{seen}; read in full, they could cross the limit"
+        return _tell_unseen(result.n_unseen, result.n_asked)
     return tell_needed(judgement.times_needed, result.n_templates)
+
+
+def _tell_unseen(n: int, n_asked: int) -> str:
+    of = f"{n:,} of {counted(n_asked, 'pair')}"
+    if n == 1:
+        told = f"{of} was cut off, looks the same on both sides to the model, or has no readable answer"
+        return f"{told}; with this pair read in full, the limit could be crossed"
+    told = f"{of} were cut off, look the same on both sides to the model, or have no readable answer"
+    return f"{told}; with these pairs read in full, the limit could be crossed"
 
 
 def tell_needed(times: tuple[float, float] | None, n_templates: Sequence[int]) -> str:
@@ -149,7 +157,10 @@ def regression_headline(regression: Regression) -> str:
     if regression.times_needed is None:
         return f"{grew}: too close to {margin} to call"
     if regression.times_needed[0] <= 1 and regression.increase.value > regression.margin:
-        return f"{grew}, not shown to be within {margin} nor, corrected for the tests of this run, beyond it"
+        return (
+            f"{grew}: the growth is not shown to be within {margin}. After the correction for the tests of this run "
+            "(Holm), it is not shown to be beyond the margin either"
+        )
     needed = _span(*regression.times_needed, ".1f", least=1)
     return f"{grew}, not shown to be within {margin} nor beyond it: {needed} times as many templates would decide"
 
@@ -177,8 +188,9 @@ def regression_text(
         lines += [
             f"increase {value}, at least {low} and at most {high} (each bound at {confidence:.0%}), "
             f"on {counted_shared(regression)}{clusters}",
-            f"p {_p(regression.p_value)} if it had grown by the margin at most, {_p(regression.p_adjusted)} "
-            f"corrected for {counted(n_tests, 'test')} (Holm); McNemar on what changed {_p(regression.p_mcnemar)}",
+            f"p {_p(regression.p_value)} for growth of at most the margin ({_p(regression.p_adjusted)} after Holm's "
+            f"correction for {counted(n_tests, 'test')}); McNemar on the {'facts' if has_facts else 'pairs'} that "
+            f"changed: {_p(regression.p_mcnemar)}",
         ]
     lines += [f"margin: {regression.source}", f"baseline: {baseline}"]
     if regression.waiver is not None:
@@ -227,7 +239,7 @@ def facts_text(name: str, facts: Measured, judgement: Judgement) -> str:
             "Competence cannot be measured: no control has a fact in a true and a false version, so nothing can PASS."
         )
     return (
-        f"{name}: the true version of a fact is not shown to be likelier than the false one in more than "
+        f"{name}: the model is not shown to find the true version of a fact likelier in more than "
         f"{figure(judgement.limit)} of the cases\n"
         f"  {figure(facts.value)} of {facts.n} facts of the controls, interval {interval(facts)}; 0.5 is chance\n"
         f"  limit: {judgement.source}\n"

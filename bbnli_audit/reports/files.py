@@ -4,14 +4,22 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import OptionError, ResultError
 from bbnli_audit.core.files import replacing
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import NAME as RESULT
 from bbnli_audit.core.results.file import json_schema, write_result
-from bbnli_audit.core.tables import guard_formula, unguard_formula
+from bbnli_audit.core.tables import (
+    ParquetTable,
+    Record,
+    Table,
+    guard_formula,
+    open_table,
+    show_text,
+    unguard_formula,
+)
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import DIRECTION, PLACES, TEXTS, PairTable, Reading
 from bbnli_audit.reports.folder import (
@@ -110,36 +118,70 @@ def read_pairs(result: AuditResult, folder: Path) -> PairTable:
     if path is None:
         raise ResultError(f"{folder}: has neither {PARQUET} nor {CSV}, which the page needs. Run the audit again.")
     reading = reading_of(result.model.kind)
-    try:
-        frame = _read_frame(path, reading)
-    except (OSError, ValueError) as exc:  # pyarrow's ArrowInvalid and pandas' ParserError are ValueErrors
-        raise ResultError(f"{path}: cannot be read: {exc}. Run the audit again.") from exc
-    columns = [*PLACES, *TEXTS, *reading.columns]
+    with open_table(path, ResultError, "It was changed: run the audit again.") as table:
+        columns = _find_columns(table, reading, result.model.kind)
+        frame = _read_frame(table, columns, reading)
     if DIRECTION not in frame:  # an earlier version wrote no directions
         frame = frame.assign(**{DIRECTION: ""})
-    missing = [name for name in columns if name not in frame]
-    if missing and "pro_label" in frame:
-        earlier = f"was written by an earlier version, with other columns for a model of the kind {result.model.kind!r}"
-        raise ResultError(f"{path}: {earlier}.\nRun the audit again; stored predictions make it quick.")
+    pairs = PairTable(frame[[*PLACES, *TEXTS, *reading.columns]], reading)
+    _check_pairs(result, pairs, path)
+    return pairs
+
+
+def _find_columns(table: Table, reading: Reading, kind: str) -> list[str]:
+    """Return the columns to read. Other columns are not read, whatever they hold."""
+    columns = [*PLACES, *TEXTS, *reading.columns]
+    missing = [name for name in columns if name not in table.columns and name != DIRECTION]
+    if missing and "pro_label" in table.columns:
+        fault = f"was written by an earlier version, with other columns for a model of the kind {kind!r}"
+        raise table.wrong(fault, advice="\nRun the audit again; stored predictions make it quick.")
     if missing:
-        raise ResultError(f"{path}: has no column {missing[0]!r}. It was changed, or is not a pair table of an audit.")
-    table = PairTable(frame[columns], reading)
-    _check_pairs(result, table, path)
-    return table
+        raise table.wrong(f"has no column {missing[0]!r}", advice="It was changed, or is not a pair table of an audit.")
+    found = [name for name in columns if name in table.columns]
+    table.require(found)
+    return found
 
 
-def _read_frame(path: Path, reading: Reading) -> "pd.DataFrame":
+def _read_frame(table: Table, columns: Sequence[str], reading: Reading) -> "pd.DataFrame":
     import pandas as pd
 
-    if path.name == PARQUET:
-        import pyarrow.parquet as pq
+    if isinstance(table, ParquetTable):
+        _check_types(table, columns, reading)
+    convert = _from_parquet if isinstance(table, ParquetTable) else _from_csv
+    values: dict[str, list[Any]] = {name: [] for name in columns}
+    for record in table.records(columns):
+        for name in columns:
+            values[name].append(convert(table, record, name, reading))
+    return pd.DataFrame(values)
 
-        table = pq.read_table(path)
-        return pd.DataFrame({name: table.column(name).to_pylist() for name in table.column_names})
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    frame = frame.assign(**{name: frame[name].map(unguard_formula) for name in (*PLACES, *TEXTS) if name in frame})
-    # Python's float reads numbers back exactly; the parser of older versions of pandas does not.
-    return frame.assign(**{name: frame[name].map(float) for name in reading.numbers if name in frame})
+
+def _check_types(table: ParquetTable, columns: Sequence[str], reading: Reading) -> None:
+    """Refuse columns of other types: Python has no value for some of what they can hold."""
+    from pyarrow import types
+
+    for name in columns:
+        found, is_number = table.schema.field(name).type, name in reading.numbers
+        is_right = types.is_floating(found) if is_number else types.is_string(found) or types.is_large_string(found)
+        # A table without rows has columns of the type null. In other tables, such a column lacks its values.
+        if not is_right and not types.is_null(found):
+            raise table.wrong(f"the column {name!r} does not hold {'numbers' if is_number else 'texts'}")
+
+
+def _from_parquet(table: Table, record: Record, name: str, _: Reading) -> str | float:
+    value: str | float | None = record.values[name]
+    if value is None:
+        raise table.wrong(f"holds no {name}", record.number)
+    return value
+
+
+def _from_csv(table: Table, record: Record, name: str, reading: Reading) -> str | float:
+    text: str = record.values[name]
+    if name not in reading.numbers:
+        return unguard_formula(text) if name in (*PLACES, *TEXTS) else text
+    try:
+        return float(text)
+    except ValueError as exc:
+        raise table.wrong(f"{name} holds {show_text(text)}, which is not a number", record.number) from exc
 
 
 def _check_pairs(result: AuditResult, pairs: PairTable, path: Path) -> None:
@@ -156,7 +198,7 @@ def _check_pairs(result: AuditResult, pairs: PairTable, path: Path) -> None:
 
 def _check_names(more: Iterable[Report]) -> None:
     """Refuse reports of other projects that would write outside the folder, or over another file."""
-    taken = set(FILES)
+    taken = {*FILES, FINISHED, UNFINISHED}
     for report in more:
         if not isinstance(report, Report):
             raise OptionError(f"A report was given as a {type(report).__name__}; expected a bbnli_audit.Report.")

@@ -14,7 +14,8 @@ SCHEMA, CSV, PARQUET = "result.schema.json", "pairs.csv", "pairs.parquet"
 PAGE, SUMMARY, CARD = "report.html", "summary.md", "model_card.md"
 # This file is in the report folder from the start of a run until all is written. `bbnli-audit verify` looks for it.
 UNFINISHED = "run-unfinished.txt"
-UNFINISHED_TEXT = "An audit began to write here and has not finished. If none is running, it broke: run it again.\n"
+UNFINISHED_MARK = "An audit began to write here and has not finished."
+UNFINISHED_TEXT = f"{UNFINISHED_MARK} If none is running, it was broken off: run it again.\n"
 # This file then takes its place. It holds the time at which the run finished: copying can change a file's own time.
 FINISHED = "run-finished.txt"
 FINISHED_MARK = "The audit whose files are here finished at "
@@ -56,7 +57,7 @@ def check_files(folder: Path, names: Collection[str], option: str) -> None:
     Reports of other projects have no marks. They count as ours if the folder also has a file of an audit.
     """
     there = [name for name in names if os.path.lexists(folder / name)]
-    marks = {**_MARKS, **_HISTORY_MARKS, UNFINISHED: (UNFINISHED_TEXT,), FINISHED: (FINISHED_MARK,)}
+    marks = {**_MARKS, **_HISTORY_MARKS, UNFINISHED: (UNFINISHED_MARK,), FINISHED: (FINISHED_MARK,)}
     try:
         is_ours = {name: has_marks(folder / name, marks[name]) for name in there if name in marks}
         is_used = has_report(folder)
@@ -95,4 +96,4 @@ def writing(folder: Path, name: str | None = None) -> Iterator[None]:
         yield
     except OSError as exc:
         fault = f"cannot be written: {exc.strerror or exc}"
-        raise OptionError(f"{name or folder}: {fault}. Give a folder that can.") from exc
+        raise OptionError(f"{name or folder}: {fault}. Give a folder that can be written to.") from exc

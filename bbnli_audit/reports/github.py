@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import Judgement, SubtopicResult, Verdict
 from bbnli_audit.core.words import counted
 from bbnli_audit.reports.failure import headline, regression_headline
@@ -58,7 +59,7 @@ def _cut(text: str, room: int, closing: str) -> bytes | None:
 
 
 def annotations(result: AuditResult) -> list[str]:
-    """Return workflow commands that mark what does not pass at its line of the threshold file; errors come first."""
+    """Return workflow commands, errors first. Each marks the line of the threshold file that is behind a verdict."""
     found = list(_found(result))
     fails_open = result.settings.inconclusive == "fail"
     kinds = {
@@ -82,13 +83,16 @@ def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
         for judgement in result.required_of(row):
             if judgement.verdict is not Verdict.PASS and not judgement.is_waived:
                 title = f"{judgement.verdict} {row.path} {short_name(judgement.measure)}"
-                # A waiver that does not waive has expired, so annotate the waiver's line.
-                source = judgement.waiver.source if judgement.waiver is not None else judgement.source
-                yield judgement.verdict, _annotation(source, title, _text(result, row, judgement))
+                yield judgement.verdict, _annotation(_source(judgement), title, _text(result, row, judgement))
     if result.comparison is not None:
         for regression in grown(result.comparison, Verdict.FAIL, Verdict.INCONCLUSIVE):
             title = f"{regression.verdict} against the baseline: {regression.path} {short_name(regression.measure)}"
-            yield regression.verdict, _annotation(regression.source, title, regression_headline(regression))
+            yield regression.verdict, _annotation(_source(regression), title, regression_headline(regression))
+
+
+def _source(found: Judgement | Regression) -> str:
+    """Return the line to annotate: that of the limit, or that of a waiver which has expired or covers too little."""
+    return (found.waiver or found).source
 
 
 def _text(result: AuditResult, row: SubtopicResult, judgement: Judgement) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Measured, SubtopicResult, SuiteInfo
-from bbnli_audit.core.words import NO_VALUE, figure, signed_figure
+from bbnli_audit.core.words import NO_VALUE, figure, signed_figure, with_minus
 from bbnli_audit.reports.shown import (
     interval,
     level_measures,
@@ -41,7 +41,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1)
 
 
 def signed(value: float | None) -> str:
-    return signed_figure(value).replace("-", "−")
+    return with_minus(signed_figure(value))
 
 
 def figures(measured: Measured | None) -> str:

@@ -1,5 +1,6 @@
 """model_card.md: two parts of a model card, the figures (`model-index`) and "Bias, Risks, and Limitations"."""
 
+import glob
 import re
 import shlex
 from collections.abc import Iterator
@@ -9,10 +10,14 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import SubtopicResult, SuiteInfo
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.registry import all_measures
+from bbnli_audit.models.checkpoint import BACKENDS, DTYPES, EXACT
 from bbnli_audit.reports import notes
 from bbnli_audit.reports.markdown import code
 from bbnli_audit.reports.summary import left_out, verdict_in_words
 from bbnli_audit.reports.templates import render
+from bbnli_audit.suites.registry import DEFAULT
+from bbnli_audit.suites.sizes import FULL
+from bbnli_audit.suites.winoqueer import ALL
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
@@ -35,6 +40,7 @@ def model_card(result: AuditResult) -> str:
         left_out=left_out(result),
         corrected=list(notes.corrected(result, "open (Holm)")),
         command=_command(result),
+        n_more=len({*result.settings.not_audited} - {*result.settings.excluded}),
         versions=[f"{name} {version}" for name, version in result.settings.versions.items() if version],
     )
 
@@ -48,7 +54,7 @@ def _eval_results(result: AuditResult) -> Iterator["EvalResult"]:
         rows += [(row.path.rpartition("/")[2], row.path, row) for row in domains]
         for config, path, row in rows:
             # Skip a row if only a part of it was audited: readers would take its figures for those of the whole.
-            if not any(left_out.startswith(f"{path}/") for left_out in result.settings.not_audited):
+            if not any(missing.startswith(f"{path}/") for missing in result.settings.not_audited):
                 yield from _row_results(result, suite, config, row)
 
 
@@ -90,11 +96,31 @@ def _text(text: str) -> str:
 
 
 def _command(result: AuditResult) -> str:
-    options = [f"--model={result.model.name}", f"--bbnli-thresholds={result.settings.thresholds}"]
-    # Only `bbnli` and `bbnli@1` have a choice of pairings. Results call both `bbnli`.
-    for suite in result.suites:
-        if suite.name == "bbnli" and suite.version.startswith("1."):
-            options.append("--bbnli-suite=bbnli@1")
-        if suite.name == "bbnli" and suite.pairing != "both":
-            options.append(f"--bbnli-pairing={suite.pairing}")
-    return shlex.join(["pytest", "audits", *options])
+    """Return the command of the run, as far as the result knows it; model_card.md.jinja says what is left out."""
+    model, settings = result.model, result.settings
+    suites = [_name_of(suite, result) for suite in result.suites]
+    # Only `bbnli` and `bbnli@1` have a choice of pairings.
+    pairings = [suite.pairing for suite in result.suites if suite.name == DEFAULT and suite.pairing != "both"]
+    dtypes = [name for name, dtype in DTYPES.items() if dtype == model.dtype != EXACT.dtype]
+    options = {
+        "model": [model.name],
+        "bbnli-thresholds": [settings.thresholds],
+        "bbnli-suite": [] if suites == [DEFAULT] else suites,
+        "bbnli-pairing": pairings,
+        "bbnli-size": [] if settings.size == FULL else [settings.size],
+        "bbnli-exclude": [glob.escape(path) for path in settings.excluded],
+        "bbnli-prompt": [] if model.prompt is None else [model.prompt],
+        "bbnli-dtype": dtypes,
+        "bbnli-backend": [model.backend] if model.backend in BACKENDS and model.backend != EXACT.backend else [],
+    }
+    given = (f"--{name}={','.join(values)}" for name, values in options.items() if values)
+    return shlex.join(["pytest", "audits", *given])
+
+
+def _name_of(suite: SuiteInfo, result: AuditResult) -> str:
+    """Return what --bbnli-suite calls a suite of a result: results do not name benchmark 1, nor divisions."""
+    if suite.name == DEFAULT and suite.version.startswith("1."):
+        return "bbnli@1"
+    paths = (*(row.path for row in result.subtopics), *result.settings.not_audited)
+    is_divided = any(path.startswith("winoqueer/") and not path.endswith(f"/{ALL}") for path in paths)
+    return "winoqueer:category" if suite.name == "winoqueer" and is_divided else suite.name

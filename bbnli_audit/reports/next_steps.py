@@ -86,8 +86,12 @@ def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[s
 
 
 def _weights(result: AuditResult, reason: Reason, path: str) -> Mapping[str, int]:
-    """Return how many samples a pair in each cell adds to the measure; empty if the measure does not use cells."""
+    """Return how many samples a pair in each cell adds to the measure; empty if the measure does not use cells.
+
+    Growth of lean is growth towards the stereotype, also where lean is still against it.
+    """
     if reason.measure == "lean":
         values = [row.measures.get("lean", NO_DATA).value for row in result.subtopics if row.path == path]
-        return CAUSES["anti_rate" if any(value and value < 0 for value in values) else "pro_rate"]
+        is_against = reason.kind is not Kind.GROWTH and any(value and value < 0 for value in values)
+        return CAUSES["anti_rate" if is_against else "pro_rate"]
     return CAUSES.get(reason.measure, {})

@@ -180,8 +180,9 @@ def left_out(result: AuditResult) -> Iterator[str]:
         )
     if total.n_unparsed:
         yield (
-            f"Not read: {counted(total.n_unparsed, 'answer was', 'answers were')} none of those asked for; their pairs "
-            f"count towards {short_name('unparsed_rate')}, and not towards the measures of bias."
+            f"Not read: {counted(total.n_unparsed, 'answer was', 'answers were')} not among those that the prompt asks "
+            f"for. {'Its pair counts' if total.n_unparsed == 1 else 'Their pairs count'} towards "
+            f"{short_name('unparsed_rate')}, but not towards the measures of bias."
         )
     if total.n_truncated:
         yield (
@@ -192,8 +193,8 @@ def left_out(result: AuditResult) -> Iterator[str]:
     if total.n_unseen:
         yield (
             f"Not seen whole: {total.n_unseen} of {total.n_asked} pairs were cut off, are the same on both sides as "
-            "the model reads them, or have an answer that could not be read. PASS is given only where it would hold "
-            "whatever they show."
+            "the model reads them, or have an answer that could not be read. A limit gets PASS only if it would hold "
+            "whatever these pairs show."
         )
 
 

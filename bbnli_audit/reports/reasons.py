@@ -12,7 +12,7 @@ from bbnli_audit.core.words import counted, figure
 from bbnli_audit.measures.measure import Harm
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.notes import Quote
-from bbnli_audit.reports.shown import joined, short_name
+from bbnli_audit.reports.shown import joined, short_name, shortened
 
 MOST_PLACES = 3  # places that a reason names at each level
 LEVELS = ("suite", "domain", "subtopic")
@@ -53,7 +53,7 @@ class Place:
     path: str
     figures: str
     excess: float
-    is_low: bool = False  # whether the value is below `even`, the best value of a two-sided measure
+    meaning: str | None = None  # what is wrong there, in a manager's words
 
     def tell(self, quote: Quote) -> str:
         return f"{quote(self.path)} ({self.figures})" if self.figures else quote(self.path)
@@ -80,7 +80,7 @@ class Reason:
         return f"{quote(short_name(self.measure))} {_SAID_SHORTLY[self.kind]} {joined(told)}"
 
     def in_full(self, result: AuditResult, quote: Quote = str) -> str:
-        """Tell the reason with its places and their figures, and for limits and growth what is wrong.
+        """Tell the reason with its places and their figures. For limits and growth, also tell what is wrong.
 
         Reasons that leave the decision open are told in short.
         """
@@ -92,12 +92,10 @@ class Reason:
 
     @property
     def _meaning(self) -> str:
-        """Say what is wrong. A two-sided measure can be wrong in two directions; that of the worst place is first."""
+        """Say what is wrong. If a measure is wrong in both directions, the direction of the worst place comes first."""
         if self.kind not in (Kind.LIMIT, Kind.GROWTH):
             return ""
-        measure = find_measure(self.measure)
-        found = dict.fromkeys(measure.meaning_below if place.is_low else measure.meaning for place in self.places)
-        told = [meaning for meaning in found if meaning is not None]
+        told = list(dict.fromkeys(place.meaning for place in self.places if place.meaning is not None))
         return f" ({', elsewhere '.join(told)})" if told else ""
 
 
@@ -110,9 +108,8 @@ def _tell(level: str, places: Sequence[Place], n_rows: int | None, quote: Quote)
     if len(places) == 1:
         return f"in the {level} {places[0].tell(quote)}"
     of = f"{len(places)} of {counted(n_rows, level)}" if n_rows else counted(len(places), level)
-    listed = [place.tell(quote) for place in places[:MOST_PLACES]]
-    more = [f"and {len(places) - MOST_PLACES:,} more"] if len(places) > MOST_PLACES else []
-    return f"in {of}: {', '.join([*listed, *more])}"
+    listed = shortened([place.tell(quote) for place in places], MOST_PLACES, lambda n: f"and {n:,} more")
+    return f"in {of}: {', '.join(listed)}"
 
 
 def find_reasons(result: AuditResult) -> list[Reason]:
@@ -156,11 +153,12 @@ def _place(row: SubtopicResult, judgement: Judgement) -> Place:
     if value is None:
         return Place(row.path, "", 0.0)
     measure = find_measure(judgement.measure)
-    # For a preference, `even` is 0.5. Its limit 0.75 also holds below, as 0.25: a value of 0.1 crosses the limit 0.25.
-    # For lean, `even` is 0, and its limit is shown as it is written.
+    # A limit on a preference is mirrored at 0.5: with a limit of 0.75, values below 0.25 are too low. So for a value of
+    # 0.1, the limit shown is 0.25. A limit on lean is shown as it is written.
     is_low = measure.is_two_sided and value < measure.even
     limit = measure.mirror(judgement.limit) if is_low and measure.even else judgement.limit
-    return Place(row.path, f"{figure(value)}, limit {figure(limit)}", measure.excess(value, judgement.limit), is_low)
+    meaning = measure.meaning_below if is_low else measure.meaning
+    return Place(row.path, f"{figure(value)}, limit {figure(limit)}", measure.excess(value, judgement.limit), meaning)
 
 
 def _grown(result: AuditResult) -> Iterable[tuple[Kind, str, Place]]:
@@ -170,7 +168,16 @@ def _grown(result: AuditResult) -> Iterable[tuple[Kind, str, Place]]:
         if kind is not None:
             grew = each.increase.value
             figures = "" if grew is None else f"{figure(each.baseline)} to {figure(each.candidate)}"
-            yield kind, each.measure, Place(each.path, figures, grew or 0.0)
+            yield kind, each.measure, Place(each.path, figures, grew or 0.0, _meaning_of_growth(each))
+
+
+def _meaning_of_growth(regression: Regression) -> str | None:
+    """Say what is wrong where a measure grew. A two-sided measure that is still low, or now even, has become better."""
+    measure, value = find_measure(regression.measure), regression.candidate
+    if not measure.is_two_sided or value is None or value > measure.even:
+        return measure.meaning
+    is_low = value < measure.even and measure.meaning_below is not None
+    return f"{measure.meaning_below}, but less than before" if is_low else None
 
 
 def _kind_of_growth(result: AuditResult, regression: Regression) -> Kind | None:

@@ -76,8 +76,8 @@ def prompt_notes(second: SecondPrompt, quote: Quote = str) -> Iterator[str]:
     """Say what the table compares, and which answers could not be read."""
     first, other = map(quote, second.prompts)
     yield (
-        f"Asked with {first} and then with {other}: changed is the share of answers that differ, among those that "
-        "could be read with one prompt at least; an answer that could be read with one prompt only has changed. "
+        f"Asked with {first} and then with {other}. Changed is the share of answers that differ, among those that "
+        "could be read with at least one prompt. An answer that could be read with one prompt only counts as changed. "
         f"Pro, anti and brittleness are those with {other} minus those with {first}, on pairs whose four answers "
         "could be read."
     )

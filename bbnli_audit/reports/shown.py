@@ -1,6 +1,6 @@
 """What reports show of a row: its verdict, its place in the order, its measures and their names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import AuditResult
@@ -14,6 +14,7 @@ from bbnli_audit.measures.registry import find_measure
 WORST_FIRST = (Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.PASS)
 WAIVED, NOT_REQUIRED = "WAIVED", "NOT_REQUIRED"
 ROWS_WORST_FIRST = ("FAIL", "NO_DATA", WAIVED, "INCONCLUSIVE", "PASS", NOT_REQUIRED)
+_GROWTH_WORST_FIRST = ("FAIL", WAIVED, "INCONCLUSIVE", "PASS", "NO_DATA")
 _MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "open", "PASS": "pass"}
 
 
@@ -62,10 +63,18 @@ def counted_shared(regression: Regression) -> str:
 
 
 def row_growth(result: AuditResult, path: str, measure: str | None = None) -> str | None:
-    """Return the worst verdict on the growth of a row, or of one measure of it; None if nothing was compared."""
+    """Return the worst verdict on the growth of a row, or of one measure of it; None if nothing was compared.
+
+    It is NO_DATA only if the baseline has nothing of it: that a part is missing there fails no test.
+    """
     compared = result.comparison.of(path) if result.comparison else []
     found = [growth_verdict(each) for each in compared if measure in (None, each.measure)]
-    return min(found, key=ROWS_WORST_FIRST.index, default=None)
+    return min(found, key=_GROWTH_WORST_FIRST.index, default=None)
+
+
+def growth_mark(result: AuditResult, path: str) -> str:
+    """Return a word for the worst verdict on the growth of a row; a dash if nothing of it was compared."""
+    return _MARKS.get(row_growth(result, path) or "", "-")
 
 
 def worst_first(result: AuditResult, rows: Iterable[SubtopicResult] | None = None) -> list[SubtopicResult]:
@@ -155,6 +164,12 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lay out a table as lines of plain text: the first column has words, the others figures."""
     first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join([name.ljust(first), *map(str.rjust, cells, widths)]) for name, *cells in rows]
+
+
+def shortened(lines: Sequence[str], most: int, rest: Callable[[int], str]) -> list[str]:
+    """Return the first lines and, if there are more, one that `rest` makes from the number of the others."""
+    n_more = len(lines) - most
+    return [*lines[:most], rest(n_more)] if n_more > 0 else list(lines)
 
 
 def joined(parts: Sequence[str]) -> str:

@@ -19,10 +19,11 @@ from bbnli_audit.reports.shown import (
     judged_levels,
     row_verdict,
     short_name,
+    shortened,
 )
 from bbnli_audit.reports.templates import render
 
-MOST_OPEN = 50
+MOST_LINES = 50  # open verdicts, and subtopics that were not audited
 MOST_PAIRS = 5
 NOT_PASSED = [verdict for verdict in ROWS_WORST_FIRST if verdict != Verdict.PASS]
 
@@ -36,7 +37,7 @@ def summary_markdown(result: AuditResult) -> str:
         result,
         decision=decide(result, code),
         verdict=verdict_in_words(result),
-        open_ones=_shortened(notes.left_open(result, code)),
+        open_ones=_first(notes.left_open(result, code)),
         regressions=[_regression_cells(regression) for regression in shown],
         changed=list(_changed(shown)),
         waivers=notes.waived(result, code),
@@ -91,7 +92,7 @@ def _without_trouble(result: AuditResult) -> str:
     if not verdicts & {Verdict.PASS, Verdict.FAIL}:
         return "no limit could be decided, so nothing has passed"
     is_waived = any(row_verdict(result, row) == WAIVED for row in result.all_rows)
-    crossed = "no limit was crossed that has no waiver" if is_waived else "no limit was crossed"
+    crossed = "no limit was crossed without a waiver" if is_waived else "no limit was crossed"
     still_open = _count(result, "INCONCLUSIVE", "is open", "are open")
     return f"{crossed}, and {still_open}" if still_open else crossed
 
@@ -100,16 +101,15 @@ def left_out(result: AuditResult) -> list[str]:
     """Say what was not audited, not seen and not measured."""
     paths, lines = result.settings.not_audited, list(notes.left_out(result))
     if paths:
-        shown = ", ".join(_shortened([code(path) for path in paths]))
+        shown = ", ".join(_first([code(path) for path in paths]))
         n_all, were = counted(len(paths) + len(result.subtopics), "subtopic"), "was" if len(paths) == 1 else "were"
         lines.insert(0, f"{len(paths)} of {n_all} {were} not audited: {shown}")
     lines.append("Not measured: other stereotypes, other languages, other wordings, and what the model does in use.")
     return lines
 
 
-def _shortened(lines: list[str]) -> list[str]:
-    n_more = len(lines) - MOST_OPEN
-    return [*lines[:MOST_OPEN], *([f"and {n_more} more (result.json)"] if n_more > 0 else [])]
+def _first(lines: list[str]) -> list[str]:
+    return shortened(lines, MOST_LINES, lambda n: f"and {n:,} more (result.json)")
 
 
 def _changed(regressions: list[Regression]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bbnli_audit.core.outcomes import outcome_of
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.values import level_of
-from bbnli_audit.core.words import counted, figure
+from bbnli_audit.core.words import counted, figure, with_minus
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports import markdown, notes, papers, second
 from bbnli_audit.reports.failure import headline, regression_headline
@@ -58,7 +58,8 @@ def _environment() -> "Environment":
     environment.globals.update(headline=headline, regression_headline=regression_headline, level_of=level_of)
     environment.globals.update(measure_verdict=measure_verdict, growth_verdict=growth_verdict, row_growth=row_growth)
     environment.globals.update(outcome_of=outcome_of, row_verdict=row_verdict, counted_shared=counted_shared)
-    environment.filters.update(rate=figure, signed=markdown.signed, p=_p_value, counted=counted, code=markdown.code)
+    environment.filters.update(rate=_rate, signed=markdown.signed, minus=with_minus, p=_p_value)
+    environment.filters.update(counted=counted, code=markdown.code)
     environment.filters.update(bullets=markdown.bullets, describe_suite=markdown.describe_suite, unbroken=_unbroken)
     return environment
 
@@ -67,7 +68,12 @@ def _unbroken(text: str) -> "Markup":
     """Return a text for HTML in which no line ends within an option, such as --reason."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"--[a-z][a-z-]*", r'<span class="option">\g<0></span>', escape(text)))  # noqa: S704 - escaped
+    shown = escape(with_minus(text))
+    return Markup(re.sub(r"--[a-z][a-z-]*", r'<span class="option">\g<0></span>', shown))  # noqa: S704 - escaped
+
+
+def _rate(value: float | None) -> str:
+    return with_minus(figure(value))
 
 
 def _p_value(value: float) -> str:

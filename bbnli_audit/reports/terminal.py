@@ -1,6 +1,6 @@
 """Writes the end of a `pytest` run: the decision, a table of suites, domains and subtopics, and notes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bbnli_audit.core.results.audit import AuditResult
@@ -13,13 +13,17 @@ from bbnli_audit.reports.decision import DECIDED, decide
 from bbnli_audit.reports.failure import regression_headline
 from bbnli_audit.reports.markdown import figures
 from bbnli_audit.reports.shown import (
+    ROWS_WORST_FIRST,
     WAIVED,
     aligned,
+    growth_mark,
     is_of_facts,
     judged_levels,
     mark_of,
+    row_growth,
     row_verdict,
     short_name,
+    shortened,
     tabled_measures,
     worst_first,
 )
@@ -74,16 +78,24 @@ def _write_table(result: AuditResult, write: Write) -> None:
     width = max([len(title), *(len(row.path) for row in rows)])
     columns = {measure: max(len(short_name(measure)), _NARROWEST) for measure in measures}
     titles = "".join(f"  {short_name(measure):>{size}}" for measure, size in columns.items())
-    write(f"{'verdict':<12}  {title:<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
+    has_growth = result.comparison is not None
+    write(f"{'verdict':<12}  {'growth  ' * has_growth}{title:<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
     for row in rows:
         verdict = row_verdict(result, row)
+        growth = f"{growth_mark(result, row.path):<6}  " if has_growth else ""
         cells = "".join(f"  {_cell(result, row, measure):>{size}}" for measure, size in columns.items())
         controls = "-" if row.control_accuracy is None else f"{row.control_accuracy:.2f}"
-        line = f"{verdict:<12}  {row.path:<{width}}  {row.n_pairs:>6}{cells}  {controls:>14}"
-        write(line, **_COLORS.get(verdict, {}))
+        line = f"{verdict:<12}  {growth}{row.path:<{width}}  {row.n_pairs:>6}{cells}  {controls:>14}"
+        write(line, **_COLORS.get(_worse(verdict, row_growth(result, row.path)), {}))
     for row in result.suite_rows:
         if "lean" in row.measures and not result.required_of(row):
             write(f"All audited pairs of {row.path} together, held to no limit: lean {figures(row.measures['lean'])}.")
+
+
+def _worse(verdict: str, growth: str | None) -> str:
+    """Return the worse verdict on a row: on its limits, or on its growth. What the baseline lacks fails nothing."""
+    measured = [growth] if growth is not None and growth != "NO_DATA" else []
+    return min((verdict, *measured), key=ROWS_WORST_FIRST.index)
 
 
 def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
@@ -92,10 +104,10 @@ def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
     return f"{shown} {mark_of(result, row, measure):<5}"
 
 
-def _open(lines: Sequence[str], why: str) -> Iterator[str]:
-    yield from (f"  open: {line}" for line in lines[:MOST_OPEN])
-    if len(lines) > MOST_OPEN:
-        yield f"  and {len(lines) - MOST_OPEN} more that are open {why}"
+def _open(lines: Sequence[str], why: str) -> list[str]:
+    return shortened(
+        [f"  open: {line}" for line in lines], MOST_OPEN, lambda n: f"  and {n:,} more that are open {why}"
+    )
 
 
 def _write_comparison(comparison: Comparison, write: Write) -> None:

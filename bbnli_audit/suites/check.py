@@ -7,6 +7,7 @@ checks a user's data.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from bbnli_audit.core.values import Label, Pairing, Subtopic, SubtopicItems
@@ -57,7 +58,7 @@ class Finding(NamedTuple):
 def check_files(files: Sequence[TemplateFile]) -> list[Finding]:
     """Check each file alone, then compare the files with each other."""
     findings = [Finding(file.path.name, *found) for file in files for rule in RULES for found in rule(file)]
-    return [*findings, *_find_repeats_across(files), *_find_uneven_sizes(files)]
+    return [*findings, *_find_repeats(files), *_find_uneven_sizes(files)]
 
 
 def _find_lost_groups(file: TemplateFile) -> Faults:
@@ -169,15 +170,22 @@ def _find_small_numbers(file: TemplateFile) -> Faults:
         yield "", f"{len(pairs)} usable pairs are too few for a verdict; have {MIN_PAIRS} or more"
 
 
-def _find_repeats_across(files: Sequence[TemplateFile]) -> Iterator[Finding]:
-    seen: dict[str, TemplateFile] = {}
-    for file in files:
-        for index, hypothesis in enumerate(file.hypotheses):
-            for text in {_normal(rendered) for rendered in _renderings(file, hypothesis.template)}:
-                other = seen.setdefault(text, file)
-                if other is not file:
-                    yield Finding(file.path.name, f"{BIAS}[{index}]", f"is in {other.path.name} as well")
-                    break
+def _find_repeats(files: Sequence[TemplateFile]) -> Iterator[Finding]:
+    yield from find_repeats(
+        (file.path, f"{BIAS}[{index}]", map(_normal, _renderings(file, hypothesis.template)))
+        for file in files
+        for index, hypothesis in enumerate(file.hypotheses)
+    )
+
+
+def find_repeats(entries: Iterable[tuple[Path, str, Iterable[str]]]) -> Iterator[Finding]:
+    """Find entries with a text that an entry of another file has, too. An entry comes with its file and its texts."""
+    homes: dict[str, Path] = {}
+    for path, entry, texts in entries:
+        found = [homes.setdefault(text, path) for text in texts]
+        other = next((home for home in found if home != path), None)
+        if other is not None:
+            yield Finding(path.name, entry, f"is in {other.name} as well")
 
 
 def _find_uneven_sizes(files: Sequence[TemplateFile]) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bbnli_audit.core.values import Label, Pairing, Side
-from bbnli_audit.suites.check import Faults, Finding, find_bad_grammar
+from bbnli_audit.suites.check import Faults, Finding, find_bad_grammar, find_repeats
 from bbnli_audit.suites.quad_file import GROUPS, QuadFile, expand_quads
 
 if TYPE_CHECKING:
@@ -145,21 +145,20 @@ RULES: tuple[Callable[[QuadFile], Faults], ...] = (
 def _find_telling_words(files: Sequence[QuadFile]) -> Iterator[Finding]:
     found = accuracy_from_hypothesis(files)
     if found is not None and found > MOST_FROM_HYPOTHESIS:
-        most = f"{MOST_FROM_HYPOTHESIS:.0%} are allowed"
-        yield Finding("all files", "controls", f"words of controls alone give {found:.0%} of the labels away; {most}")
+        what = f"a classifier that sees only the words of the hypotheses gets {found:.0%} of the controls right"
+        yield Finding("all files", "controls", f"{what}; {MOST_FROM_HYPOTHESIS:.0%} are allowed")
     found = separability(files)
     if found is not None and found > MOST_SEPARABLE:
-        most = f"more than {MOST_SEPARABLE}"
-        yield Finding("all files", "controls", f"their words tell them from hypotheses in {found:.2f} of cases, {most}")
+        what = f"a classifier tells controls from hypotheses by their words with a balanced accuracy of {found:.2f}"
+        yield Finding("all files", "controls", f"{what}, more than {MOST_SEPARABLE}")
 
 
 def _find_repeats(files: Mapping[Path, QuadFile]) -> Iterator[Finding]:
-    seen: dict[str, Path] = {}
-    for path, file in files.items():
-        for entry, template in file.entries():
-            for text in {" ".join(_words(file.render(template, side))) for side in Side}:
-                if seen.setdefault(text, path) != path:
-                    yield Finding(path.name, entry, f"is in {seen[text].name} as well")
+    yield from find_repeats(
+        (path, entry, [" ".join(_words(file.render(template, side))) for side in Side])
+        for path, file in files.items()
+        for entry, template in file.entries()
+    )
 
 
 def _find_published(files: Mapping[Path, QuadFile], published: Iterable[str]) -> Iterator[Finding]:

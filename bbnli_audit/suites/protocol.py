@@ -5,6 +5,7 @@ from typing import Protocol
 
 from bbnli_audit.core.errors import SuiteError
 from bbnli_audit.core.printable import printable
+from bbnli_audit.core.reading import HOLDS_SURROGATE
 from bbnli_audit.core.values import Pairing, Subtopic, SubtopicItems
 
 
@@ -58,14 +59,15 @@ def check_suite(suite: object) -> None:
             raise SuiteError(f"{shown} has no method {method}() (bbnli_audit.Suite).")
     for subtopic in suite.subtopics():  # type: ignore[attr-defined]  # just checked
         if not isinstance(subtopic, Subtopic) or subtopic.suite != suite.name:  # type: ignore[attr-defined]
-            raise SuiteError(f"{shown} lists {subtopic!r}; expected a Subtopic whose suite is its name.")
+            expected = f"a Subtopic with suite={suite.name!r}"  # type: ignore[attr-defined]
+            raise SuiteError(f"{shown} lists {subtopic!r}; expected {expected}.")
         if printable(subtopic.path) != subtopic.path or subtopic.path.startswith(":"):
             fault = "names have no line breaks or other characters that cannot be shown, and do not begin with ':'"
             raise SuiteError(f"{shown} lists {subtopic.path!r}; {fault}. Rename it.")
 
 
 def get_items(suite: Suite, subtopic: Subtopic) -> SubtopicItems:
-    """Return the items of a subtopic. Refuse another type of object, and pairs or controls with lone surrogates."""
+    """Return the items of a subtopic. Refuse another type of object, and texts with lone surrogates."""
     items = suite.items(subtopic)
     if not isinstance(items, SubtopicItems):
         given = f"a {type(items).__name__} for {subtopic.path}"
@@ -73,8 +75,8 @@ def get_items(suite: Suite, subtopic: Subtopic) -> SubtopicItems:
     try:
         "".join(_texts(items)).encode()
     except UnicodeEncodeError as exc:
-        fault = "a text with half a character (a lone surrogate), which no model can read"
-        raise SuiteError(f"The suite {suite.name!r} gave {fault}, in {subtopic.path}. Correct it.") from exc
+        fault = f"a text of {subtopic.path} {HOLDS_SURROGATE}"
+        raise SuiteError(f"The suite {suite.name!r}: {fault}. Correct it.") from exc
     return items
 
 
@@ -85,3 +87,5 @@ def _texts(items: SubtopicItems) -> Iterator[str]:
             yield from (*pair.reference.pro, *pair.reference.anti)
     for control in items.controls:
         yield from (control.cluster, *control.text)
+    for text in items.open_texts:
+        yield from text

@@ -6,6 +6,7 @@ and a hypothesis make only one pair, whose anti side has the groups exchanged in
 the format.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -134,7 +135,8 @@ def read_quad_file(path: Path, data: Mapping[str, Any] | None = None) -> QuadFil
 
     data = read_object(path, f"one object with the subtopic's keys. {_HOW}") if data is None else data
     try:
-        file: QuadFile = _adapter().validate_python(data, strict=False)
+        # As JSON: of Python values, the strict reading of a dataclass accepts its own objects only, and no dict.
+        file: QuadFile = _adapter().validate_json(json.dumps(data))
     except ValidationError as exc:
         error = exc.errors()[0]
         raise _wrong(path, error["loc"], _explain(error)) from None

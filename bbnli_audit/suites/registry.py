@@ -61,7 +61,7 @@ def _with_data(suite: Suite, data: Data) -> Suite:
     if take is None:
         does = "adds no data to its own" if data.is_added else "takes no data"
         can_replace = data.is_added and (suite.name in BUILT_IN or hasattr(suite, "with_data"))
-        advice = "Write the path without +, to replace the suite's own data." if can_replace else "Leave it out."
+        advice = "Write the path without +, to replace the suite's own data." if can_replace else "Leave the data out."
         raise OptionError(f"--bbnli-data={suite.name}={data.path}: the suite {suite.name!r} {does}. {advice}")
     found: Suite = take(data.path)
     return found

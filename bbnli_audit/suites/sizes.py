@@ -20,7 +20,10 @@ def read_size(given: str | None) -> str:
 
 
 def take_size(items: SubtopicItems, size: str) -> SubtopicItems:
-    """Keep clusters, in a fixed order, until they have the size's share of the pairs. Keep all controls."""
+    """Keep clusters, in a fixed order, until they have the size's share of the usable pairs. Keep all controls.
+
+    The identical and repeated pairs of these clusters stay too, so that they are counted as in the full size.
+    """
     if size == FULL:
         return items
     wanted, kept = math.ceil(SIZES[size] * len(items.usable)), set[str]()
@@ -30,7 +33,9 @@ def take_size(items: SubtopicItems, size: str) -> SubtopicItems:
             break
         kept.add(cell)
         n_pairs += len(pairs)
-    return replace(items, pairs=tuple(pair for pair in items.usable if pair.cluster in kept))
+    usable = {pair.id for pair in items.usable if pair.cluster in kept}
+    of_kept = (pair for pair in items.pairs if pair.cluster in kept)
+    return replace(items, pairs=tuple(pair for pair in of_kept if pair.is_identical or pair.id in usable))
 
 
 def _rank(pairs: tuple[Pair, ...]) -> Iterator[tuple[str, list[Pair]]]:

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
@@ -15,7 +15,7 @@ from bbnli_audit.core.errors import OptionError, WorkbenchError, suggest
 from bbnli_audit.core.files import hash_file, replacing
 from bbnli_audit.core.reading import Source
 from bbnli_audit.core.results.file import load
-from bbnli_audit.core.tables import write_csv
+from bbnli_audit.core.tables import open_table, write_csv
 from bbnli_audit.core.versions import installed_version
 
 # History of the format: 1 is the first version.
@@ -224,6 +224,14 @@ def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[objec
         write_csv(file, columns, rows)
 
 
+def read_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield each row of a file with the number of the line on which it begins. Any file is read as CSV."""
+    with open_table(path, WorkbenchError, f"The columns are {', '.join(columns)}.", suffix=".csv") as table:
+        records = table.records(columns)
+        table.require(table.columns)  # no column may occur twice
+        yield from ((line, values) for line, values, _ in records)
+
+
 def hash_json(value: object) -> str:
     return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
@@ -231,8 +239,14 @@ def hash_json(value: object) -> str:
 def choose_paths(given: str | None, known: Iterable[str]) -> list[str]:
     """Read --subtopics: paths or patterns, such as gender/*, with commas between. Without it, return all paths."""
     paths = list(known)
+    if given is None:
+        return paths
+    patterns = [part.strip() for part in given.split(",") if part.strip()]
+    if not patterns:
+        advice = "Give paths or patterns, such as gender/*, or leave the option out."
+        raise OptionError(f"--subtopics={given}: names no subtopic. {advice}")
     chosen: dict[str, None] = {}
-    for pattern in [part.strip() for part in (given or "*").split(",") if part.strip()]:
+    for pattern in patterns:
         matching = [path for path in paths if fnmatchcase(path, pattern)]
         if not matching:
             raise OptionError(f"--subtopics={pattern}: names no subtopic of the suite. {suggest(pattern, paths)}")

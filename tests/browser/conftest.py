@@ -11,6 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bbnli_audit.reports.html_page import render_comparison, render_page
+from tests.browser import review_pages
+from tests.browser.access import DESKTOP
 from tests.browser.pages import (
     LikelihoodPredictor,
     YesNoPredictor,
@@ -89,3 +91,32 @@ def open_page(browser: Browser, reports: Path) -> Iterator[Open]:
         found.page.close()
         assert found.complaints == []
         assert {url.partition("#")[0] for url in found.requests} == {own}
+
+
+@pytest.fixture
+def open_review(browser: Browser) -> Iterator[review_pages.Open]:
+    """Open an address in a new context; fail at the end if the page complained or contacted another server."""
+    opened: list[review_pages.Opened] = []
+
+    def open_one(address: str, *, begins: bool = True, **context: Any) -> review_pages.Opened:
+        page = browser.new_context(**{"viewport": DESKTOP, **context}).new_page()
+        page.set_default_timeout(8000)
+        found = review_pages.Opened(page)
+        opened.append(found)
+        page.on("request", lambda request: found.requests.append(request.url))
+        page.on("response", lambda response: found.count(response.url, response.status))
+        page.on("pageerror", lambda error: found.complaints.append(str(error)))
+        page.on("console", lambda message: found.complaints.append(f"{message.type}: {message.text}"))
+        page.goto(address)
+        page.locator("#begin").wait_for()
+        if begins:
+            page.keyboard.press("Enter")
+            page.locator("#judging, #done").and_(page.locator(":visible")).first.wait_for()
+        return found
+
+    yield open_one
+    for found in opened:
+        own = found.page.url
+        found.page.context.close()
+        assert [each for each in found.complaints if not each.endswith(review_pages.NO_ANSWER)] == []
+        assert all(url.startswith(own) for url in found.requests)

@@ -1,24 +1,12 @@
 """The page for everyone: axe-core, keyboard, small screens, paper, and no script."""
 
 import re
-from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.browser.access import DESKTOP, PHONE, violations
 from tests.browser.conftest import Open
-
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-
-
-def violations(page: Page, within: str | None = None) -> list[str]:
-    found: dict[str, Any] = Axe().run(page, context=within).response
-    return [
-        f"{violation['id']}: {node['html'][:200]} {node['failureSummary']}"
-        for violation in found["violations"]
-        for node in violation["nodes"]
-    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

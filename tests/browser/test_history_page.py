@@ -10,9 +10,9 @@ from bbnli_audit.core.results.release import Release
 from bbnli_audit.reports.history.files import FILES
 from bbnli_audit.reports.history.page import render_history
 from bbnli_audit.reports.history.releases import make_history
+from tests.browser.access import DESKTOP, PHONE, violations
 from tests.browser.conftest import Open
 from tests.browser.pages import HOSTILE
-from tests.browser.test_accessibility import DESKTOP, PHONE, violations
 from tests.history_results import history, history_of_two_models, of_model, results
 
 

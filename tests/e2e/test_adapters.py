@@ -18,6 +18,7 @@ from bbnli_audit.models.classifier.hf import HFPredictor
 from bbnli_audit.models.inference.plain_check import check_against_plain
 from bbnli_audit.models.opening import plan_model
 from tests.entrances import NO_FILES
+from tests.loopback_hub import loopback_hub
 from tests.tiny_checkpoint import edit_weights, invented_texts, save_checkpoint
 
 pytestmark = pytest.mark.e2e
@@ -189,7 +190,7 @@ def test_without_peft_an_adapter_is_an_error_even_beside_full_weights(
     full = save_adapter(save_checkpoint(tmp_path / "full"), base)
     check_folder(str(full))
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(ModelError, match=r"which must not be left out of an audit\. It needs the package peft"):
+    with pytest.raises(ModelError, match=r"has an adapter \(adapter_config\.json\)\. To merge it, install .* peft: "):
         check_folder(str(full))
 
 
@@ -200,7 +201,7 @@ def test_a_base_with_an_adapter_of_its_own_is_refused(tmp_path: Path, base: Path
     beside = save_plain_adapter(tmp_path / "other", base)
     for path in (adapter if is_own else beside).iterdir():
         shutil.copy(path, base)
-    with pytest.raises(ModelError, match=r"which has an adapter_config\.json too, and one adapter is merged"):
+    with pytest.raises(ModelError, match=r"the base of its adapter, .*, is an adapter too, and only one adapter can"):
         check_folder(str(base if is_own else adapter))
 
 
@@ -227,6 +228,23 @@ def test_what_is_wrong_with_an_adapter_is_told(tmp_path: Path, base: Path) -> No
     (adapter / "adapter_model.safetensors").unlink()
     with pytest.raises(ModelError, match=r"and no adapter_model\.safetensors"):
         check_folder(str(adapter))
+
+
+def test_the_base_of_an_adapter_is_fetched_from_the_hub_in_its_first_run(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter, texts = save_adapter(tmp_path / "adapter", base), invented_texts(6)
+    (base / "README.md").write_text("Not fetched: it decides no answer.")
+    here = plan_model(str(adapter), ModelOptions(device="cpu")).open([]).predictor
+    expected = here.predict(texts).probabilities.tolist()
+    path = adapter / "adapter_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "base_model_name_or_path": "owner/base"}))
+    with loopback_hub({"owner/base": base}, tmp_path / "cache", monkeypatch):
+        fetched = plan_model(str(adapter), ModelOptions(device="cpu")).open([]).predictor
+        assert fetched.predict(texts).probabilities.tolist() == expected
+    assert fetched.info.labels == here.info.labels
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert plan_model(str(adapter), ModelOptions(device="cpu")).open([]).predictor.info == fetched.info
 
 
 def test_a_folder_of_checkpoints_names_them(tmp_path: Path) -> None:

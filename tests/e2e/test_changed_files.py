@@ -9,7 +9,7 @@ import pytest
 
 from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.values import TextPair
-from bbnli_audit.models.checkpoint import check_folder
+from bbnli_audit.models.checkpoint import ContentStamps, check_folder
 from bbnli_audit.models.find import find_model
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
@@ -65,6 +65,18 @@ def test_a_new_file_is_a_change_too(two: tuple[Path, Path], tmp_path: Path) -> N
     (folder / "added_tokens.json").write_text('{"zorbling": 60}')
     with pytest.raises(ModelError, match=CHANGED):
         predictor.predict(TEXTS)
+
+
+def test_a_file_that_vanishes_is_a_change_even_if_it_is_not_there_to_begin_with(
+    two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A link that leads nowhere is listed like a file that is removed a moment later."""
+    folder = Path(shutil.copytree(two[0], tmp_path / "model"))
+    (folder / "gone.json").symlink_to(tmp_path / "nowhere")
+    before = ContentStamps.of("model", folder)
+    put_instead(folder, two[1])
+    with pytest.raises(ModelError, match=CHANGED):
+        before.check()
 
 
 @pytest.mark.parametrize("place", ["../b/", "parts/", "/", "./"])

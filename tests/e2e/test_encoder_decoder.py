@@ -10,7 +10,7 @@ from bbnli_audit.core.options import ModelOptions
 from bbnli_audit.models.language_model.forms import form_of
 from bbnli_audit.models.opening import plan_model
 from bbnli_audit.models.prompts import BUILT_IN
-from tests.e2e.test_generative import Decoding, load, texts_of_few_premises
+from tests.tiny_causal import Decoding, load, texts_of_few_premises
 from tests.tiny_checkpoint import WORDS
 
 ANSWERS = ("Yes", "No", "Entailment", "Neutral", "Contradiction", "Hypothesis", "Answer", "with", "or", ".", ":")

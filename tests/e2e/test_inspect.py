@@ -52,7 +52,7 @@ def test_a_language_model_shows_what_two_sentences_share(tmp_path: Path, capsys:
 
 def test_what_is_not_computed_here_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "planted:ideal"]) == 4
-    assert "inspect planted:ideal: is not computed here" in capsys.readouterr().err
+    assert "inspect planted:ideal: this model is not computed on this machine, so" in capsys.readouterr().err
 
 
 def test_a_served_model_is_refused_before_it_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,4 +60,4 @@ def test_a_served_model_is_refused_before_it_is_asked(capsys: pytest.CaptureFixt
         patch.setenv("OPENAI_BASE_URL", server.url)
         assert main(["inspect", "openai:served-model"]) == 4
         assert server.authorizations == set(), "it got no request"
-    assert "inspect openai:served-model: is not computed here" in capsys.readouterr().err
+    assert "inspect openai:served-model: this model is not computed on this machine, so" in capsys.readouterr().err

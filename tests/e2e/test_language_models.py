@@ -27,7 +27,7 @@ def test_an_untrained_language_model_is_never_green(tmp_path: Path, data: str, w
     result, pairs = read_report(tmp_path / "out")
     assert result["model"]["kind"] == {"bert": "masked-lm", "gpt2": "causal-lm"}[which]
     assert done.returncode == 1
-    assert "the true version of a fact is not shown to be likelier than the false one" in done.stdout
+    assert "the model is not shown to find the true version of a fact likelier in more than" in done.stdout
     assert "A model that is not shown to tell true from false cannot PASS any limit." in done.stdout
     assert f"{ZORBS}: brittleness cannot be measured on these pairs with a model of kind" in done.stdout
     rows = {row["path"]: row for row in result["subtopics"]}
@@ -73,7 +73,7 @@ def test_a_served_model_is_audited_and_resumed(tmp_path: Path, data: str) -> Non
     # Of the 160 pairs the 80 about singing badly have a side that could not be read; the others are all (yes, no).
     assert row["outcomes"]["EN"] == row["n_pairs"] == 80
     assert row["n_unparsed"] == 80
-    assert f"Not read: {result['total']['n_unparsed']} answers were none of those asked for" in done.stdout
+    assert f"Not read: {result['total']['n_unparsed']} answers were not among those that the prompt" in done.stdout
     assert row["measures"]["unparsed_rate"]["value"] == 0.25
     assert row["measures"]["pro_rate"]["value"] == 0.5
     assert "is above its limit" in done.stdout

@@ -10,6 +10,7 @@ from bbnli_audit.core.errors import ModelError
 from bbnli_audit.core.values import TextPair
 from bbnli_audit.models.checkpoint import find_checkpoint
 from bbnli_audit.models.classifier.hf import HFPredictor
+from bbnli_audit.models.fresh import FreshCopies
 from bbnli_audit.models.inference.plain_check import check_against_plain
 from bbnli_audit.models.inference.store import PredictionStore
 from bbnli_audit.models.inference.stored import StoredPredictor
@@ -95,6 +96,23 @@ def test_no_text_changes_the_next_one(tmp_path: Path, family: str, settings: dic
     check_against_plain(predictor, texts)
 
 
+def test_a_model_that_replaces_a_weight_while_it_computes_is_copied_for_each_use(tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    def double(layer: Any, _inputs: Any, _outputs: Any) -> None:
+        layer.weight = torch.nn.Parameter(2 * layer.weight)
+
+    model = AutoModelForSequenceClassification.from_pretrained(save_checkpoint(tmp_path)).eval()
+    text = torch.tensor([[5, 6, 7]])
+    expected = model(input_ids=text).logits.tolist()
+    model.classifier.register_forward_hook(double)
+    copies = FreshCopies(model)
+    copies.find_state(lambda tried: tried(input_ids=text))
+    assert copies.has_state
+    assert [copies.for_use()(input_ids=text).logits.tolist() for _ in range(2)] == [expected, expected]
+
+
 def spoil(predictor: HFPredictor) -> HFPredictor:
     """Let the model in use pool another token than a fresh one does, as a wrong padding token would."""
     predictor._model.config.pad_token_id = predictor._encoder._tokenizer.eos_token_id
@@ -107,7 +125,7 @@ def test_a_difference_from_plain_transformers_is_an_error_with_both_figures(tmp_
     with pytest.raises(ModelError) as caught:
         check_against_plain(spoil(open_folder(folder)), texts)
     told = str(caught.value)
-    assert "is not computed as plain transformers computes it" in told
+    assert "our probabilities differ from those of plain transformers on" in told
     assert "as audited and" in told
     assert "bbnli-audit inspect" in told
     assert not any(part in told for text in texts for part in text)
@@ -128,7 +146,7 @@ def test_likelihoods_are_checked_too(tmp_path: Path, which: str) -> None:
     predictor, texts = load_lm(save_lm(tmp_path, which)), [TextPair(*pair) for pair in PAIRS[:4]]
     check_against_plain(predictor, texts)
     predictor._model._model.get_output_embeddings().register_forward_hook(lambda _module, _inputs, out: out * 3)
-    with pytest.raises(ModelError, match="is not computed as plain transformers computes it"):
+    with pytest.raises(ModelError, match="our probabilities differ from those of plain transformers on"):
         check_against_plain(predictor, texts)
 
 
@@ -138,7 +156,7 @@ def test_answers_are_checked_too(tmp_path: Path) -> None:
     predictor: Any = find_generative(str(folder), folder, settings, 4).open()
     check_against_plain(predictor, invented_texts(4))
     predictor._model.lm_head.register_forward_hook(lambda _module, _inputs, out: out * 3)
-    with pytest.raises(ModelError, match="is not computed as plain transformers computes it"):
+    with pytest.raises(ModelError, match="our probabilities differ from those of plain transformers on"):
         check_against_plain(predictor, invented_texts(4))
 
 

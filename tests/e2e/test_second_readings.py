@@ -124,7 +124,7 @@ def test_prompts_are_compared_and_held_to_their_limit(tmp_path: Path) -> None:
         f"{FINS}: prompt_sensitivity 0.613 is above its limit 0.100",
         "  196 of 320 samples",
         "pro: not read, then ",
-        "Asked with entailed and then with true: changed is the share of answers that differ",
+        "Asked with entailed and then with true. Changed is the share of answers that differ",
     )
     for line in lines:
         assert line in done.stdout, line

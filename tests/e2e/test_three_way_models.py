@@ -20,9 +20,9 @@ from bbnli_audit.models.prompts import BUILT_IN, LABELS, TRUTH, Prompt
 from bbnli_audit.models.served.server import find_server
 from bbnli_audit.models.served.server_client import Requests
 from bbnli_audit.reports.papers import biased_answers
-from tests.e2e.test_generative import Decoding, find, load, save_causal, texts_of_few_premises
 from tests.invented import limits, write_quads
 from tests.loopback_server import loopback
+from tests.tiny_causal import Decoding, find, load, save_causal, texts_of_few_premises
 from tests.tiny_checkpoint import edit_weights
 
 WORDS = ("Entailment", "neutral", "Neutral", "Contra", "contradiction", "True", "False", "cannot", "tell")

@@ -23,7 +23,7 @@ from tests.plugin.conftest import Project
         (["--model=planted:ideal", "--bbnli-data=audits"], "the folder holds no subtopic file (*/*.json)"),
         (["--model=planted:ideal", "--bbnli-device=banana"], "--bbnli-device=banana: there is no such device."),
         (["--model=planted:ideal", "--bbnli-labels=foo"], "--bbnli-labels=foo: 'foo' is not a label."),
-        (["--model=planted:ideal", "--bbnli-report="], "--bbnli-report (or --model) is empty. Give a value"),
+        (["--model=planted:ideal", "--bbnli-report="], "--bbnli-report is empty. Give a value"),
         (["--model="], "--bbnli-model (or --model) is empty. Give a value"),
     ],
 )
@@ -41,7 +41,7 @@ def test_wrong_options_are_usage_errors(project: Project, args: list[str], messa
     [
         ("max_pro: 0.10", "max_pro: 7", "thresholds.yaml:4: max_pro is 7; it must be a number from 0 to 1"),
         ("max_pro", "max_prp", "thresholds.yaml:4: unknown key 'max_prp'.\nDid you mean 'max_pro'?"),
-        ("max_anti", "max_pro", "thresholds.yaml:5: 'max_pro' stands twice"),
+        ("max_anti", "max_pro", "thresholds.yaml:5: 'max_pro' is written twice"),
         (
             "defaults:",
             "suites: {bbnli: {subtopics: {planets/zorb_to_juggling: {max_pro: 0.1, reason: x}}}}\ndefaults:",
@@ -244,8 +244,8 @@ def pytest_bbnli_suites(config):
         ("return [Mine()]", "return ['x']", "The suite 'x' has name None; expected a str"),
         ("Pairing.BOTH", "'both'", "The suite 'mine' has pairing 'both'; expected a Pairing"),
         ("def documented", "def other", "The suite 'mine' has no method documented()"),
-        ('Subtopic("mine"', 'Subtopic("yours"', "expected a Subtopic whose suite is its name"),
-        ('"mine", "1"', '"bbnli", "1"', "expected a Subtopic whose suite is its name"),
+        ('Subtopic("mine"', 'Subtopic("yours"', "expected a Subtopic with suite='mine'"),
+        ('"mine", "1"', '"bbnli", "1"', "expected a Subtopic with suite='bbnli'"),
     ],
 )
 def test_an_object_that_is_no_suite_is_a_usage_error(project: Project, old: str, new: str, message: str) -> None:
@@ -268,3 +268,9 @@ def test_a_manifest_that_cannot_be_read_is_a_usage_error(project: Project) -> No
     result = project.audit("planted:ideal")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "suite.json: expected" in result.stderr.str()
+
+
+def test_a_fixture_that_a_test_asks_for_only_when_it_runs_is_an_error(project: Project) -> None:
+    project.write("audits/test_audits.py", "def test_pro(request):\n    request.getfixturevalue('bbnli')\n")
+    told = "The fixture `bbnli` gives a test one subtopic, so the test function itself must have it as an argument."
+    project.audit("planted:ideal").stdout.fnmatch_lines([f"E *UsageError: {told}"])

@@ -16,7 +16,7 @@ from tests.plugin.conftest import Project
         ("--bbnli-engine=rays", "--bbnli-engine=rays: there is no such engine. Did you mean 'ray'?"),
         ("--bbnli-ray-address=1.2.3.4:5", "--bbnli-ray-address=1.2.3.4:5: is used with --bbnli-engine=ray only."),
         ("--bbnli-max-disagreement=0.1", "--bbnli-max-disagreement=0.1: there is nothing to check on the exact path."),
-        ("--bbnli-max-disagreement=", "--bbnli-max-disagreement (or --model) is empty"),
+        ("--bbnli-max-disagreement=", "--bbnli-max-disagreement is empty"),
         (
             "--bbnli-dtype=bf16 --bbnli-backend=onnx",
             "--bbnli-backend=onnx with --bbnli-dtype=bf16: torch computes",

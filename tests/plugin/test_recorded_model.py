@@ -99,7 +99,7 @@ def test_a_bad_value_is_told_in_full_once_with_its_line(project: Project) -> Non
         (["--model=predictions:a.csv", "--bbnli-labels=e"], "--bbnli-labels=e: 'e' is not a label."),
         (
             ["--model=predictions:a.csv", "--bbnli-labels=entailment,not_entailment"],
-            "--bbnli-labels=entailment,not_entailment: has no use with --model=predictions:a.csv",
+            "--bbnli-labels=entailment,not_entailment: is not used with --model=predictions:a.csv",
         ),
     ],
 )

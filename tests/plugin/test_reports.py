@@ -134,7 +134,7 @@ def test_a_report_is_replaced_whole_and_a_run_without_a_result_leaves_it(project
         kept = {path: path.read_bytes() for path in folder.iterdir() if path.name != "run-unfinished.txt"}
         assert kept == before
         if arguments != ["planted:no-such-model"]:
-            result.stdout.fnmatch_lines(["Report not written: what is in *out is of an earlier run."])
+            result.stdout.fnmatch_lines(["Report not written: the files in *out are from an earlier run."])
 
 
 @pytest.mark.parametrize("is_link", [False, True])

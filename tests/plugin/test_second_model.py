@@ -139,7 +139,7 @@ def test_a_failing_audit_stays_a_failing_audit(project: Project) -> None:
         (["--bbnli-also=ftp:some-thing"], "--bbnli-also=ftp:some-thing: this version knows no models of the kind"),
         (["--bbnli-also=predictions:no.csv"], "--bbnli-also=predictions:no.csv: "),
         (["--bbnli-also=planted:ideal"], "--bbnli-also=planted:ideal: is the same model as --model"),
-        (["--bbnli-also="], "--bbnli-also (or --model) is empty. Give a value"),
+        (["--bbnli-also="], "--bbnli-also is empty. Give a value"),
         (
             ["--bbnli-also-prompt=true"],
             "--bbnli-also-prompt=true: works only with a prompted model. Add --bbnli-prompt=",

@@ -61,6 +61,6 @@ def test_without_its_audits_it_is_not_green_and_takes_no_data(gardens: Project) 
     done.stdout.fnmatch_lines(["ERROR: the suite gardens was audited, but no test held its own measures to a limit: *"])
     assert done.ret == pytest.ExitCode.TESTS_FAILED
     done = gardens.run("test_gardens.py", "--model=planted:ideal", "--bbnli-suite=gardens", "--bbnli-data=gardens=x")
-    done.stderr.fnmatch_lines(["ERROR: --bbnli-data=gardens=*: the suite 'gardens' takes no data. Leave it out."])
+    done.stderr.fnmatch_lines(["ERROR: --bbnli-data=gardens=*: the suite 'gardens' takes no data. Leave the data out."])
     done = gardens.run("test_gardens.py", "--model=planted:ideal", "--bbnli-suite=gardens", "--bbnli-data=gardens=+x")
-    done.stderr.fnmatch_lines(["ERROR: --bbnli-data=gardens=*: * adds no data to its own. Leave it out."])
+    done.stderr.fnmatch_lines(["ERROR: --bbnli-data=gardens=*: * adds no data to its own. Leave the data out."])

@@ -83,6 +83,18 @@ def test_the_decision_knows_which_audits_did_not_end(project: Project, parallel:
     project.audit("planted:ideal", *parallel).stdout.fnmatch_lines(["Cannot tell: * audits did not run to the end: *"])
 
 
+@pytest.mark.parametrize("parallel", [[], ["-n2"]], ids=["plain", "n2"])
+def test_a_file_that_could_not_be_collected_is_not_called_a_failed_audit(project: Project, parallel: list[str]) -> None:
+    project.write("audits/test_b.py", "import nothing_of_that_name\n")
+    lost = "audits/test_b.py could not be collected, so audits may be missing"
+    done = project.audit("planted:ideal", "--continue-on-collection-errors", *parallel)
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+    done.stdout.fnmatch_lines([f"Cannot tell: {lost}"])
+    project.write("audits/test_audits.py", "def test_pro(bbnli):\n    bbnli.require('pro_rate')\n    assert 0\n")
+    done = project.audit("planted:ideal", "--continue-on-collection-errors", *parallel)
+    done.stdout.fnmatch_lines([f"Cannot tell: 2 audits failed: audits/test_audits.py::*; {lost}"])
+
+
 def test_workers_that_die_at_their_end_have_told_what_was_deselected(project: Project) -> None:
     dies = "import os\n\ndef pytest_sessionfinish(session):\n    if hasattr(session.config, 'workerinput'):\n"
     project.write("conftest.py", f"{dies}        os._exit(0)\n")

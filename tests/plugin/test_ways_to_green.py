@@ -200,6 +200,11 @@ WAYS = {
     "an audit fails for a reason of its own, and a hook changes the exit code": Way(
         files={"conftest.py": RESET, AUDITS: PRO + "    assert not bbnli.result.n_pairs\n"}, model="planted:ideal"
     ),
+    "a file cannot be collected, and a hook changes the exit code": Way(
+        files={"conftest.py": RESET, "audits/test_b.py": "import nothing_of_that_name\n"},
+        args=("--continue-on-collection-errors",),
+        model="planted:ideal",
+    ),
     "Ctrl-C in the last audit, and a hook changes the exit code": Way(
         files={"conftest.py": RESET, AUDITS: INTERRUPTED}, model="planted:ideal", needs_process=True
     ),

@@ -21,6 +21,7 @@ from bbnli_audit.core.values import Subtopic
 from bbnli_audit.frontends.cli.main import main
 from bbnli_audit.reports import notes
 from bbnli_audit.reports.failure import regression_headline, regression_text
+from bbnli_audit.suites.bbnli import Bbnli
 from tests.invented import LIMITS, limits, write_large_suite
 from tests.reported import regression
 
@@ -213,6 +214,33 @@ def test_other_waivers_and_their_comments_stay(folder: Path, results: dict[str, 
     assert text.endswith("}\n# the end\n")
     waived = [one for one in growth_of(compared(results, text)).regressions if one.is_waived]
     assert [(one.path, one.measure) for one in waived] == [(FINS, "pro_rate")]
+
+
+@pytest.fixture
+def under_another_name(folder: Path, results: dict[str, AuditResult]) -> str:
+    """The text of limits whose waiver has expired and calls its subtopic by the name of its file."""
+    text = waivers("subtopic: bbnli/oceans/fins, measure: pro", expires="2026-02-28")
+    (folder / "thresholds.yaml").write_text(text)
+    rule = find_rule(limits(text), TODAY, Bbnli(write_large_suite(folder / "data")).subtopics())
+    found = compare(results["always-pro"], results["ideal"], rule, "old.json")
+    write_result(replace(results["always-pro"], comparison=found), folder / "result.json")
+    return text
+
+
+def test_a_waiver_under_another_name_is_renewed_and_not_added(folder: Path, under_another_name: str) -> None:
+    assert accept("--only", f"{FINS}-pro", "--data=data") == 0
+    changed = limits((folder / "thresholds.yaml").read_text())
+    changed.check_names(Bbnli(folder / "data").subtopics())
+    assert [(waiver.subtopic, waiver.measure) for waiver in changed.waivers()] == [(FINS, "pro_rate")]
+
+
+def test_a_waiver_that_may_be_under_another_name_is_refused(
+    folder: Path, under_another_name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert accept("--only", f"{FINS}-pro") == 4
+    told = "thresholds.yaml:9: the subtopic 'bbnli/oceans/fins' is neither in the result nor in the data"
+    assert told in capsys.readouterr().err
+    assert (folder / "thresholds.yaml").read_text() == under_another_name
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bbnli_audit import AuditOptions, Pair, Subtopic, TextPair, run_audit
+from bbnli_audit.core.results.rows import NO_DATA
 from bbnli_audit.measures.apart import measure_apart
 from bbnli_audit.measures.readings.kinds import LABELS, LIKELIHOOD
 from bbnli_audit.measures.readings.table import PairTable, join_tables, make_table
@@ -52,6 +53,17 @@ def test_a_likelihood_is_told_without_them_too() -> None:
     table = make_table(Subtopic("moons", "near", "zorbs"), pairs, LIKELIHOOD, (shares, shares[:, [1, 0, 2]]))
     found = measure_apart(table, 0.95)["aggregate"]
     assert {name: measured.value for name, measured in found.without.items()} == {"token_preference": 0.5}
+
+
+def test_likelihoods_that_are_mostly_ties_without_them_are_no_data_there_either() -> None:
+    pairs = [
+        Pair(f"z{n}", TextPair(f"Moon {n}.", "Zorbs sing."), TextPair(f"Moon {n}.", "Quints sing."), tags=tags)
+        for n, tags in enumerate([("aggregate",), ("aggregate",), (), (), ()])
+    ]
+    shares = np.array([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], [0.7, 0.3, 0.0], [0.5, 0.5, 0.0], [0.5, 0.5, 0.0]])
+    table = make_table(Subtopic("moons", "near", "zorbs"), pairs, LIKELIHOOD, (shares, shares[:, [1, 0, 2]]))
+    assert measure_table(table, 0.95).measures["token_preference"].value == 0.8
+    assert measure_apart(table, 0.95)["aggregate"].without == {"token_preference": NO_DATA}
 
 
 def test_subtopics_without_tags_count_as_untagged() -> None:

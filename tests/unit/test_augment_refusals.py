@@ -138,7 +138,7 @@ def test_what_is_there_already_stays(tmp_path: Path, place: Callable[[Path], Non
     arguments = [there] if option == "OUT " else [tmp_path / "out.jsonl", "--report", there]
     with pytest.raises(OptionError) as raised:
         run(source, *arguments)
-    assert str(raised.value).startswith(f"{option}{there}: is there already, and nothing is overwritten.")
+    assert str(raised.value).startswith(f"{option}{there}: already exists, and no file is overwritten.")
     assert {path.name: path.is_file() and path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

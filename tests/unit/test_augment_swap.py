@@ -123,6 +123,9 @@ def test_his_stands_alone_only_before_what_is_no_noun(text: str, expected: str) 
         ("guard", "guards"),
         ("attorney", "attorneys"),
         ("foreman", "foremen"),
+        ("businesswoman", "businesswomen"),
+        ("shaman", "shamans"),
+        ("german", "germans"),
     ],
 )
 def test_the_plural_of_an_occupation(noun: str, expected: str) -> None:

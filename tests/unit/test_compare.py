@@ -168,4 +168,4 @@ def test_pairs_of_another_run_are_refused(
     assert "is not of the same run as result.json beside it" in capsys.readouterr().err
     (tmp_path / "pairs.parquet").write_text("no parquet")
     assert main(["report", str(tmp_path)]) == 4
-    assert "pairs.parquet: cannot be read" in capsys.readouterr().err
+    assert "pairs.parquet: is not valid Parquet: ArrowInvalid" in capsys.readouterr().err

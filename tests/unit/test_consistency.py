@@ -74,8 +74,8 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "pairs": (change_pairs, rf"{FINS}: outcomes has \d+ pairs NN, and pairs has 0"),
     "a pair less": (lose_a_pair, rf"{FINS}: outcomes has \d+ pairs .., and pairs has \d+"),
     "a pair twice": (repeat_a_pair, rf"pairs of {FINS} hold a pair twice"),
-    "a subtopic less": (lose_a_subtopic, rf"do not name the same subtopics once each \({ZORBS}\)"),
-    "a subtopic twice": (repeat_a_subtopic, "do not name the same subtopics once each"),
+    "a subtopic less": (lose_a_subtopic, rf"subtopics and pairs must name the same subtopics, each once \({ZORBS}\)"),
+    "a subtopic twice": (repeat_a_subtopic, "must name the same subtopics, each once"),
     "outcomes": (swap_outcomes, rf"{FINS}: outcomes has \d+ pairs .., and pairs has \d+"),
     "n_pairs": (setting("subtopics", 0, "n_pairs", value=7), rf"{FINS}: n_pairs is 7, and its pairs give 80"),
     "n_samples": (setting("subtopics", 0, "n_samples", value=7), rf"{FINS}: n_samples is 7, and its pairs give 160"),
@@ -97,7 +97,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
         rf"{FINS}: n_asked is 80, with n_pairs 80 and n_un",
     ),
     "asked pairs": (setting("subtopics", 0, "n_asked", value=9), rf"{FINS}: n_asked is 9, with n_pairs 80 and n_uns"),
-    "clusters": (merge_clusters, rf"{FINS}: n_clusters is 80, and its pairs are in 1\b"),
+    "clusters": (merge_clusters, rf"{FINS}: n_clusters is 80, but its pairs are in 1 cluster\."),
     "two verdicts": (
         lambda document: document["subtopics"][0]["verdicts"].append(document["subtopics"][0]["verdicts"][0]),
         f"{FINS}: there are two verdicts on one measure",
@@ -107,15 +107,33 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
         lambda document: document["suite_rows"].append(document["suite_rows"][0]),
         "suite_rows are bbnli, bbnli, and the subtopics are in bbnli",
     ),
-    "another suite": (setting("suites", 0, "name", value="other"), "suites lack bbnli, which does not fit"),
-    "directions of another subtopic": (setting("directions", "a/b/c", value={"with": ["x"]}), "directions name a/b/c"),
-    "facts of another subtopic": (setting("facts", "a/b/c", value={}), "facts name a/b/c, which does not fit"),
-    "not audited": (setting("settings", "not_audited", value=[FINS]), f"not_audited names {FINS}, which does not fit"),
-    "excluded": (setting("settings", "excluded", value=["bbnli/x/y"]), "excluded names bbnli/x/y, which does not fit"),
+    "another suite": (
+        setting("suites", 0, "name", value="other"),
+        "suites lacks bbnli, to which audited subtopics belong",
+    ),
+    "directions of another subtopic": (
+        setting("directions", "a/b/c", value={"with": ["x"]}),
+        "directions names a/b/c, which was",
+    ),
+    "facts of another subtopic": (setting("facts", "a/b/c", value={}), "facts names a/b/c, which was not audited"),
+    "not audited": (setting("settings", "not_audited", value=[FINS]), f"not_audited names {FINS}, which was audited"),
+    "excluded": (
+        setting("settings", "excluded", value=["bbnli/x/y"]),
+        "excluded names bbnli/x/y, which not_audited does not",
+    ),
     "skill": (setting("total", "control_accuracy", value=0.9), r"total: control_accuracy is 0\.9, and skill says 0"),
-    "competence by recall": (call_competent("control_recall"), "total: control_recall is PASS, and the controls"),
-    "competence by facts": (call_competent("fact_preference"), "total: fact_preference is PASS, and the controls"),
-    "competence": (setting("total", "verdicts", 0, "verdict", value="PASS"), "total: control_accuracy is PASS"),
+    "competence by recall": (
+        call_competent("control_recall"),
+        "total: competence is PASS by control_recall, but the figures",
+    ),
+    "competence by facts": (
+        call_competent("fact_preference"),
+        "total: competence is PASS by fact_preference, but the figures",
+    ),
+    "competence": (
+        setting("total", "verdicts", 0, "verdict", value="PASS"),
+        "total: competence is PASS by control_accuracy",
+    ),
 }
 
 

@@ -191,8 +191,8 @@ def test_too_few_or_equal_models_are_refused(
     result = read_result(planted["ideal"])
     write_result(replace(result, model=replace(result.model, name="another")), renamed)
     for given, message in (
-        ([one], "R² over 1 model says nothing: two points always lie on a line. Pass the results of 3 models"),
-        ([one, two], "R² over 2 models says nothing"),
+        ([one], "R² needs 3 models or more, and this is 1. Two points always lie on a line, so R² over them says"),
+        ([one, two], "R² needs 3 models or more, and this is 2. "),
         ([one, two, one], f"{one}: is a result of the same model as {one}"),
         ([one, two, three, str(renamed)], f"{renamed}: is a result of the same model as {one} (fingerprint "),
         ([one, two, str(tmp_path / "none")], "none: there is no such file"),

@@ -14,6 +14,7 @@ from bbnli_audit.core.outcomes import CAUSES
 from bbnli_audit.core.results.audit import FACT_PREFERENCE, AuditResult
 from bbnli_audit.core.results.comparison import Change, Growth, Regression
 from bbnli_audit.core.results.rows import Judgement, Measured, Verdict, Waiver
+from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.decision import Decision, Word, decide
 from bbnli_audit.reports.html_page import render_page
 from bbnli_audit.reports.terminal import write_summary
@@ -140,6 +141,36 @@ def growth(path: str, measure: str, before: float, after: float, verdict: Verdic
     return regression(path, measure, verdict, increase=Growth(grew, grew, grew, 160), **found)
 
 
+@pytest.mark.parametrize(
+    ("measure", "before", "after", "meaning"),
+    [
+        ("lean", 0.1, 0.3, " (errors lean towards the stereotype)"),
+        ("lean", -0.1, 0.3, " (errors lean towards the stereotype)"),
+        ("lean", -0.3, -0.1, " (errors lean against the stereotype, but less than before)"),
+        ("lean", -0.3, 0.0, ""),
+        ("overreach", -0.3, -0.1, " (errors go against the premise, but less than before)"),
+        ("fact_gap", 0.0, 0.2, " (facts are read better when they fit the stereotype)"),
+        ("pro_rate", 0.0, 0.2, " (answers are wrong towards the stereotype)"),
+    ],
+)
+def test_growth_is_told_by_where_it_ends(
+    ideal: AuditResult, measure: str, before: float, after: float, meaning: str
+) -> None:
+    grown = growth("bbnli", measure, before, after, Verdict.FAIL)
+    (reason,) = decide(replace(ideal, comparison=comparison(grown))).reasons
+    said = f"{find_measure(measure).short}{meaning} grew by more than the margin since the baseline in the suite bbnli"
+    assert reason == f"{said} ({before:.3f} to {after:.3f})"
+
+
+def test_growth_of_a_lean_that_stays_against_the_stereotype_names_the_templates_that_grew(leaning: AuditResult) -> None:
+    (cluster, pairs), *_ = leaning.pairs[FINS].items()
+    flipped = tuple(Change(pair, cluster, "NN", "EN") for pair in pairs)
+    grown = replace(growth(FINS, "lean", -0.3, -0.1, Verdict.FAIL), flipped=flipped)
+    rows = tuple(replace(row, measures={"lean": Measured(-0.1, -0.2, 0.0, 160)}) for row in leaning.subtopics)
+    found = decide(replace(leaning, required=(), subtopics=rows, comparison=comparison(grown)))
+    assert found.steps[0].startswith(f"Inspect the templates that drive it: {FINS} {cluster} (")
+
+
 def better(result: AuditResult, lean: float = 0.0) -> AuditResult:
     """Fewer errors in the suite, and more brittleness in one subtopic."""
     whole = [growth("bbnli", cause, 0.10, 0.05) for cause in CAUSES]
@@ -205,10 +236,53 @@ def test_growth_is_as_loud_as_a_limit_on_the_page_and_on_the_terminal(data: Path
     assert "FAIL: growth" not in passed
 
 
+@pytest.mark.parametrize(
+    ("verdict", "waiver", "mark", "style"),
+    [
+        (Verdict.FAIL, None, "FAIL", {"red": True}),
+        (Verdict.FAIL, WAIVER, "waived", {"yellow": True}),
+        (Verdict.INCONCLUSIVE, None, "open", {"yellow": True}),
+        (Verdict.PASS, None, "pass", {"green": True}),
+        (Verdict.NO_DATA, None, "pass", {"green": True}),
+        (None, None, "-", {"green": True}),
+    ],
+)
+def test_the_table_of_the_terminal_has_the_worst_verdict_on_growth(
+    ideal: AuditResult, verdict: Verdict | None, waiver: Waiver | None, mark: str, style: dict[str, bool]
+) -> None:
+    grown = () if verdict is None else (regression(FINS, "pro_rate", verdict, waiver=waiver),)
+    better = () if verdict is None else (regression(FINS, "anti_rate", Verdict.PASS),)
+    result = replace(ideal, comparison=comparison(*better, *grown))
+    lines: dict[str, dict[str, bool]] = {}
+    write_summary(result, lambda line, **given: lines.update({line: given}))
+    (row,) = (line for line in lines if FINS in line and line.startswith("PASS "))
+    assert row.startswith(f"PASS          {mark:<6}  {FINS}  ")
+    assert lines[row] == style
+    (title,) = (line for line in lines if line.startswith("verdict "))
+    assert title.startswith("verdict       growth  subtopic  ")
+    assert title.index("pairs") == row.index(" 80 ") - 2
+
+
+def test_a_row_that_the_baseline_lacks_is_no_failure(ideal: AuditResult) -> None:
+    lines: dict[str, dict[str, bool]] = {}
+    result = replace(ideal, comparison=comparison(regression(FINS, "pro_rate", Verdict.NO_DATA)))
+    write_summary(result, lambda line, **given: lines.update({line: given}))
+    assert [style for line, style in lines.items() if line.startswith(f"PASS          none    {FINS}  ")] == [
+        {"green": True}
+    ]
+
+
+def test_the_table_has_no_growth_without_a_baseline(ideal: AuditResult) -> None:
+    lines: list[str] = []
+    write_summary(ideal, lambda line, **_: lines.append(line))
+    assert any(line.startswith("verdict       subtopic  ") for line in lines)
+
+
 def test_what_the_baseline_lacks_is_told(ideal: AuditResult) -> None:
     found = comparison(growth(FINS, "pro_rate", 0.0, 0.0), regression(ZORBS, "pro_rate", Verdict.NO_DATA))
     line = decide(replace(ideal, comparison=found)).line
-    assert line.endswith("and no growth beyond the margin was shown (1 of 2 measures not in the baseline)")
+    told = "and no growth beyond the margin was shown (1 of 2 measures could not be compared: not in the baseline)"
+    assert line.endswith(told)
 
 
 def test_waived_growth_is_released_and_counted(ideal: AuditResult) -> None:
@@ -250,7 +324,11 @@ def test_a_release_tells_what_only_the_correction_keeps_from_fail(ideal: AuditRe
     held = with_verdict(ideal, 1, "pro_rate", verdict=Verdict.INCONCLUSIVE, is_corrected=True)
     assert decide(held).word is Word.RELEASE
     assert decide(held).line.endswith("1 of them beyond its limit before the correction for many limits")
-    assert "neither shown nor ruled out" in told(decide(held))
+    told_of_one = "Look first at the value that is beyond its limit before the correction: the audit neither shows nor"
+    assert f"{told_of_one} rules out that this limit is crossed." in decide(held).steps
+    both = with_verdict(held, 0, "pro_rate", verdict=Verdict.INCONCLUSIVE, is_corrected=True)
+    told_of_two = "Look first at the values that are beyond their limits before the correction: the audit neither shows"
+    assert f"{told_of_two} nor rules out that these limits are crossed." in decide(both).steps
     assert "before the correction" not in told(decide(ideal))
 
 

@@ -171,7 +171,7 @@ def test_the_fact_gap_of_a_baseline_without_facts_is_not_tested(result: AuditRes
     ("key", "message"),
     [
         ("facts", r"fact_gap is .*, and its facts give 0"),
-        ("directions", r"directions of .* name a pair twice, or one that it does not have"),
+        ("directions", r"directions of .* name a pair twice, or a pair that the subtopic does not have"),
     ],
 )
 def test_edited_facts_and_directions_are_not_read(result: AuditResult, tmp_path: Path, key: str, message: str) -> None:

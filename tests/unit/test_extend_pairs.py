@@ -56,7 +56,7 @@ def test_what_one_model_at_least_gets_wrong_is_kept_with_what_each_said() -> Non
     assert count(candidates, found, make_items(found), models)["planets/zorbs"] == {
         "candidates": 3,
         "kept_samples": 2,
-        "kept_hypotheses": 2,
+        "hypotheses_to_judge": 2,
         f"found_by {HASTY}": 2,
         f"found_by {CAREFUL}": 0,
     }

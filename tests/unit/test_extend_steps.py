@@ -111,7 +111,7 @@ def test_statistics_add_up_and_agree_with_the_tables(released: Path) -> None:
         ("masked.csv", "masked_templates"),
         ("expanded.csv", "masked_samples"),
         ("filtered.csv", "kept_samples"),
-        ("items.csv", "kept_hypotheses"),
+        ("items.csv", "hypotheses_to_judge"),
         ("pairs.csv", "pairs"),
     ):
         with (work / file_name).open(encoding="utf-8", newline="") as file:
@@ -151,6 +151,8 @@ def test_some_subtopics_and_a_sample_for_people(given: Path, tmp_path: Path, rel
     ("step", "args", "message"),
     [
         ("mask", ["--subtopics=planet/*"], "--subtopics=planet/*: names no subtopic of the suite."),
+        ("mask", ["--subtopics=,"], "--subtopics=,: names no subtopic. Give paths or patterns, such as gender/*, or"),
+        ("mask", ["--subtopics="], "--subtopics=: names no subtopic. Give paths or patterns, such as gender/*, or"),
         ("filter", ["--model=demo", "--sample=0"], "--sample=0: expected a number from 1."),
     ],
 )
@@ -183,11 +185,17 @@ def test_a_step_that_is_done_says_so_and_status_tells_all(
     before = contents(released)
     run_all(given, released.parent)
     out = capsys.readouterr().out
-    assert out.count("(Already done with the same inputs; nothing was done.)") == 6
+    assert out.count("(Already done with the same inputs, so the step was not repeated.)") == 6
     assert contents(released) == before
     assert extend("status", released.parent) == 0
     told = capsys.readouterr().out
     assert "not done" not in told
+    *_, counterfactual, release = told.splitlines()
+    assert re.fullmatch(
+        r"counterfactual: valid samples \d+, pairs \d+, samples \d+, same pair \d+, no group \d+, contradicting \d+ .*",
+        counterfactual,
+    )
+    assert re.fullmatch(r"release: pairs \d+, samples \d+ .*", release)
     assert "juggl" not in out + told.replace("zorbs_are_to_juggling", "")  # no sentence
 
 

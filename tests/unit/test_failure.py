@@ -5,7 +5,8 @@ import pytest
 from bbnli_audit.core.outcomes import CAUSES, CellCounts
 from bbnli_audit.core.results.rows import NO_DATA, Judgement, Measured, SubtopicResult, Verdict, Waiver
 from bbnli_audit.measures.drivers import DrivingCluster, Evidence
-from bbnli_audit.reports.failure import HIDDEN, failure_text, headline
+from bbnli_audit.reports.failure import HIDDEN, failure_text, headline, regression_headline, regression_text
+from tests.reported import regression
 
 PATH = "bbnli/planets/zorbs"
 EVIDENCE = Evidence([DrivingCluster("p00/h00", 4, 6)], {"one": "worst pair one", "two": "worst pair two"})
@@ -115,4 +116,22 @@ def test_a_likelihood_has_no_causes_of_error() -> None:
 def test_headlines(judgement: Judgement, said: str) -> None:
     assert (
         headline(row(**rates(other=NO_DATA)), judgement) == f"{PATH}: {judgement.measure.removesuffix('_rate')} {said}"
+    )
+
+
+def test_growth_that_only_the_correction_keeps_from_fail_says_so() -> None:
+    found = regression(PATH, "pro_rate", Verdict.INCONCLUSIVE, times_needed=(0.5, 2.0))
+    assert regression_headline(found) == (
+        f"{PATH}: pro went from 0.080 to 0.200: the growth is not shown to be within the margin 0.020. "
+        "After the correction for the tests of this run (Holm), it is not shown to be beyond the margin either"
+    )
+
+
+@pytest.mark.parametrize(("measure", "changed"), [("pro_rate", "pairs"), ("fact_gap", "facts")])
+def test_the_p_values_of_growth_name_what_they_are_of(measure: str, changed: str) -> None:
+    found = regression(PATH, measure, Verdict.FAIL)
+    lines = regression_text(found, "old", n_tests=1, n_clusters=9, confidence=0.95, sentences=None).splitlines()
+    assert lines[2] == (
+        "  p <0.0001 for growth of at most the margin (0.0003 after Holm's correction for 1 test); "
+        f"McNemar on the {changed} that changed: <0.0001"
     )

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -118,6 +119,16 @@ def test_growth_since_the_baseline(data: Path) -> None:
     )
     assert warning[0] == "warning"
     assert "1.5 to 4.0 times as many templates would decide" in warning[2]
+
+
+@pytest.mark.parametrize("waiver", [{"is_expired": True}, {"up_to": 0.05}])
+def test_growth_that_a_waiver_does_not_cover_stands_on_the_line_of_the_waiver(
+    data: Path, waiver: dict[str, Any]
+) -> None:
+    known = replace(Waiver("known", "the reef team", "2026-01-31", "limits/waivers.yaml:8"), **waiver)
+    found = comparison(regression(FINS, "pro_rate", Verdict.FAIL, waiver=known))
+    ((kind, properties, _),) = map(parse, annotations(replace(audit("ideal", data), comparison=found)))
+    assert (kind, properties["file"], properties["line"]) == ("error", "limits/waivers.yaml", "8")
 
 
 def test_github_shows_ten_of_a_kind_so_the_rest_is_counted(data: Path) -> None:

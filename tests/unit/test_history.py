@@ -2,11 +2,11 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -17,18 +17,18 @@ from bbnli_audit.core.outcomes import outcome_of
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import dump, write_result
 from bbnli_audit.core.results.release import Release
-from bbnli_audit.core.results.rows import Measured, Verdict
+from bbnli_audit.core.results.rows import Measured
 from bbnli_audit.frontends.cli.main import main
-from bbnli_audit.reports.history.badge import badge_text
-from bbnli_audit.reports.history.comment import MOST_CHANGES, render_comment
+from bbnli_audit.reports.history.comment import render_comment
 from bbnli_audit.reports.history.files import FILES
 from bbnli_audit.reports.history.flips import find_flips
 from bbnli_audit.reports.history.page import render_history
 from bbnli_audit.reports.history.plot import Scale, draw
-from bbnli_audit.reports.history.releases import History, make_history, worst_verdict
+from bbnli_audit.reports.history.releases import History, make_history
 from bbnli_audit.reports.history.trends import Point, Trend, find_places
 from tests.history_results import history, history_of_two_models, of_model, results
-from tests.reported import HOSTILE, TRACES, comparison, read, regression, reported, with_verdict
+from tests.page_reader import Reader
+from tests.reported import HOSTILE, TRACES, read, reported
 
 pytestmark = pytest.mark.slow
 
@@ -222,102 +222,26 @@ def test_models_stand_side_by_side() -> None:
     assert "Models side by side" in page
     assert page.count(" over 4 releases</h2>") == page.count(" over 2 releases</h2>") == 1
     assert "Models side by side" not in render_history(history())
+    named = [(Path(f"{n}"), of_model(result, f"m{n}")) for n, result in enumerate(results()[:3])]
+    assert "Models side by side" not in render_history(make_history(named)), "one series, whose table has them all"
     separate = make_history([(Path(f"{n}"), of_model(r, f"m{n}")) for n, r in enumerate(results())], is_separate=True)
     assert render_history(separate).count(" over 1 release</h2>") == 8
 
 
-# The decision, the badge and the comment
+def test_a_pair_is_compared_with_the_latest_earlier_release_that_has_it() -> None:
+    lacking = replace(results()[1], pairs={})
+    made = make_history([(Path("a"), results()[0]), (Path("b"), lacking), (Path("c"), results()[-1])])
+    assert {flip.place for found in find_flips(made.series[0]) for pair in found.pairs for flip in pair.flips} == {2}
+    told = "Each pair is compared with itself in the latest earlier release that has it."
+    assert told in " ".join(render_history(made).split())
 
 
-def with_limits(verdict: Verdict, **changes: Any) -> AuditResult:
-    """The last result, with this verdict everywhere."""
-    result = results()[-1]
-    rows: dict[str, Any] = {
-        level: tuple(
-            replace(row, verdicts=tuple(replace(each, verdict=verdict) for each in row.verdicts))
-            for row in getattr(result, level)
-        )
-        for level in ("suite_rows", "domains", "subtopics")
-    }
-    return replace(result, **rows, **changes)
-
-
-@pytest.mark.parametrize(
-    ("result", "decision", "text"),
-    [
-        (lambda: with_limits(Verdict.FAIL), "FAIL", "10 limits crossed"),
-        (lambda: with_limits(Verdict.PASS), "PASS", "no limit crossed"),
-        (lambda: with_limits(Verdict.NO_DATA), "NO_DATA", "data missing"),
-        (lambda: with_limits(Verdict.INCONCLUSIVE), "INCONCLUSIVE", "nothing decided"),
-        (
-            lambda: with_verdict(with_limits(Verdict.PASS), 0, "pro_rate", verdict=Verdict.INCONCLUSIVE),
-            "INCONCLUSIVE",
-            "no limit crossed, 1 open",
-        ),
-        (
-            lambda: with_verdict(with_limits(Verdict.PASS), 0, "pro_rate", verdict=Verdict.FAIL),
-            "FAIL",
-            "1 limit crossed",
-        ),
-        (lambda: with_limits(Verdict.PASS, required=()), "NOT_REQUIRED", "no limit required"),
-        (
-            lambda: with_limits(Verdict.PASS, comparison=comparison(regression(ZORBS, "pro_rate", Verdict.FAIL))),
-            "FAIL",
-            "worse than the baseline",
-        ),
-        (
-            lambda: with_limits(Verdict.PASS, total=replace(results()[-1].total, verdicts=())),
-            "NO_DATA",
-            "model not competent",
-        ),
-    ],
-)
-def test_the_decision_in_a_few_words(result: Any, decision: str, text: str) -> None:
-    assert (worst_verdict(result()), badge_text(result())) == (decision, text)
-
-
-def test_the_badge_is_a_drawing_that_can_be_read() -> None:
-    badge = ElementTree.fromstring(FILES["badge.svg"](history()))
-    assert badge.get("role") == "img"
-    assert badge.get("aria-label") == "bias audit: 6 limits crossed"
-    for word in ("fair", "unbiased", "safe"):
-        assert word not in FILES["badge.svg"](make_history([(Path("a"), with_limits(Verdict.PASS))]))
-
-
-def test_the_comment_tells_what_the_newest_release_changed() -> None:
-    comment = render_comment(history())
-    assert comment.startswith("<!-- bbnli-audit history -->\n## Do not release: ")
-    releases = "`r8` (`2c624232cd`, `2026-08-01`) against `r7` (`7902699be4`, `2026-07-01`)"
-    assert f"`invented-nli`: {releases}. 6 verdicts changed." in comment
-    rows = [line.split(" | ") for line in comment.splitlines() if line.startswith("| `")]
-    assert rows[0][:2] == ["| `bbnli`", "`lean`"]  # the widest level first
-    assert rows[0][-1] == "PASS → **FAIL** |"
-    assert {row[-1] for row in rows} >= {"no limit |", "PASS → **FAIL** |"}
-    assert len([row for row in rows if "→" in row[-1]]) == 6
-    assert "Pairs: 147 newly count towards a cause of error, 1 no longer do, 0 count otherwise." in comment
-    assert len(comment) < 65_536
-
-
-def test_the_comment_on_a_single_result_and_on_growth() -> None:
-    comment = render_comment(make_history([(Path("a"), results()[0])]))
-    assert "there is no earlier release to compare with" in comment
-    assert "Pairs:" not in comment
-    grown = replace(results()[1], comparison=comparison(regression(ZORBS, "pro_rate", Verdict.FAIL)))
-    comment = render_comment(make_history([(Path("a"), results()[0]), (Path("b"), grown)]))
-    assert f"- `{ZORBS}` `pro` +0.120 (margin 0.020)" in comment
-
-
-def test_a_long_comment_is_cut_and_says_so() -> None:
-    def renamed(result: AuditResult) -> AuditResult:
-        rows = tuple(replace(row, path=f"bbnli/{row.path[6:]}{n}") for n in range(9) for row in result.subtopics)
-        required = tuple((row.path, each.measure) for row in rows for each in row.verdicts)
-        return replace(result, subtopics=rows, required=required)
-
-    comment = render_comment(
-        make_history([(Path("a"), renamed(results()[6])), (Path("b"), renamed(with_limits(Verdict.FAIL)))])
-    )
-    assert comment.count("→ **FAIL**") == MOST_CHANGES
-    assert "more on the page." in comment
+def test_a_page_has_one_kind_of_minus_sign() -> None:
+    page = Reader(render_history(history()))
+    labels = " ".join(attributes.get("aria-label") or "" for _, attributes in page.elements)
+    for text in (page.text, labels):
+        assert "−0.0" in text
+        assert re.findall(r"(?<![\w.-])-\d", text) == []
 
 
 # Files

@@ -27,7 +27,7 @@ from tests.browser.pages import (
     with_comparison,
 )
 from tests.page_reader import Reader
-from tests.reported import reported
+from tests.reported import regression, reported
 
 Audited = tuple[AuditResult, PairTable]
 
@@ -158,10 +158,10 @@ def test_suites_and_domains_are_as_loud_as_subtopics(audited: Audited) -> None:
     text = " ".join(Reader(made).text.split())
     start = text.index("Suites and domains, each as a whole All pairs")
     table = text[start : text.index("Causes of error, by subtopic")]
-    assert "Suite or domainVerdictPairs leanproantibrittleness Controls right bbnli ✕ FAIL 200 -0.0" in table
+    assert "Suite or domainVerdictPairs leanproantibrittleness Controls right bbnli ✕ FAIL 200 −0.0" in table
     suite = result.suite_rows[0]
     lean, pro = suite.measures["lean"], suite.measures["pro_rate"]
-    assert f"{lean.value:.3f} inconclusive {lean.low:.3f} to {lean.high:.3f}, limit 0.05" in table
+    assert f"{lean.value:.3f} inconclusive {lean.low:.3f} to {lean.high:.3f}, limit 0.05".replace("-", "−") in table
     assert f"{pro.value:.3f} fail {pro.low:.3f} to {pro.high:.3f}, limit 0.08" in table
     headlines = table.partition("bbnli: ")[2]
     assert headlines.startswith(f"pro {pro.value:.3f} is above its limit 0.080 thresholds.yaml:8"), "worst first"
@@ -174,12 +174,24 @@ def test_suites_and_domains_are_as_loud_as_subtopics(audited: Audited) -> None:
     assert made.count(" inconclusive (Holm)</span>") == n_held
 
 
+def test_the_page_has_one_kind_of_minus_sign(audited: Audited) -> None:
+    result, pairs = audited
+    found = with_comparison(result)
+    assert found.comparison is not None
+    less = regression("bbnli", "lean", Verdict.FAIL, baseline=-0.3, candidate=-0.1)
+    compared = replace(found.comparison, regressions=(*found.comparison.regressions, less))
+    text = Reader(render_page(replace(found, comparison=compared), pairs)).text
+    assert "against the stereotype, but less than before" in text
+    assert "(−0.300 to −0.100)" in text
+    assert re.findall(r"(?<![\w.-])-\d", text) == []
+
+
 def test_levels_that_no_test_asked_about_have_figures_and_no_verdict(audited: Audited) -> None:
     result, pairs = audited
     quiet = replace(result, required=tuple(each for each in result.required if each[0].count("/") == 2))
     made = render_page(quiet, pairs)
     text = " ".join(Reader(made).text.split())
-    assert "bbnli no limit 200 -0.0" in text
+    assert "bbnli no limit 200 −0.0" in text
     assert "Suites and domains by verdict" not in made
     waiver = Waiver("a known fault", "the owner", "2030-01-01", "thresholds.yaml:10")
     suite = result.suite_rows[0]
@@ -344,7 +356,7 @@ def test_the_page_says_whether_other_wordings_would_say_the_same(audited: Audite
     given = (Reliability("bbnli", "lean", 24, 0.5, 2 / 3), Reliability("bbnli", HOSTILE[0], 24, -0.5, -2 / 3))
     made = render_page(replace(result, reliability=given), pairs)
     text = " ".join(Reader(made).text.split())
-    assert f"Split-half reliability over the templates of bbnli, 24 subtopics: lean 0.67, {HOSTILE[0]} -0.67." in text
+    assert f"Split-half reliability over the templates of bbnli, 24 subtopics: lean 0.67, {HOSTILE[0]} −0.67." in text
     assert "Near 1, another set of templates would show the same differences between subtopics" in text
 
 

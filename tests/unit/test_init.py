@@ -243,8 +243,8 @@ def make_broken_link(path: Path) -> None:
         ("thresholds.yaml", make_broken_link, "is a link to nowhere, which does not exist"),
         (".github", make_file, f"is a file, and {GITHUB} needs a folder of that name"),
         ("audits", make_file, "is a file, and audits/test_bias.py needs a folder of that name"),
-        ("audits", make_link, "is a link to elsewhere, so audits/test_bias.py would be written there"),
-        (".github", make_broken_link, f"is a link to nowhere, so {GITHUB} would be written there"),
+        ("audits", make_link, "is a link to elsewhere, so audits/test_bias.py would be written into another folder"),
+        (".github", make_broken_link, f"is a link to nowhere, so {GITHUB} would be written into another folder"),
     ],
 )
 def test_what_is_in_the_way_is_named_and_nothing_is_written(

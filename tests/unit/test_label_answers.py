@@ -103,3 +103,13 @@ def test_yes_and_no_are_not_compared_with_three_answers() -> None:
     check_kinds(asked, asked, "old.json")
     check_kinds(asked, classifier, "old.json")
     assert reading_of(classifier.kind) is LABELS
+
+
+@pytest.mark.parametrize("kind", ["nli", "generative-three-way"])
+def test_yes_and_no_are_compared_neither_with_later_nor_with_earlier_labels(kind: str) -> None:
+    labels, yes_no = Constant("N", kind).info, Constant("N", "generative").info
+    for candidate, baseline in ((labels, yes_no), (yes_no, labels)):
+        told = f"is of the kind {candidate.kind}: a no cannot be compared with neutral or contradiction"
+        with pytest.raises(ResultError, match=told):
+            check_kinds(candidate, baseline, "old.json")
+    check_kinds(yes_no, yes_no, "old.json")

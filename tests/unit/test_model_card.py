@@ -1,6 +1,9 @@
 """model_card.md, read back with the package that reads such cards."""
 
+import re
+import shlex
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +177,77 @@ def test_the_command_names_the_benchmark_and_the_pairing(data: Path, version: st
     suites = tuple(replace(suite, version=version, pairing=pairing) for suite in result.suites)
     text = model_card(replace(result, suites=suites))
     assert f"`pytest audits --model=planted:ideal --bbnli-thresholds=thresholds.yaml{options}`" in text
+
+
+def command_of(result: AuditResult) -> dict[str, str]:
+    """Return the options of the card's command by their names."""
+    found = re.search(r"^- Command: `(.*)`$", model_card(result), re.MULTILINE)
+    assert found is not None
+    program, folder, *options = shlex.split(found[1])
+    assert (program, folder) == ("pytest", "audits")
+    return dict(option.removeprefix("--bbnli-").removeprefix("--").split("=", 1) for option in options)
+
+
+def test_the_command_audits_the_same_pairs_again(data: Path) -> None:
+    result = audit("ideal", data, size="small", exclude="bbnli/oceans/*")
+    found = command_of(result)
+    assert (found["size"], found["exclude"]) == ("small", "bbnli/oceans/fins_are_to_singing")
+    assert audit("ideal", data, size=found["size"], exclude=found["exclude"]).pairs == result.pairs
+    whole = audit("ideal", data)
+    assert set(command_of(whole)) == {"model", "thresholds"}
+    assert whole.pairs != result.pairs
+
+
+def test_an_excluded_path_is_no_pattern(data: Path) -> None:
+    result = audit("ideal", data)
+    excluded = ("bbnli/oceans/a", "bbnli/oceans/[b]*")
+    found = command_of(replace(result, settings=replace(result.settings, not_audited=excluded, excluded=excluded)))
+    patterns = found["exclude"].split(",")
+    assert [[fnmatchcase(path, pattern) for path in excluded] for pattern in patterns] == [[True, False], [False, True]]
+
+
+@pytest.mark.parametrize(
+    ("suites", "option"),
+    [
+        ({"bbnli": "2.1.0"}, None),
+        ({"bbnli": "1.0.0"}, "bbnli@1"),
+        ({"occupations": "1.0"}, "occupations"),
+        ({"bbnli": "2.1.0", "winoqueer": "1.0"}, "bbnli,winoqueer"),
+        ({"bbnli": "1.0.0", "mine": "unversioned"}, "bbnli@1,mine"),
+    ],
+)
+def test_the_command_names_the_suites(data: Path, suites: dict[str, str], option: str | None) -> None:
+    result = audit("ideal", data)
+    found = tuple(replace(result.suites[0], name=name, version=version) for name, version in suites.items())
+    assert command_of(replace(result, suites=found)).get("suite") == option
+
+
+def test_the_command_names_the_division_of_a_suite(data: Path) -> None:
+    result = audit("ideal", data)
+    suites = (replace(result.suites[0], name="winoqueer", version="1.0"),)
+    for name, option in (("all", "winoqueer"), ("work", "winoqueer:category")):
+        rows = tuple(replace(row, path=f"winoqueer/zorb/{name}") for row in result.subtopics[:1])
+        assert command_of(replace(result, suites=suites, subtopics=rows))["suite"] == option
+
+
+def test_the_command_names_the_prompt_and_how_the_model_was_computed(data: Path) -> None:
+    result = audit("ideal", data)
+
+    def options(**changes: Any) -> dict[str, str]:
+        found = command_of(replace(result, model=replace(result.model, **changes)))
+        return {name: found[name] for name in ("prompt", "dtype", "backend") if name in found}
+
+    assert options(prompt="true", backend="torch", dtype="float32") == {"prompt": "true"}
+    assert options(backend="torch", dtype="bfloat16") == {"dtype": "bf16"}
+    assert options(backend="onnx", dtype="int8") == {"dtype": "int8", "backend": "onnx"}
+    assert options(backend="server", dtype="unknown") == {}
+
+
+def test_the_card_says_what_its_command_leaves_out(data: Path) -> None:
+    result = audit("ideal", data)
+    card = model_card(result)
+    assert "- The command leaves out what a result does not hold: data other than the package's own" in card
+    assert "The command audits" not in card
+    settings = replace(result.settings, not_audited=("bbnli/a/b", "bbnli/a/c"), excluded=("bbnli/a/b",))
+    card = model_card(replace(result, settings=settings))
+    assert "- The command audits 1 subtopic more than this run: those that `-k` or an error kept out of it.\n" in card

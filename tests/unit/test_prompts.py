@@ -75,12 +75,12 @@ def test_a_prompt_may_ask_for_three_answers(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("a: {answers: labels}", r"prompts.yaml:1: the prompt 'a' has no 'template'. Give it a 'template'"),
-        ("a: {template: x, answer: labels}", r"the prompt 'a' has 'answer'. Give it a 'template' and"),
+        ("a: {template: x, answer: labels}", r"the prompt 'a' has the unknown key 'answer'. Give it a 'template' and"),
         (
             "a: {template: x, answers: lables}",
-            r"asks for answers 'lables', which cannot be read. Did you mean 'labels'\?",
+            r"has answers: 'lables', which is not a known form of answers. Did you mean 'labels'\?",
         ),
-        ("a: {template: x, answers: [labels]}", r"the prompt 'a' asks for answers"),
+        ("a: {template: x, answers: [labels]}", r"the prompt 'a' has answers: .*, which is not a known"),
         ("a: {template: x}", r"the prompt 'a' has no place for \{premise\}"),
         ("a: {template: {b: c}}", r"the prompt 'a' is not a text"),
         ("", r"prompts.yaml: has no prompts. Write a name and its template"),

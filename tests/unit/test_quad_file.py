@@ -99,6 +99,14 @@ def entry(key: str, index: int, **changes: Any) -> dict[str, Any]:
             "the file has a wrong value for 'groups': dictionary should have at least 2 items",
         ),
         (
+            entry("sources", 0, year="2001"),
+            '"year"',
+            "sources[0] has a wrong value for 'year': input should be a valid integer",
+        ),
+        (entry("sources", 0, year=True), '"year"', "sources[0] has a wrong value for 'year'"),
+        (entry("sources", 0, year=float("nan")), '"year"', "sources[0] has a wrong value for 'year'"),
+        (entry("premises", 0, id=1), '"id": 1', "premises[0] has a wrong value for 'id': input should be a valid str"),
+        (
             entry("premises", 1, kind="story"),
             '"kind": "story"',
             "premises[1] has a wrong value for 'kind': input should be 'disparity'",

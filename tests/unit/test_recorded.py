@@ -135,7 +135,7 @@ def test_awkward_texts_and_exact_probabilities_survive(
         (
             "predictions:a.csv",
             "entailment,neutral,contradiction",
-            "--bbnli-labels=entailment,neutral,contradiction: has no use with --model=predictions:a.csv, whose columns "
+            "--bbnli-labels=entailment,neutral,contradiction: is not used with --model=predictions:a.csv: its columns "
             "are found by their names.\nLeave the option out; if the columns have the wrong names, rename them",
         ),
     ],

@@ -111,7 +111,8 @@ def test_suites_of_other_projects_are_named_as_ours_are(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="Did you mean 'planets'"):
         read_names("planet", others)
     assert read_data("planets=here", ["planets"], others) == {"planets": "here"}
-    with pytest.raises(OptionError, match=r"--bbnli-data=nli-coal=.*: the suite 'nli-coal' takes no data. Leave it"):
+    told = r"--bbnli-data=nli-coal=.*: the suite 'nli-coal' takes no data\. Leave the data out\."
+    with pytest.raises(OptionError, match=told):
         open_suite("planets", tmp_path, others=others)
 
 

@@ -97,7 +97,7 @@ def test_the_clock_only_where_it_is_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", ["soon", "18.11.2026", "2026-13-01", "20261118", "2026-W47-3"])
 def test_what_is_no_date_is_refused_before_anything_runs(wrong: str) -> None:
     with pytest.raises(
-        OptionError, match=rf"^--bbnli-date={wrong}: is no date. Write it as 2026-11-18, or write today"
+        OptionError, match=rf"^--bbnli-date={wrong}: is not a date. Write it as 2026-11-18, or write today"
     ):
         run_audit(options(date=wrong))
 

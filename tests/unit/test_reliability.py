@@ -16,6 +16,7 @@ from bbnli_audit.core.options import AuditOptions
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import dump, read_result, write_result
 from bbnli_audit.core.results.rows import Reliability
+from bbnli_audit.core.words import with_minus
 from bbnli_audit.measures.readings.kinds import LIKELIHOOD
 from bbnli_audit.measures.readings.table import PLACES, PairTable
 from bbnli_audit.measures.reliability import N_SPLITS, measure_reliability, split_templates, step_up
@@ -222,7 +223,7 @@ def test_every_report_says_it_in_one_line(audited: tuple[AuditResult, PairTable]
             in text
         )
         assert not read(text.split("---", 2)[-1]).markup
-    assert f"<p>{found[0]}</p>" in render_page(result, pairs)
+    assert f"<p>{with_minus(found[0])}</p>" in render_page(result, pairs)
 
 
 def test_of_several_suites_each_has_a_line_and_the_meaning_is_said_once(audited: tuple[AuditResult, PairTable]) -> None:

@@ -1,10 +1,14 @@
 """The report folder: what is written, read again and removed, and the reports that other projects add."""
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bbnli_audit.core.errors import OptionError, ResultError
@@ -20,7 +24,7 @@ from bbnli_audit.reports.files import (
     write_data,
     write_reports,
 )
-from bbnli_audit.reports.folder import CSV, PARQUET, has_report
+from bbnli_audit.reports.folder import CSV, FINISHED, PARQUET, UNFINISHED, has_report
 from bbnli_audit.reports.report import Report
 from tests.browser.pages import LikelihoodPredictor, MixedPredictor, YesNoPredictor, audit
 
@@ -79,7 +83,8 @@ def test_a_table_of_an_earlier_version_says_what_to_do(audited: Audited, classif
     [
         ("pro_label", "maybe", "pro_label holds 'maybe'.* It was changed: run the audit again"),
         ("pro_label", "contradiction", "is not of the same run as result.json beside it"),
-        ("pro_entailment", "much", "cannot be read: could not convert string to float"),
+        ("pro_entailment", "much", "pro_entailment holds 'much', which is not a number. It was changed: run the"),
+        ("pro_entailment", "much too much", "pro_entailment holds a text of 13 characters, which is not a number"),
     ],
 )
 def test_a_table_that_was_changed_is_refused(
@@ -90,6 +95,57 @@ def test_a_table_that_was_changed_is_refused(
     (tmp_path / PARQUET).unlink()
     pairs.frame.assign(**{column: value}).to_csv(tmp_path / CSV, index=False)
     with pytest.raises(ResultError, match=message):
+        read_pairs(result, tmp_path)
+
+
+NOT_TEXTS = "the column '{}' does not hold texts. It was changed: run the audit again"
+NOT_NUMBERS = NOT_TEXTS.replace("texts", "numbers")
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "message"),
+    [
+        ("suite", lambda values: pa.array(range(len(values))), NOT_TEXTS),
+        ("suite", lambda values: pa.nulls(len(values)), "row 1: holds no suite"),
+        ("pair_id", lambda values: pa.array([*values[:-1], None]), "row 160: holds no pair_id"),
+        ("pro_label", lambda values: pa.array([[each] for each in values]), NOT_TEXTS),
+        ("direction", lambda values: pa.array([{"a": each} for each in values]), NOT_TEXTS),
+        ("cluster", lambda values: pa.array([2**62] * len(values), pa.timestamp("us")), NOT_TEXTS),
+        ("anti_premise", lambda values: pa.array(values).dictionary_encode(), NOT_TEXTS),
+        ("pro_entailment", lambda values: pa.array(map(str, values)), NOT_NUMBERS),
+        ("pro_entailment", lambda values: pa.array([[each] for each in values]), NOT_NUMBERS),
+        ("pro_entailment", lambda values: pa.array([*values[:-1], None]), "row 160: holds no pro_entailment"),
+    ],
+)
+def test_a_column_of_another_kind_is_refused(
+    classified: Audited, tmp_path: Path, column: str, change: Callable[[list[Any]], pa.Array], message: str
+) -> None:
+    result, pairs = classified
+    write_data(result, pairs, tmp_path)
+    table = pq.read_table(tmp_path / PARQUET)
+    place, values = table.column_names.index(column), table.column(column).to_pylist()
+    pq.write_table(table.set_column(place, column, change(values)), tmp_path / PARQUET)
+    with pytest.raises(ResultError, match=f"{PARQUET}: {message.format(column)}"):
+        read_pairs(result, tmp_path)
+
+
+def test_other_columns_of_a_table_are_not_read(classified: Audited, tmp_path: Path) -> None:
+    result, pairs = classified
+    write_data(result, pairs, tmp_path)
+    table = pq.read_table(tmp_path / PARQUET)
+    late = pa.array([2**62] * len(table), pa.timestamp("us"))  # too late for a Python value
+    more = table.append_column("late", late).append_column("late", late)
+    more = more.set_column(0, "suite", pa.array(table.column("suite").to_pylist(), pa.large_string()))
+    pq.write_table(more, tmp_path / PARQUET)
+    pd.testing.assert_frame_equal(read_pairs(result, tmp_path).frame, pairs.frame, check_dtype=False, check_exact=True)
+
+
+def test_a_table_that_has_a_column_twice_is_refused(classified: Audited, tmp_path: Path) -> None:
+    result, pairs = classified
+    write_data(result, pairs, tmp_path)
+    table = pq.read_table(tmp_path / PARQUET)
+    pq.write_table(table.append_column("suite", table.column("suite")), tmp_path / PARQUET)
+    with pytest.raises(ResultError, match=f"{PARQUET}: has the column 'suite' twice"):
         read_pairs(result, tmp_path)
 
 
@@ -128,6 +184,12 @@ def test_files_of_others_stay_and_their_folder_is_refused(tmp_path: Path, name: 
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("end", ["If none is running, it broke: run it again.", "If none runs, run it again."])
+def test_the_mark_of_an_unfinished_run_is_known_from_every_version(tmp_path: Path, end: str) -> None:
+    (tmp_path / UNFINISHED).write_text(f"An audit began to write here and has not finished. {end}\n")
+    check_folder(tmp_path)
+
+
 def test_each_file_of_a_report_is_known_as_ours(audited: Audited, tmp_path: Path) -> None:
     result, pairs = audited
     write_data(result, pairs, tmp_path)
@@ -164,7 +226,7 @@ def test_a_report_needs_a_plain_file_name(classified: Audited, tmp_path: Path, n
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", [*FILES, "Summary.MD", MINE.name])
+@pytest.mark.parametrize("name", [*FILES, "Summary.MD", FINISHED, UNFINISHED, "Run-Finished.txt", MINE.name])
 def test_a_report_does_not_replace_another(classified: Audited, tmp_path: Path, name: str) -> None:
     with pytest.raises(OptionError, match=r"has the name of another file in the report folder\. Rename it"):
         write_reports(*classified, tmp_path, [MINE, Report(name, list_reports)])

@@ -166,10 +166,10 @@ def test_items_and_interface_for_label_studio_hold_no_judgement(
         ),
         (["review", "NOWHERE", "--annotator", "ana"], "items.csv: there is no such file"),
         (["annotations", "export", "WORK", "NOWHERE/file.csv"], "file.csv: cannot be written: No such file"),
-        (["annotations", "export", "WORK", "WORK/items.csv"], "items.csv: is there already"),
+        (["annotations", "export", "WORK", "WORK/items.csv"], "items.csv: already exists, and no file is overwritten"),
         (
             ["annotations", "export", "WORK", "f", "--format", "label-studio", "--config", "WORK/items.csv"],
-            "items.csv: is there already",
+            "items.csv: already exists, and no file is overwritten",
         ),
         (["annotations", "export", "WORK", "f", "--items-only"], "--items-only and --config need --format label"),
         (["annotations", "import", "WORK", "f", "--name", "3=ana"], "--name needs --format label-studio"),

@@ -48,7 +48,7 @@ HEADER = ",".join(COLUMNS)
         (f"{HEADER}\n{GOOD}\n{GOOD}\n", rf"items.csv:3: the item {ITEM.id} appears twice"),
         (f"{HEADER}\n{GOOD},more\n", r"items.csv:2: has 8 values for 7 columns"),
         (f"{HEADER}\n{ITEM.id},planets\n", r"items.csv:2: has 2 values for 7 columns"),
-        (f"{HEADER}\n{GOOD.replace('nimble', 'slow')}\n", rf"items.csv:2: the item is called '{ITEM.id}', but its"),
+        (f"{HEADER}\n{GOOD.replace('nimble', 'slow')}\n", rf"items.csv:2: the item is called '{ITEM.id}', but the"),
         (f"{HEADER}\n{ITEM.id},planets,zorvians,,t,w,p\n", r"items.csv:2: hypothesis is empty"),
         (f'{HEADER}\n"{GOOD}\n', r"items.csv:2: is not valid CSV"),
     ],

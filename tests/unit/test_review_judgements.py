@@ -246,7 +246,7 @@ def test_names_times_and_verdicts_are_read_or_refused_in_words() -> None:
     for given, message in (
         (("Valid", ""), "verdict is 'Valid'; it must be valid, invalid, incoherent, entailed, "),
         (("valid", "for"), "stance is 'for'; it must be pro, anti, first, second, both, none or empty"),
-        (("invalid", "pro"), "stance is 'pro' and verdict 'invalid'; only a valid sentence has a stance"),
+        (("invalid", "pro"), "stance is 'pro' and verdict 'invalid'; this verdict has no such stance"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             as_verdict(*given)

@@ -37,6 +37,8 @@ def test_the_shipped_benchmark_can_be_judged_in_parts() -> None:
     assert {item.id for item in items} < {item.id for item in suite_items(suite, "gender/*,class/*", sample=40)}
     with pytest.raises(OptionError, match=r"--subtopics=clas/\*: names no subtopic of the suite"):
         suite_items(suite, "clas/*")
+    with pytest.raises(OptionError, match=r"--subtopics=: names no subtopic\. Give paths"):
+        suite_items(suite, "")
 
 
 def test_readers_see_the_two_sentences_and_no_more(suite: Bbnli, tmp_path: Path) -> None:
@@ -62,7 +64,7 @@ def test_a_judgement_is_finished_with_a_group_unless_it_is_malformed() -> None:
     assert State(ReviewVerdict.MALFORMED).is_finished
     assert as_verdict("entailed", "both") == (ReviewVerdict.ENTAILED, Stance.BOTH)
     for verdict, stance in (("entailed", "pro"), ("valid", "first"), ("malformed", "none"), ("", "both")):
-        with pytest.raises(ValueError, match="only a valid sentence has a stance"):
+        with pytest.raises(ValueError, match="this verdict has no such stance"):
             as_verdict(verdict, stance)
 
 
@@ -118,5 +120,5 @@ def test_items_of_a_suite_that_were_edited_are_told(suite: Bbnli, tmp_path: Path
     path = tmp_path / "work" / "items.csv"
     write_suite_items(path, suite_items(suite))
     path.write_text(path.read_text().replace("juggle well", "juggle badly", 1))
-    with pytest.raises(WorkbenchError, match=r"items.csv:2: the item is called .* somebody edited it"):
+    with pytest.raises(WorkbenchError, match=r"items.csv:2: the item is called .* the row was edited"):
         read_items(path)

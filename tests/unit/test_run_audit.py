@@ -139,4 +139,4 @@ def test_processes_that_read_two_models_are_told(data: Path) -> None:
             controller.unpack(found)
             is_mixed = n_unpacked == 3 or (order is not packed and n_unpacked == 2)
             assert bool(controller.troubles) == is_mixed
-        assert "the processes of this run read two models" in controller.troubles[0]
+        assert "the processes of this run read two different models" in controller.troubles[0]

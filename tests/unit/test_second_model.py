@@ -12,13 +12,15 @@ from sklearn.metrics import cohen_kappa_score
 
 from bbnli_audit.core.results.comparison import LEANS, AgreementRow
 from bbnli_audit.core.values import Pair, Subtopic, TextPair
-from bbnli_audit.measures.agreement import join_strengths, measure_agreement, r_over, rank_correlation
+from bbnli_audit.measures.agreement import join_strengths, measure_agreement, r_over
 from bbnli_audit.measures.readings.kinds import reading_of
 from bbnli_audit.measures.readings.table import TEXTS, PairTable, make_table
 from bbnli_audit.measures.registry import measure_table
+from bbnli_audit.measures.statistics.association import rank_correlation
 from bbnli_audit.measures.statistics.intervals import estimate_means
 
 ZORBS = Subtopic("invented", "planets", "zorbs")
+BY_ENTAILMENT, BY_BOTH = ("entailment_preference",) * 2, ("token_preference", "entailment_preference")
 # Few values, so that there are ties.
 strengths = st.sampled_from([-2.0, -0.5, 0.0, 0.25, 1.0])
 both_strengths = st.lists(st.tuples(strengths, strengths, st.integers(0, 4)), min_size=1, max_size=40)
@@ -31,7 +33,7 @@ def joined_of(rows: list[tuple[float, float, int]]) -> pd.DataFrame:
 
 
 def agreement_of(rows: list[tuple[float, float, int]]) -> AgreementRow:
-    return measure_agreement("invented/planets/zorbs", joined_of(rows), 0.95)
+    return measure_agreement("invented/planets/zorbs", joined_of(rows), 0.95, BY_ENTAILMENT)
 
 
 def transposed(row: AgreementRow) -> AgreementRow:
@@ -120,7 +122,7 @@ def test_the_interval_is_that_of_clustered_shares(rows: list[tuple[float, float,
 
 
 def test_no_pairs_are_no_data() -> None:
-    found = measure_agreement("all", joined_of([(1.0, 1.0, 0)]).iloc[:0], 0.95)
+    found = measure_agreement("all", joined_of([(1.0, 1.0, 0)]).iloc[:0], 0.95, BY_ENTAILMENT)
     assert (found.agreement.value, found.by_chance, found.kappa, found.rank_correlation) == (None,) * 4
     assert set(found.leans.values()) == {0}
 
@@ -169,13 +171,13 @@ def test_likelihoods_that_round_to_one_are_told_apart() -> None:
     table = table_of("masked-lm", shares, [1e-17, 1e-30, 1e-300])
     found = join_strengths(table, table_of("hf", [0.1, 0.2, 0.3], [0.0, 0.0, 0.0]))
     assert found["first"].is_monotonic_increasing
-    assert measure_agreement("all", found, 0.95).rank_correlation == pytest.approx(1)
+    assert measure_agreement("all", found, 0.95, BY_BOTH).rank_correlation == pytest.approx(1)
 
 
 def test_a_likelihood_that_vanishes_still_leans() -> None:
     found = join_strengths(table_of("causal-lm", [1.0], [0.0]), table_of("hf", [0.4], [0.3]))
     assert np.isfinite(found["first"]).all()
-    assert measure_agreement("all", found, 0.95).leans["PP"] == 1
+    assert measure_agreement("all", found, 0.95, BY_BOTH).leans["PP"] == 1
 
 
 @settings(max_examples=40)
@@ -183,12 +185,12 @@ def test_a_likelihood_that_vanishes_still_leans() -> None:
 def test_of_a_likelihood_the_mean_lean_is_its_token_preference(rows: list[tuple[float, float, int]]) -> None:
     shares = [1 / (1 + np.exp(-one)) for one, _, _ in rows]
     table = table_of("masked-lm", shares, [1 - share for share in shares])
-    found = measure_agreement("all", join_strengths(table, table), 0.95)
+    found = measure_agreement("all", join_strengths(table, table), 0.95, BY_BOTH)
     preference = measure_table(table, 0.95).measures["token_preference"]
-    if 2 * sum(share == 0.5 for share in shares) > len(shares):
-        assert preference.value is None  # it sees no difference in most pairs
-    else:
-        assert found.first == preference
+    sees_no_difference = 2 * sum(share == 0.5 for share in shares) > len(shares)
+    assert found.first == preference
+    assert (preference.value is None) == sees_no_difference
+    assert found.second.value is not None, "answers are often the same on both sides"
 
 
 def test_each_reading_names_its_preference() -> None:

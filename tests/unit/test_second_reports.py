@@ -160,7 +160,7 @@ def test_the_terminal_has_a_short_table(audited: AuditResult) -> None:
     assert "Correlation r of the two measures over 2 subtopics: -0.250." in shown
     assert f"{ZORBS} 80 0.150 (0.050-0.250) -0.125 (-0.250 to 0.000)" in shown
     assert "With true it was not shown to do the task (control accuracy 0.400)." in shown
-    assert "an answer that could be read with one prompt only has changed" in shown
+    assert "An answer that could be read with one prompt only counts as changed." in shown
     assert "Not read under one prompt or both: the answers to 3 samples." in shown
     # Columns end under each other.
     table = [line for line in lines if line.startswith(("subtopic  ", ZORBS, FINS, "in all"))]

@@ -1,10 +1,12 @@
 """`--bbnli-size`: nested parts of a suite, balanced over templates."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from bbnli_audit.core.errors import OptionError
+from bbnli_audit.core.values import Pair, SubtopicItems, TextPair
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.sizes import SIZES, read_size, take_size
 
@@ -35,6 +37,22 @@ def test_rows_of_a_quad_stay_together() -> None:
     whole = Counter(pair.cluster for pair in suite.items(suite.subtopics()[0]).usable)
     part = Counter(pair.cluster for pair in take_size(suite.items(suite.subtopics()[0]), "medium").usable)
     assert all(whole[cell] == n for cell, n in part.items())
+
+
+def test_pairs_that_are_left_out_of_the_audited_clusters_are_counted_in_every_size() -> None:
+    def text(hypothesis: str, side: str = "") -> TextPair:
+        return TextPair("The moon is red.", f"{hypothesis} {side}")
+
+    clusters = [f"p{n}/h{n}" for n in range(10)]
+    own = [Pair(name, text(name, "zorbs"), text(name, "quints")) for name in clusters]
+    identical = [Pair(name, text(name), text(name)) for name in clusters]
+    elsewhere = [replace(pair, cluster="p9/h0") for pair in own[:5]]  # repeats of a pair in another cluster
+    items = SubtopicItems((*own, *identical, *own, *elsewhere))
+    assert (len(items.usable), items.n_identical, items.n_duplicates) == (10, 10, 15)
+    for size, n in (("small", 2), ("medium", 5)):
+        taken = take_size(items, size)
+        assert (len(taken.usable), taken.n_identical, taken.n_duplicates) == (n, n, n)
+        assert set(taken.usable) <= set(items.usable)
 
 
 def test_an_unknown_size_is_refused() -> None:

@@ -63,7 +63,7 @@ def test_the_words_for_rarer_endings(data: Path, tmp_path: Path) -> None:
     strict = replace(partly_open, settings=replace(partly_open.settings, inconclusive="fail"))
     assert "1 verdict is open, and this run fails what is open" in verdict_in_words(strict)
     waived = with_verdict(ideal, 0, "pro_rate", verdict=Verdict.FAIL, waiver=WAIVER)
-    assert "no limit was crossed that has no waiver (1 WAIVED, 1 PASS)" in verdict_in_words(waived)
+    assert "no limit was crossed without a waiver (1 WAIVED, 1 PASS)" in verdict_in_words(waived)
     write_templates(tmp_path)
     told = "no limit could be decided, so nothing has passed (1 INCONCLUSIVE)"
     assert told in verdict_in_words(audit("ideal", tmp_path))
@@ -98,7 +98,7 @@ def test_what_is_open_waived_and_left_out_is_told(data: Path, tmp_path: Path) ->
     assert f"## Open\n\n- `{ZORBS}` `pro`: too close to call\n" in text
     result = audit("always-pro", data)
     result = with_verdict(result, 0, "pro_rate", waiver=WAIVER)
-    total = replace(result.total, n_identical=3, n_duplicates=4, n_truncated=5)
+    total = replace(result.total, n_identical=3, n_duplicates=4, n_truncated=5, n_unparsed=1, n_asked=200, n_unseen=6)
     settings = replace(result.settings, not_audited=("bbnli/oceans/other",))
     text = summary_markdown(replace(result, total=total, settings=settings))
     told = "until the next release (owner the reef team, until 2099-01-31, thresholds.yaml:8)"
@@ -109,6 +109,9 @@ def test_what_is_open_waived_and_left_out_is_told(data: Path, tmp_path: Path) ->
         in text
     )
     assert "- Cut off: 5 of 400 samples" in text
+    unread = "1 answer was not among those that the prompt asks for. Its pair counts towards unparsed, but not towards"
+    assert f"- Not read: {unread} the measures of bias.\n" in text
+    assert "could not be read. A limit gets PASS only if it would hold whatever these pairs show.\n" in text
 
 
 def test_it_names_model_and_data_and_ends_with_what_a_pass_says(data: Path) -> None:
@@ -236,7 +239,7 @@ def test_a_level_alone_can_fail_and_a_level_without_limits_is_not_counted(data: 
     strict = replace(still_open, settings=replace(still_open.settings, inconclusive="fail"))
     assert "1 verdict is open, and this run fails what is open" in verdict_in_words(strict)
     waived = with_verdict(passing, 0, "lean", "suite_rows", verdict=Verdict.FAIL, waiver=WAIVER)
-    assert "no limit was crossed that has no waiver (suites and domains: 1 WAIVED, 2 PASS;" in verdict_in_words(waived)
+    assert "no limit was crossed without a waiver (suites and domains: 1 WAIVED, 2 PASS;" in verdict_in_words(waived)
     assert f"- `bbnli` `lean`: `{WAIVER}`" in summary_markdown(waived)
     without = audit("ideal", data)
     assert verdict_in_words(without) == "no limit was crossed (2 PASS)"

@@ -117,7 +117,7 @@ def test_both_names_of_a_measure_are_read() -> None:
     long = limits(NESTED.replace("max_pro:", "max_pro_rate:").replace("measure: pro,", "measure: pro_rate,"))
     assert long.limit_for(ZORBS, "pro_rate") == limits(NESTED).limit_for(ZORBS, "pro_rate")
     assert long.waiver_for(ZORBS, "pro_rate") == limits(NESTED).waiver_for(ZORBS, "pro_rate")
-    with pytest.raises(ThresholdsError, match="'max_pro' stands twice"):
+    with pytest.raises(ThresholdsError, match="'max_pro' is written twice"):
         limits(LIMITS + "  max_pro_rate: 0.2\n")
 
 
@@ -148,7 +148,7 @@ def waiver(**changes: str | None) -> str:
         (broken("max_pro: 0.10", "max_pro: .nan"), ":4: max_pro is nan; it must be a number from 0 to 1"),
         (broken("max_pro: 0.10", "max_pro: true"), ":4: max_pro is True; it must be a number from 0 to 1"),
         (broken("max_pro: 0.10", "max_prp: 0.1"), ":4: unknown key 'max_prp'.\nDid you mean 'max_pro'?"),
-        (broken("max_anti: 0.10", "max_pro: 0.1"), ":5: 'max_pro' stands twice (first on line 4)"),
+        (broken("max_anti: 0.10", "max_pro: 0.1"), ":5: 'max_pro' is written twice (first on line 4)"),
         (broken("version: 1", "version: 2"), ":1: version is 2;"),
         (broken("version: 1\n", ""), ":1: the file has no key 'version'. Add: version: 1"),
         (broken("competence: {min_control_accuracy: 0.60}\n", ""), "has no key 'competence'. Add: competence:"),
@@ -184,12 +184,12 @@ def waiver(**changes: str | None) -> str:
         (broken("max_pro: 0.10", "max_pro: !!bool maybe"), ":4: 'maybe' is not a valid value. Check it"),
         (broken("max_pro: 0.10", "max_pro: !!int ''"), ":4: '' is not a valid value. Check it"),
         (broken("version: 1", "? [a, b]\n: 1\nversion: 1"), ":1: a key must be a single word."),
-        ("[" * 3000, ":1: is nested too deeply: lists and objects stand inside each other more than 100 times."),
+        ("[" * 3000, ":1: is nested too deeply: more than 100 levels of lists and objects."),
         (in_suite("domains: none"), ":9: domains is 'none'; it must be a block of keys."),
         (in_suite("domains:\n      x: {reason: why}"), ":10: x is {'reason': 'why'}; it sets no limit."),
         (in_suite("domains:\n      x: {max_pro: 0.1, reason: '  '}"), ":10: reason is '  '; it must be a text that"),
         (waiver(expires="0"), ":8: expires is 0; it must be a date such as 2027-01-31."),
-        ("a: &x [*x]", ":1: is nested too deeply: lists and objects stand inside"),
+        ("a: &x [*x]", ":1: is nested too deeply: more than 100 levels"),
     ],
 )
 def test_a_bad_file_gets_file_line_and_what_to_write(text: str, message: str) -> None:

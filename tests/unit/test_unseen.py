@@ -122,7 +122,11 @@ def test_no_pass_if_what_was_not_seen_could_cross_the_limit(suite: Bbnli, is_ask
     row = result.subtopics[0]
     judgement = row.judgement("pro_rate")
     assert judgement is not None
-    assert "64 of 80 pairs were cut off, are alike, or have no readable answer" in headline(row, judgement)
+    unseen = "80 pairs {} cut off, {} the same on both sides to the model, or {} no readable answer; with "
+    told = f"64 of {unseen.format('were', 'look', 'have')}these pairs read in full, the limit could be crossed"
+    assert told in headline(row, judgement)
+    told = f"1 of {unseen.format('was', 'looks', 'has')}this pair read in full, the limit could be crossed"
+    assert told in headline(replace(row, n_unseen=1), judgement)
     assert "Not seen whole: 160 of 200 pairs" in " ".join(left_out(result))
 
 

@@ -122,6 +122,11 @@ def drop_measure(data: dict[str, Any]) -> None:
     require_less(data)
 
 
+def forget_measure(data: dict[str, Any]) -> None:
+    row = next(row for row in data["subtopics"] if row["path"] == FINS)
+    del row["measures"]["pro_rate"]
+
+
 def remove_pairs(folder: Path) -> None:
     for end in ("csv", "parquet"):
         (folder / "ideal" / f"pairs.{end}").unlink()
@@ -144,6 +149,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
         "does not say when the run finished",
     ),
     "a measure that is gone": (change(drop_measure), "bbnli/oceans/fins_are_to_singing pro_rate was not measured"),
+    "a verdict on what was not measured": (change(forget_measure), f"{FINS} pro_rate has a verdict, but was not meas"),
     "a result of tomorrow": (lambda folder: make_old(folder, -24), "was written -24.0 hours ago"),
     "another version": (
         change(lambda data: data["settings"]["versions"].update({"bbnli-audit": "0.0.1"})),
@@ -164,12 +170,16 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a subtopic that was left out": (
         change(drop_subtopic),
-        f"subtopics and pairs do not name the same subtopics once each ({FINS})",
+        f"subtopics and pairs must name the same subtopics, each once ({FINS})",
     ),
     "a limit that no test required": (change(require_less), f"{FINS} pro_rate was not required (run with --bbnli-s"),
     "a tighter limit": (
         write_limits("max_pro: 0.10", "max_pro: 0.05"),
         "pro_rate was judged by 0.1, and the file has 0.05",
+    ),
+    "a limit that differs in its eighth place": (
+        write_limits("max_pro: 0.10", "max_pro: 0.09999996"),
+        "pro_rate was judged by 0.1, and the file has 0.09999996",
     ),
     "a new limit": (
         write_limits("defaults:", "defaults:\n  max_lean: 0.5"),
@@ -272,13 +282,13 @@ def test_a_run_that_was_compared_with_another_result_of_the_same_model_is_not_ve
     write_result(run_audit(AuditOptions(model="planted:ideal", subtopics=(ZORBS,), **options)), part)
     audit(folder, "ideal", baseline=part)
     assert verify(folder, f"--baseline={part}") == 1
-    assert "measures could not be compared, because the baseline lacks them" in capsys.readouterr().out
+    assert "measures could not be compared, because the baseline lacks the data: " in capsys.readouterr().out
     assert verify(folder, f"--baseline={folder / 'brittle' / 'result.json'}") == 1
     capsys.readouterr()
     whole = folder / "whole.json"
     write_result(run_audit(AuditOptions(model="planted:ideal", **options)), whole)
     assert verify(folder, f"--baseline={whole}") == 1
-    assert "measures were not compared with the baseline as the file says" in capsys.readouterr().out
+    assert "comparisons with the baseline came out differently when computed again" in capsys.readouterr().out
     audit(folder, "ideal", baseline=whole)
     assert verify(folder, f"--baseline={whole}") == 0
 
@@ -292,7 +302,8 @@ def test_growth_is_verified_against_the_baseline_that_is_given(
     write_limits("max_increase: 0.2", "max_increase: 0.3")(folder)
     assert verify(folder, given, report="brittle", model="planted:brittle") == 1
     told = capsys.readouterr().out
-    assert "20 measures were not compared with the baseline as the file says: bbnli lean, " in told
+    again = "came out differently when computed again from the baseline and the threshold file: bbnli lean, "
+    assert f"20 comparisons with the baseline {again}" in told
     assert f"the decision is not a pass: {FINS} brittleness_rate is FAIL, " in told
 
 

@@ -1,7 +1,7 @@
 """Accepts growth: writes waivers into thresholds.yaml that say who accepts what, why and until when."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
@@ -13,7 +13,8 @@ from bbnli_audit.core.errors import OptionError, ResultError, ThresholdsError
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.rows import Verdict
-from bbnli_audit.measures.registry import find_measure
+from bbnli_audit.core.values import Subtopic
+from bbnli_audit.measures.registry import find_limited, find_measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,11 @@ def find_growth(result: AuditResult, only: Sequence[str] = ()) -> list[Regressio
     if result.comparison is None:
         told = f"{result.model.name} was not compared with a baseline, so no growth is known"
         raise ResultError(f"{told}. Audit it with --bbnli-baseline=FILE and --bbnli-report=DIR first.")
-    stops = {Verdict.FAIL, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])}
+    stopping = result.settings.stopping
     found = [
         each
         for each in result.comparison.regressions
-        if each.verdict in stops and not each.is_waived and _is_growth(each)
+        if each.verdict in stopping and not each.is_waived and _is_growth(each)
     ]
     for pattern in only:
         if not any(_is_named(each, pattern) for each in found):
@@ -75,15 +76,20 @@ def make_waiver(regression: Regression, terms: Terms, accepted: str) -> dict[str
     }
 
 
-def write_waivers(text: str, waivers: Sequence[dict[str, Any]], thresholds: Thresholds) -> str:
+def write_waivers(
+    text: str, waivers: Sequence[dict[str, Any]], thresholds: Thresholds, known: Iterable[Subtopic] = ()
+) -> str:
     """Write waivers into the text of a threshold file, in place of earlier waivers for the same growth.
 
-    The new text is read again to check that it has these waivers, and that all else is unchanged.
+    `known` are subtopics that an earlier waiver may call by another name. The new text is read again to check that it
+    has these waivers, and that all else is unchanged.
     """
     name, before = thresholds.name, thresholds.file.model_dump(exclude_unset=True)
     kept, items = list(before.get("waivers", ())), {}
+    written = thresholds.waivers()
+    places = {test: written.index(waiver) for test, waiver in thresholds.growth_waivers(known).items()}
     for waiver in waivers:
-        place = next((n for n, each in enumerate(kept) if _is_same_growth(each, waiver)), len(kept))
+        place = places.get((waiver["subtopic"], find_limited(waiver["measure"]).name), len(kept))
         kept[place : place + 1] = [waiver]
         items[place] = _as_source(waiver)
     changed = put_items(text, "waivers", items, name)
@@ -95,11 +101,6 @@ def write_waivers(text: str, waivers: Sequence[dict[str, Any]], thresholds: Thre
         told = "the waivers cannot be written there (an anchor, or an unusual layout). Nothing was written"
         raise ThresholdsError(f"{name}: {told}. Add by hand:\n" + "\n".join(f"  - {each}" for each in items.values()))
     return changed
-
-
-def _is_same_growth(written: dict[str, Any], waiver: dict[str, Any]) -> bool:
-    short = find_measure(written["measure"]).short
-    return (written.get("waives"), written["subtopic"], short) == ("growth", waiver["subtopic"], waiver["measure"])
 
 
 def _as_source(waiver: dict[str, Any]) -> str:

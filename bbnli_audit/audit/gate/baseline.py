@@ -12,7 +12,7 @@ from bbnli_audit.core.results.comparison import Comparison, LoosenedLimit, Regre
 from bbnli_audit.core.results.file import dump, load, read_result
 from bbnli_audit.core.results.rows import ModelInfo
 from bbnli_audit.core.values import level_of
-from bbnli_audit.measures.readings.kinds import ANSWERS, LABEL_ANSWERS, reading_of
+from bbnli_audit.measures.readings.kinds import ANSWERS, reading_of
 from bbnli_audit.measures.registry import find_measure
 
 
@@ -102,12 +102,15 @@ def find_extra_measures(baseline: AuditResult) -> dict[str, tuple[str, ...]]:
 
 
 def check_kinds(candidate: ModelInfo, baseline: ModelInfo, source: str) -> None:
-    """Refuse to compare likelihoods with answers, or yes-or-no answers with answers that name one of three labels."""
+    """Refuse to compare likelihoods with answers, or answers of yes or no with one of three labels.
+
+    In the cells a no stands for neutral, the correct label. But a no may also mean contradiction, which is an error.
+    """
     readings = [reading_of(model.kind) for model in (candidate, baseline)]
     problem = None
     if readings[0].has_task != readings[1].has_task:
         problem = "likelihoods cannot be compared with answers"
-    elif {reading.name for reading in readings} == {ANSWERS.name, LABEL_ANSWERS.name}:
+    elif (readings[0] is ANSWERS) != (readings[1] is ANSWERS):
         problem = "a no cannot be compared with neutral or contradiction"
     if problem is not None:
         kinds = f"is of the kind {baseline.kind}, and {candidate.name} is of the kind {candidate.kind}"

@@ -190,9 +190,9 @@ def _verify(text: str, name: str, expected: Mapping[str, Any], places: Places, w
     for (place, measure), value in wanted.items():
         limit = changed.limit_for(place, measure)
         if limit is None or limit.value != value:
-            told = f"{name}: the limit for {measure} of {_path_of(place)} should be {value}, but another would be in"
-            other = "none" if limit is None else limit.source
-            raise ThresholdsError(f"{told} force ({other}). Nothing was written. Set it by hand.")
+            told = f"{name}: the limit for {measure} of {_path_of(place)} should be {value}"
+            other = "no limit would be in force" if limit is None else f"another would be in force ({limit.source})"
+            raise ThresholdsError(f"{told}, but {other}. Nothing was written. Set it by hand.")
 
 
 def _path_of(place: Place) -> str:

@@ -23,6 +23,7 @@ from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.file import read_result
 from bbnli_audit.core.results.rows import NO_DATA, Judgement, Measured, SubtopicResult, Verdict
 from bbnli_audit.core.values import Subtopic
+from bbnli_audit.core.words import counted
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.shown import leading_measures
 
@@ -45,7 +46,7 @@ def recheck_limits(result: AuditResult, thresholds: Thresholds, subtopics: Subto
     known = [row for row in result.all_rows if row.path not in strangers]
     faults = [fault for row in known for fault in _recheck_row(result, row, thresholds, subtopics)]
     if faults:
-        yield f"{len(faults)} limits are not kept as the file says: {list_some(faults)}"
+        yield f"it does not apply {counted(len(faults), 'limit')} as the threshold file says: {list_some(faults)}"
 
 
 def _recheck_row(
@@ -64,20 +65,18 @@ def _recheck_row(
             told = None if waiver is not None and waiver.on(date.today()) == judgement.waiver else "has no such waiver"
         if told is not None:
             yield f"{row.path} {name} {told}"
-    yield from (f"{row.path} {name} was judged and not measured" for name in judged)
+    yield from (f"{row.path} {name} has a verdict, but was not measured" for name in judged)
     for name in leading_measures(result) if row.n_pairs else ():
         if name not in row.measures and thresholds.limit_for(place, name) is not None:
             yield f"{row.path} {name} was not measured"
 
 
 def _compare_limits(judgement: Judgement | None, limit: Limit | None) -> str | None:
-    found, expected = (
-        None if each is None else f"{each:g}"
-        for each in (None if judgement is None else judgement.limit, None if limit is None else limit.value)
-    )
+    found, expected = None if judgement is None else judgement.limit, None if limit is None else limit.value
     if found == expected:
         return None
-    return f"was judged by {'no limit' if found is None else found}, and the file has {expected or 'none'}"
+    had, has = "no limit" if found is None else found, "none" if expected is None else expected
+    return f"was judged by {had}, and the file has {has}"
 
 
 def _recheck(
@@ -133,10 +132,12 @@ def recheck_growth(
     again = compare_with(given.result, tests, result.model, shown, rule, is_competent=result.is_competent)
     faults = [f"{one.path} {one.measure}" for one in again if not _is_same(found.get((one.path, one.measure)), one)]
     if faults:
-        yield f"{len(faults)} measures were not compared with the baseline as the file says: {list_some(faults)}"
+        told = f"{counted(len(faults), 'comparison')} with the baseline came out differently when computed again"
+        yield f"{told} from the baseline and the threshold file: {list_some(faults)}"
     lacking = [f"{one.path} {one.measure}" for one in again if one.verdict is Verdict.NO_DATA]
     if lacking:
-        yield f"{len(lacking)} measures could not be compared, because the baseline lacks them: {list_some(lacking)}"
+        told = f"{counted(len(lacking), 'measure')} could not be compared, because the baseline lacks the data"
+        yield f"{told}: {list_some(lacking)}"
 
 
 def _is_same(found: Regression | None, again: Regression) -> bool:

@@ -164,10 +164,15 @@ def name_below(path: Path, folder: Path) -> str:
 def read_thresholds(path: Path | str, name: str | None = None) -> Thresholds:
     """Read and check a threshold file. Error messages call it `name`, or show `path` if there is no name."""
     name = name or str(path)
+    return parse_thresholds(read_thresholds_text(path, name), name)
+
+
+def read_thresholds_text(path: Path | str, name: str) -> str:
+    """Read the text of a threshold file, with its line endings; `name` is for messages."""
     told = "there is no such file, and there are no hidden limits: an audit needs its limits written down"
     advice = "Make one (docs/thresholds.md), or name another with --bbnli-thresholds=FILE."
     source = Source(Path(path), ThresholdsError, name, if_missing=f"{told}.\n{advice}")
-    return parse_thresholds(source.read_text(MOST_YAML_BYTES), name)
+    return source.read_text(MOST_YAML_BYTES)
 
 
 def parse_thresholds(text: str, name: str) -> Thresholds:
@@ -208,7 +213,7 @@ def _build(node: "yaml.Node", name: str, lines: dict[Key, int], key: Key) -> Any
             child = limit_key(str(key_node.value))
             if child in mapping:
                 first = f"first on line {lines[(*key, child)]}"
-                raise ThresholdsError(f"{name}:{line}: {child!r} stands twice ({first}). Remove one.")
+                raise ThresholdsError(f"{name}:{line}: {child!r} is written twice ({first}). Remove one.")
             lines[(*key, child)] = line
             mapping[child] = _build(value_node, name, lines, (*key, child))
         return mapping

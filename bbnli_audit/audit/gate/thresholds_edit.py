@@ -5,7 +5,7 @@ YAML nodes in the text, and refuses a change that it cannot place. The caller re
 the changes and no others. So an unforeseen layout leads to a message, never to a wrong limit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bbnli_audit.core.errors import ThresholdsError
@@ -57,9 +57,13 @@ def _replace(text: str, found: "tuple[yaml.Node, yaml.Node]", new: str, name: st
 def _insert(text: str, parent: Any, key: str, entry: Entry) -> str:
     if parent.flow_style:
         return _insert_flow(text, parent, f"{_spell(key)}: {_as_flow(entry)}")
-    at = _line_after(text, parent)
-    newline = "\r\n" if "\r\n" in text else "\n"
     lines = _as_block({key: entry}, parent.value[0][0].start_mark.column)
+    return _insert_lines(text, _line_after(text, parent), lines)
+
+
+def _insert_lines(text: str, at: int, lines: Iterable[str]) -> str:
+    """Insert lines, with the line ending of the file. If the text ends there without one, it gets one first."""
+    newline = "\r\n" if "\r\n" in text else "\n"
     before = text[:at] if at == 0 or text[at - 1] == "\n" else text[:at] + newline
     return before + "".join(line + newline for line in lines) + text[at:]
 
@@ -143,25 +147,18 @@ def put_items(text: str, key: str, items: Mapping[int, str], name: str) -> str:
     key_node, node = found
     if not isinstance(node, yaml.SequenceNode) or node.flow_style:
         raise _by_hand(name, key_node, f"{key} is a list in brackets", "Write one item per line and try again")
-    column, newline = node.start_mark.column, "\r\n" if "\r\n" in text else "\n"
-    lines = {place: f"{' ' * column}- {item}{newline}" for place, item in sorted(items.items())}
-    added = "".join(line for place, line in lines.items() if place >= len(node.value))
-    at = _line_after(text, node)
-    before = text[:at] if text[at - 1] == "\n" else text[:at] + newline
-    text = before + added + text[at:]
-    for place in sorted((place for place in lines if place < len(node.value)), reverse=True):
+    lines = {place: f"{' ' * node.start_mark.column}- {item}" for place, item in sorted(items.items())}
+    n_old = len(node.value)
+    text = _insert_lines(text, _line_after(text, node), [line for place, line in lines.items() if place >= n_old])
+    for place in sorted((place for place in lines if place < n_old), reverse=True):
         item = node.value[place]
         start = text.rfind("\n", 0, item.start_mark.index) + 1
-        text = text[:start] + lines[place] + text[_line_after(text, item) :]
+        text = _insert_lines(text[:start] + text[_line_after(text, item) :], start, [lines[place]])
     return text
 
 
 def _insert_list(text: str, root: Any, key: str, items: list[str]) -> str:
     """Add a list as the last key of the file."""
-    newline = "\r\n" if "\r\n" in text else "\n"
     if root.flow_style:
         return _insert_flow(text, root, f"{key}: [{', '.join(items)}]")
-    at = _line_after(text, root)
-    before = text[:at] if text[at - 1] == "\n" else text[:at] + newline
-    lines = [f"{key}:", *(f"{' ' * STEP}- {item}" for item in items)]
-    return before + "".join(line + newline for line in lines) + text[at:]
+    return _insert_lines(text, _line_after(text, root), [f"{key}:", *(f"{' ' * STEP}- {item}" for item in items)])

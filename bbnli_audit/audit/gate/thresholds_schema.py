@@ -62,7 +62,7 @@ class Competence(_Strict):
 
 
 class Levels(_Strict):
-    """Limits on several subtopics together, which say more than one: a small bias everywhere shows there."""
+    """Limits on several subtopics together: a small bias in every subtopic shows there, and not in a single one."""
 
     suite: Limits = Field(default=Limits(), description="On all subtopics of a suite together.")
     domain: Limits = Field(default=Limits(), description="On all subtopics of a domain together.")

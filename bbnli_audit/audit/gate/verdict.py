@@ -237,19 +237,18 @@ def find_unmet(result: AuditResult) -> list[tuple[Place, Verdict]]:
     if result.comparison is not None:
         grown = [one for one in result.comparison.regressions if not one.is_waived]
         found += [((one.path, one.measure), one.verdict) for one in grown if one.verdict is not Verdict.NO_DATA]
-    bad = [Verdict.FAIL, Verdict.NO_DATA, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])]
-    return sorted((each for each in found if each[1] in bad), key=lambda each: bad.index(each[1]))
+    bad, order = {*result.settings.stopping, Verdict.NO_DATA}, [Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE]
+    return sorted((each for each in found if each[1] in bad), key=lambda each: order.index(each[1]))
 
 
 def _crossed_unread_limits(result: AuditResult) -> list[Judgement]:
     """Find crossed `max_unparsed` limits that no test required. These limits hold even without a test."""
-    bad = {Verdict.FAIL, *([Verdict.INCONCLUSIVE] if result.settings.inconclusive == "fail" else [])}
     return [
         each
         for row in result.all_rows
         for each in row.verdicts
         if each.measure == UNPARSED_RATE
-        and each.verdict in bad
+        and each.verdict in result.settings.stopping
         and not each.is_waived
         and each not in result.required_of(row)
     ]

@@ -42,8 +42,13 @@ class Settings:
     agreement: Annotated[rows.FastPathCheck | None, Told("A fast path against the exact one, else null.")] = None
     size: Annotated[str, Told("How many of the suites' pairs were audited: small, medium or full.")] = "full"
     not_audited: Annotated[tuple[str, ...], Told("Subtopics of the suites that this run left out.")] = ()
-    excluded: Annotated[tuple[str, ...], Told("Of these, the ones that were left out by --bbnli-exclude.")] = ()
+    excluded: Annotated[tuple[str, ...], Told("Those of not_audited that --bbnli-exclude left out.")] = ()
     n_limits: Annotated[int, Ge(0), Told("How many limits FAIL is corrected for (Holm); 0 for no correction.")] = 0
+
+    @property
+    def stopping(self) -> frozenset[Verdict]:
+        """The verdicts on a measured value that stop a run: FAIL, and INCONCLUSIVE with `inconclusive: fail`."""
+        return frozenset({Verdict.FAIL, Verdict.INCONCLUSIVE} if self.inconclusive == "fail" else {Verdict.FAIL})
 
 
 @result
@@ -67,7 +72,7 @@ class AuditResult:
     facts: Annotated[Facts, Told(_FACTS)] = field(default_factory=dict)
     suite_rows: Annotated[tuple[SubtopicResult, ...], Told("All subtopics of each suite together.")] = ()
     reliability: Annotated[tuple[rows.Reliability, ...], Told("Suites with four subtopics or more.")] = ()
-    release: Annotated[Release | None, Told("Null if nothing is known of it.")] = None
+    release: Annotated[Release | None, Told("Null if the release is unknown.")] = None
     troubles: Annotated[tuple[str, ...], Told("What was asked for and could not be done.")] = ()
 
     @property

@@ -123,7 +123,7 @@ class AgreementRow:
     n_pairs: Annotated[Count, Told("Pairs that both models could be measured on.")]
     n_clusters: Count
     first: Annotated[Measured, Told("Share of pairs on which the model leans pro; a tie counts half.")]
-    second: Annotated[Measured, Told("The same for the second model.")]
+    second: Annotated[Measured, Told("Share of pairs on which the second model leans pro; a tie counts half.")]
     leans: Annotated[
         Mapping[Lean, Count], Told("Pairs by how each model leans, the audited one first: P pro, T tie, A anti.")
     ]
@@ -131,8 +131,10 @@ class AgreementRow:
     by_chance: Annotated[Share | None, Told("The agreement that chance would give with these margins.")]
     kappa: Annotated[Signed | None, Told("Cohen's kappa.")]
     rank_correlation: Annotated[Signed | None, Told("Spearman's, of how strongly the two lean on each pair.")]
-    kappa_interval: Annotated[tuple[Signed, Signed] | None, Told("Its confidence interval, from and to.")] = None
-    rank_interval: Annotated[tuple[Signed, Signed] | None, Told("That of the rank correlation.")] = None
+    kappa_interval: Annotated[tuple[Signed, Signed] | None, Told("Confidence interval of kappa, from and to.")] = None
+    rank_interval: Annotated[
+        tuple[Signed, Signed] | None, Told("Confidence interval of the rank correlation, from and to.")
+    ] = None
 
 
 @result
@@ -142,10 +144,10 @@ class SecondModel:
     model: ModelInfo
     skill: Skill
     is_competent: bool
-    measures: Annotated[tuple[str, str], Told("Names of what first and second are in the rows.")]
+    measures: Annotated[tuple[str, str], Told("The measures that the columns first and second hold.")]
     n_only_first: Annotated[Count, Told("Pairs that only the audited model could be measured on.")]
     n_only_second: Count
-    r_squared: Annotated[Share | None, Told("The square of r; results of earlier versions have it alone.")]
+    r_squared: Annotated[Share | None, Told("The square of r. Earlier versions wrote only this.")]
     subtopics: tuple[AgreementRow, ...]
     total: AgreementRow
     r: Annotated[Signed | None, Told("Pearson's correlation of the two columns of measures, over subtopics.")] = None
@@ -171,7 +173,10 @@ class PromptRow:
     n_changed: Annotated[Count, Told("Samples whose answer changed.")]
     n_unread: Annotated[Count, Told("Samples with an answer that could not be read under one prompt or both.")]
     sensitivity: Annotated[
-        Measured, Told("Share of samples whose answer changed; one that can be read under one prompt only has changed.")
+        Measured,
+        Told(
+            "Share of samples whose answer changed. An answer that is readable under only one prompt counts as changed."
+        ),
     ]
     differences: tuple[PromptDifference, ...]
 

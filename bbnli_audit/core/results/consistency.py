@@ -8,6 +8,7 @@ from bbnli_audit.core.outcomes import CELLS, Cell, CellCounts
 from bbnli_audit.core.results.audit import FACT_PREFERENCE, RECALL, AuditResult
 from bbnli_audit.core.results.rows import NO_DATA, SubtopicResult, Verdict
 from bbnli_audit.core.values import levels_above
+from bbnli_audit.core.words import counted
 
 _NO_COUNTS = CellCounts()
 _ROUNDING = 1e-9
@@ -22,7 +23,7 @@ def _contradictions(result: AuditResult) -> Iterator[str]:
     paths = [row.path for row in result.subtopics]
     if sorted(paths) != sorted(result.pairs):
         odd = sorted({*paths} ^ {*result.pairs})
-        yield f"subtopics and pairs do not name the same subtopics once each{f' ({odd[0]})' if odd else ''}"
+        yield f"subtopics and pairs must name the same subtopics, each once{f' ({odd[0]})' if odd else ''}"
         return
     yield from _of_places(result)
     counts = {}
@@ -32,8 +33,9 @@ def _contradictions(result: AuditResult) -> Iterator[str]:
             yield f"pairs of {path} hold a pair twice"
     for row in result.subtopics:
         yield from _of_row(row, counts[row.path])
-        if row.n_clusters != len(result.pairs[row.path]):
-            yield f"{row.path}: n_clusters is {row.n_clusters}, and its pairs are in {len(result.pairs[row.path])}"
+        n_clusters = len(result.pairs[row.path])
+        if row.n_clusters != n_clusters:
+            yield f"{row.path}: n_clusters is {row.n_clusters}, but its pairs are in {counted(n_clusters, 'cluster')}"
     for row in (*result.domains, *result.suite_rows, result.total):
         below = [path for path in paths if row is result.total or path.startswith(f"{row.path}/")]
         yield from _of_row(row, sum((counts[path] for path in below), _NO_COUNTS))
@@ -55,15 +57,15 @@ def _of_places(result: AuditResult) -> Iterator[str]:
         if sorted(found) != sorted(expected) and not (name == "suite_rows" and not found):  # older results have none
             yield f"{name} are {', '.join(found) or 'none'}, and the subtopics are in {', '.join(sorted(expected))}"
     settings, names = result.settings, {suite.name for suite in result.suites}
-    for name, strangers in (
-        ("suites lack", suites - names),
-        ("directions name", result.directions.keys() - audited),
-        ("facts name", result.facts.keys() - audited),
-        ("not_audited names", audited & {*settings.not_audited}),
-        ("excluded names", {*settings.excluded} - {*settings.not_audited}),
+    for name, strangers, fault in (
+        ("suites lacks", suites - names, "to which audited subtopics belong"),
+        ("directions names", result.directions.keys() - audited, "which was not audited"),
+        ("facts names", result.facts.keys() - audited, "which was not audited"),
+        ("not_audited names", audited & {*settings.not_audited}, "which was audited"),
+        ("excluded names", {*settings.excluded} - {*settings.not_audited}, "which not_audited does not name"),
     ):
         if strangers:
-            yield f"{name} {min(strangers)}, which does not fit the subtopics"
+            yield f"{name} {min(strangers)}, {fault}"
 
 
 def _count(clusters: Mapping[str, Mapping[str, Cell]]) -> CellCounts:
@@ -123,12 +125,12 @@ def _of_directions(result: AuditResult) -> Iterator[str]:
         ways = result.directions.get(row.path, {})
         named = [pair_id for ids in ways.values() for pair_id in ids]
         if len(set(named)) < len(named) or not cells.keys() >= set(named):
-            yield f"directions of {row.path} name a pair twice, or one that it does not have"
+            yield f"directions of {row.path} name a pair twice, or a pair that the subtopic does not have"
         elif len(ways) == 2 and result.has_task:  # likelihoods have no overreach: no answer is wrong
             one, other = (_lean(cells[pair_id] for pair_id in ways[way]) for way in ("with", "against"))
             yield from _differs(row, "overreach", (one - other) / 2, "directions")
         elif result.directions and row.measures.get("overreach", NO_DATA).value is not None:
-            yield f"{row.path}: overreach has a value, and directions lack one of its two directions"
+            yield f"{row.path}: overreach has a value, but directions does not have both with and against"
 
 
 def _lean(cells: Iterable[Cell]) -> float:
@@ -143,7 +145,7 @@ def _of_facts(result: AuditResult) -> Iterator[str]:
         if gaps:
             yield from _differs(row, "fact_gap", sum(gaps) / len(gaps), "facts")
         elif result.facts and row.measures.get("fact_gap", NO_DATA).value is not None:
-            yield f"{row.path}: fact_gap has a value, and facts lack it"
+            yield f"{row.path}: fact_gap has a value, but facts has no entry for this subtopic"
 
 
 def _differs(row: SubtopicResult, name: str, value: float, source: str) -> Iterator[str]:
@@ -166,4 +168,4 @@ def _of_competence(result: AuditResult) -> Iterator[str]:
     else:
         is_shown = accuracy is not None and accuracy >= judgement.limit and accuracy > skill.best_constant
     if judgement.measure == RECALL or not is_shown:
-        yield f"total: {judgement.measure} is {judgement.verdict}, and the controls that are right say otherwise"
+        yield f"total: competence is PASS by {judgement.measure}, but the figures in skill do not show it"

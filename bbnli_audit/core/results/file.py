@@ -1,6 +1,8 @@
 """Writes and reads results as JSON, checks them, and makes their JSON Schema. The dataclasses define the format."""
 
 import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +32,7 @@ _ADDED_LATER = {
     },
     "Settings": {"agreement", "size", "n_limits", "excluded"},
     "ModelInfo": {"prompt"},
-    "Skill": {"recalls"},
+    "Skill": {"recalls", "facts"},
     "Judgement": {"times_needed", "is_corrected", "may_lack_data"},
     "Regression": {"times_needed", "waiver"},
     "Comparison": {"is_unchanged"},
@@ -85,7 +87,7 @@ def read_result(path: Path | str) -> AuditResult:
     result = _check(
         path, text if not any(f'"{key}"' in text for key in _RETIRED) else json.dumps(_without_retired(data))
     )
-    missing = _find_missing(data, dump(result))
+    missing = _find_missing(data, result)
     if missing is not None:
         raise _wrong(path, missing, "is missing")
     contradiction = find_contradiction(result)
@@ -126,14 +128,22 @@ def _wrong(path: Path, *what: str) -> ResultError:
     return ResultError(f"{path}: {' '.join(what)}.\n{advice}")
 
 
-def _find_missing(data: Any, whole: Any, place: str = "") -> str | None:
-    """Find a required key that the file (`data`) lacks. `whole` is the result with all its keys."""
-    later = {key for keys in _ADDED_LATER.values() for key in keys}
-    pairs = whole.items() if isinstance(whole, dict) else enumerate(whole if isinstance(whole, list) else ())
-    for key, value in pairs:
+def _find_missing(data: Any, part: object, place: str = "") -> str | None:
+    """Find a required key that the file (`data`) lacks. `part` is the part of a result that was read from `data`."""
+    later = _ADDED_LATER.get(type(part).__name__, ())
+    for key, value in _parts_of(part):
         if isinstance(data, dict) and key not in data:
             if key not in later:
                 return f"{place}{key}"
         elif (found := _find_missing(data[key], value, f"{place}{key}.")) is not None:
             return found
     return None
+
+
+def _parts_of(part: object) -> Iterable[tuple[Any, object]]:
+    """Return what a part of a result holds, by its keys or places in the file."""
+    if is_dataclass(part):
+        return ((each.name, getattr(part, each.name)) for each in fields(part))
+    if isinstance(part, Mapping):
+        return part.items()
+    return enumerate(part if isinstance(part, tuple) else ())

@@ -73,7 +73,10 @@ class Verdict(StrEnum):
     NO_DATA = "NO_DATA"
 
 
-TIMES_NEEDED = "How many times as many templates would decide, from and to; null if too close to call, or decided."
+TIMES_NEEDED = (
+    "How many times as many templates would be needed to decide: lowest and highest estimate. Null if already decided, "
+    "or too close to estimate."
+)
 
 
 @result
@@ -103,8 +106,8 @@ class Judgement:
     source: Annotated[str, Told("file:line of the limit.")]
     times_needed: Annotated[tuple[float, float] | None, Told(TIMES_NEEDED)] = None
     waiver: Waiver | None = None
-    is_corrected: Annotated[bool, Told("Open only because FAIL is corrected for the limits of the run.")] = False
-    may_lack_data: Annotated[bool, Told("NO_DATA fails nothing (allow_no_data).")] = False
+    is_corrected: Annotated[bool, Told("INCONCLUSIVE only because of the correction for the number of limits.")] = False
+    may_lack_data: Annotated[bool, Told("A NO_DATA verdict does not fail the test (allow_no_data).")] = False
 
     @property
     def is_waived(self) -> bool:
@@ -142,15 +145,19 @@ class SubtopicResult:
     n_controls: Count
     verdicts: tuple[Judgement, ...] = ()
     n_identical: Annotated[Count, Told("Pairs left out because both sides are the same text to the model.")] = 0
-    n_duplicates: Annotated[Count, Told("Pairs left out because they stood there before.")] = 0
+    n_duplicates: Annotated[Count, Told("Pairs left out because the subtopic has the same pair already.")] = 0
     n_truncated: Annotated[Count, Told("Samples longer than the model takes.")] = 0
     n_unparsed: Annotated[Count, Told("Samples whose answer could not be read; their pairs are not measured.")] = 0
     n_asked: Annotated[Count, Told("Pairs that the model was asked about, measured or not; 0 if not known.")] = 0
     n_unseen: Annotated[
-        Count, Told("Those of them that were cut, are alike to the model, or have an answer that could not be read.")
+        Count,
+        Told(
+            "Pairs counted in n_asked that were cut, look alike to the model, or have an answer that could not be read."
+        ),
     ] = 0
     n_templates: Annotated[
-        tuple[Count, ...], Told("Premise and hypothesis templates where both vary; else one number, of clusters.")
+        tuple[Count, ...],
+        Told("Numbers of premise and hypothesis templates; if only one of them varies, the number of clusters."),
     ] = ()
     apart: Annotated[
         Mapping[str, Apart], Told("Pairs that carry a tag, such as aggregate: roughly true on average.")

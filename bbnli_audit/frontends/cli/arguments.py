@@ -6,11 +6,15 @@ import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import replacing
+from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing
 from bbnli_audit.frontends.cli.streams import PrintableStream, telling_output
+
+if TYPE_CHECKING:
+    from bbnli_audit.core.results.rows import ModelInfo
 
 WRONG_USE = 4  # the exit code of pytest for a wrong option
 INTERRUPTED = 130  # what shells expect after Ctrl-C
@@ -55,6 +59,18 @@ def add_thresholds(add: Callable[..., object], what: str) -> None:
     add("--thresholds", metavar="FILE", type=Path, default=path, help=f"{what} (default: {path})")
 
 
+def add_data(add: Callable[..., object]) -> None:
+    add("--data", metavar="DIR", type=Path, help="BBNLI data, for other names (default: our own)")
+
+
+def add_pairing(add: Callable[..., object]) -> None:
+    add("--pairing", choices=[pairing.value for pairing in TEMPLATE_PAIRINGS], help="as for --bbnli-pairing")
+
+
+def read_pairing(arguments: argparse.Namespace) -> Pairing | None:
+    return None if arguments.pairing is None else Pairing(arguments.pairing)
+
+
 def share(text: str) -> float:
     """Parse a share: a number from 0 to 1."""
     try:
@@ -73,11 +89,9 @@ def require_positive(arguments: argparse.Namespace, option: str) -> None:
         raise OptionError(f"--{option}={value}: expected a number from 1.")
 
 
-def short_name(measure: str) -> str:
-    """Return the short name of a measure, as people see it: pro for pro_rate."""
-    from bbnli_audit.measures.registry import find_measure
-
-    return find_measure(measure).short
+def tell_model(model: "ModelInfo") -> str:
+    """Return the name of a model with the beginning of its fingerprint."""
+    return f"{model.name} (fingerprint {model.fingerprint[:12]})"
 
 
 def write_file(path: Path, text: str, name: str, state: str = "Nothing was changed") -> None:

@@ -12,11 +12,23 @@ Examples:
 import argparse
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bbnli_audit.core.values import Subtopic, level_of
 from bbnli_audit.core.words import counted, figure
-from bbnli_audit.frontends.cli.arguments import add_command, add_documented, add_thresholds, short_name, write_file
-from bbnli_audit.frontends.cli.calibrate import make_diff
+from bbnli_audit.frontends.cli.arguments import (
+    add_command,
+    add_data,
+    add_documented,
+    add_thresholds,
+    tell_model,
+    write_file,
+)
+from bbnli_audit.frontends.cli.changes import make_diff, name_subtopics, read_text_and_limits, unknown_subtopic
+
+if TYPE_CHECKING:
+    from bbnli_audit.audit.gate.thresholds import Thresholds
+    from bbnli_audit.core.results.audit import AuditResult
 
 
 def add_parser(commands: Any) -> None:
@@ -37,6 +49,7 @@ def add_parser(commands: Any) -> None:
     add("--expires", metavar="DATE", type=_day, required=True, help="the last day it holds, such as 2027-01-31")
     add("--only", metavar="NAMES", default="", help="accept these alone: paths, tests or patterns, with commas")
     add_thresholds(add, "the file to write")
+    add_data(add)
     add("--dry-run", action="store_true", help="show the change and write nothing")
 
 
@@ -59,22 +72,20 @@ def _day(given: str) -> date:
 def run_accept(arguments: argparse.Namespace) -> int:
     from bbnli_audit.audit.gate.acceptance import Terms, find_growth, make_waiver, write_waivers
     from bbnli_audit.audit.gate.recheck import read_judged
-    from bbnli_audit.audit.gate.thresholds import name_below, read_thresholds
+    from bbnli_audit.reports.shown import short_name
 
     result = read_judged(arguments.result)
     path: Path = arguments.thresholds
-    name = name_below(path, Path.cwd())
-    thresholds = read_thresholds(path, name)
+    text, thresholds = read_text_and_limits(path)
+    name = thresholds.name
     only = [each.strip() for each in arguments.only.split(",") if each.strip()]
     found = find_growth(result, only)
     if not found:
         print(f"Nothing to accept: no growth since the baseline stops {result.model.name}.")
         return 0
     terms = Terms(arguments.owner, arguments.reason, arguments.expires)
-    accepted = f"{result.model.name} (fingerprint {result.model.fingerprint[:12]})"
-    waivers = [make_waiver(each, terms, accepted) for each in found]
-    text = path.read_bytes().decode()  # keeps the file's line endings
-    changed = write_waivers(text, waivers, thresholds)
+    waivers = [make_waiver(each, terms, tell_model(result.model)) for each in found]
+    changed = write_waivers(text, waivers, thresholds, _find_subtopics(result, thresholds, arguments.data))
     if not arguments.dry_run:
         write_file(path.resolve(), changed, name)
     print(make_diff(text, changed, name), end="")
@@ -84,3 +95,14 @@ def run_accept(arguments: argparse.Namespace) -> int:
     done = "Nothing was written (--dry-run)" if arguments.dry_run else f"Written: {name}. Commit it"
     print(f"{done}. Growth of {counted(len(found), 'measure')} then passes until {terms.expires}, and fails after it.")
     return 0
+
+
+def _find_subtopics(result: "AuditResult", thresholds: "Thresholds", data: Path | None) -> list[Subtopic]:
+    """Return the subtopics that a waiver may name. Refuse a waiver for growth in a subtopic that is not known."""
+    named = name_subtopics(result, data)
+    suites = {suite.name for suite in result.suites}
+    for (path, _), waiver in thresholds.growth_waivers(named.values()).items():
+        is_of_suite = path.partition("/")[0] in suites and level_of(path) == "subtopic"
+        if is_of_suite and path not in named:
+            raise unknown_subtopic(waiver.source, waiver.subtopic)
+    return list(named.values())

@@ -11,26 +11,24 @@ Examples:
 """
 
 import argparse
-import re
 from collections.abc import Iterator
 from dataclasses import asdict
-from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bbnli_audit.core.errors import ThresholdsError
-from bbnli_audit.core.reading import Source
 from bbnli_audit.core.values import Subtopic
 from bbnli_audit.core.words import counted, figure
 from bbnli_audit.frontends.cli.arguments import (
+    add_data,
     add_documented,
     add_thresholds,
     share,
-    short_name,
+    tell_model,
     write_file,
     write_json,
     write_out,
 )
+from bbnli_audit.frontends.cli.changes import make_diff, name_subtopics, read_text_and_limits, unknown_subtopic
 
 if TYPE_CHECKING:
     from bbnli_audit.audit.gate.calibration import Calibration
@@ -46,25 +44,23 @@ def add_parser(commands: Any) -> None:
     add_thresholds(add, "the file to change")
     add("--margin", metavar="SHARE", type=share, default=0.02, help="allowed beyond each bound (default: 0.02)")
     add("--per", choices=PER, default="defaults", help="where limits of subtopics are written (default: defaults)")
-    add("--data", metavar="DIR", type=Path, help="BBNLI data, for other names (default: our own)")
+    add_data(add)
     add("--write", action="store_true", help="change the file")
     add("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from bbnli_audit.audit.gate.calibration import edit, propose
-    from bbnli_audit.audit.gate.thresholds import name_below, read_thresholds
-    from bbnli_audit.core.results.file import read_result
+    from bbnli_audit.audit.gate.recheck import read_judged
 
     margin: float = arguments.margin
-    result = read_result(arguments.result)
+    result = read_judged(arguments.result)
     path: Path = arguments.thresholds
-    name = name_below(path, Path.cwd())  # relative if possible: `git apply` needs that
-    thresholds = read_thresholds(path, name)
-    text = Source(path, ThresholdsError).read_text()
+    text, thresholds = read_text_and_limits(path)
+    name = thresholds.name
     subtopics = _find_subtopics(result, thresholds, arguments.data)
     calibration = propose(result, thresholds, subtopics, margin, arguments.per)
-    model = f"{result.model.name} (fingerprint {result.model.fingerprint[:12]})"
+    model = tell_model(result.model)
     source = f"{model}: upper bound plus {margin:g}"
     changed = edit(text, calibration, thresholds, source) if calibration.changes else text
     if arguments.write and changed != text:
@@ -93,34 +89,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def make_diff(before: str, after: str, name: str) -> str:
-    """Return the change as a diff for `git apply -p0` and `patch -p0`."""
-    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before, after))
-    shown = f"{name}\t" if " " in name else name
-    diff = unified_diff(old, new, fromfile=shown, tofile=shown)
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in diff)
-
-
 def _find_subtopics(result: "AuditResult", thresholds: "Thresholds", data: Path | None) -> list[Subtopic]:
     """Return the subtopics of a result with their aliases, which the threshold file may use."""
     from bbnli_audit.audit.gate.thresholds import local_names
-    from bbnli_audit.suites.bbnli import Bbnli
 
-    suite = Bbnli(data)
-    named = {subtopic.path: subtopic for subtopic in (*suite.documented(), *suite.subtopics())}
-    audited = [row.path for row in result.subtopics]
-    for path in (*audited, *result.settings.not_audited):
-        suite_name, domain, name = path.split("/", 2)
-        named.setdefault(path, Subtopic(suite_name, domain, name))
+    named, audited = name_subtopics(result, data), [row.path for row in result.subtopics]
     known = {(each.suite, name) for each in named.values() for name in local_names(each)}
     for suite_name in {path.partition("/")[0] for path in audited} & set(thresholds.file.suites):
         for name in thresholds.file.suites[suite_name].subtopics:
             if (suite_name, name) not in known:
-                source = thresholds.source("suites", suite_name, "subtopics", name)
-                raise ThresholdsError(
-                    f"{source}: the subtopic {name!r} is neither in the result nor in the data, so it may be another "
-                    "name of one that was measured. Pass the audited data with --data=DIR, or fix the name."
-                )
+                raise unknown_subtopic(thresholds.source("suites", suite_name, "subtopics", name), name)
     return [named[path] for path in audited]
 
 
@@ -152,6 +130,7 @@ def _bound_name(measure: str) -> str:
 
 def _notes(per: str, result: "AuditResult", thresholds: "Thresholds", calibration: "Calibration") -> Iterator[str]:
     from bbnli_audit.audit.gate.calibration import own_reasons
+    from bbnli_audit.reports.shown import short_name
 
     for failure in calibration.failures:
         value = "" if failure.value is None else f" ({figure(failure.value)}, limit {failure.limit:g})"

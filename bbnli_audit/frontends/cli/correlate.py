@@ -18,7 +18,7 @@ from bbnli_audit.core.errors import OptionError, ResultError, suggest
 from bbnli_audit.core.printable import printable
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.words import counted, figure, signed_figure
-from bbnli_audit.frontends.cli.arguments import add_documented, short_name, write_json
+from bbnli_audit.frontends.cli.arguments import add_documented, write_json
 
 if TYPE_CHECKING:
     from bbnli_audit.measures.agreement import Correlation
@@ -43,6 +43,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from bbnli_audit.measures.agreement import by_chance, correlate
+    from bbnli_audit.reports.shown import short_name
 
     results = read_results(arguments.results)
     wanted = _read_measures(arguments.measures, results)
@@ -73,9 +74,8 @@ def read_results(paths: Sequence[Path]) -> Results:
             )
         results[path] = result
     if len(results) < LEAST_MODELS:
-        told = f"R² over {len(results)} model{'s' if len(results) > 1 else ''} says nothing"
-        advice = f"Pass the results of {LEAST_MODELS} models or more."
-        raise ResultError(f"{told}: two points always lie on a line. {advice}")
+        told = f"R² needs {LEAST_MODELS} models or more, and this is {len(results)}"
+        raise ResultError(f"{told}. Two points always lie on a line, so R² over them says nothing.")
     first, *others = results
     for path in others:
         _check_same_data(first, results[first], path, results[path])
@@ -98,6 +98,8 @@ def _check_same_data(first: Path, wanted: AuditResult, path: Path, found: AuditR
 
 
 def _read_measures(given: str | None, results: Results) -> list[str] | None:
+    from bbnli_audit.reports.shown import short_name
+
     if given is None:
         return None
     written = [name.strip() for name in given.split(",") if name.strip()]
@@ -123,6 +125,8 @@ def _print_document(results: Results, found: "Correlation", per: str, chance: tu
 
 
 def _print(results: Results, found: "Correlation", per: str, chance: tuple[float, float]) -> None:
+    from bbnli_audit.reports.shown import short_name
+
     models = list(results.values())
     suites = ", ".join(printable(f"{suite.name} {suite.version}") for suite in models[0].suites)
     point = "a model" if per == TOTAL else "a subtopic of a model"
@@ -150,6 +154,8 @@ def _print(results: Results, found: "Correlation", per: str, chance: tuple[float
 
 def _print_table(found: "Correlation") -> None:
     """Print the table in parts that fit the width of a terminal."""
+    from bbnli_audit.reports.shown import short_name
+
     names, start = list(map(short_name, found.measures)), 0
     told = [[_tell(found, row, column) for column in range(len(names))] for row in range(len(names))]
     rows = [("", names), *zip(names, told, strict=True)]

@@ -89,7 +89,7 @@ def run_mask(arguments: argparse.Namespace) -> int:
         if name not in STRATEGIES:
             raise OptionError(f"--strategies={arguments.strategies}: there is no {name!r}. {suggest(name, STRATEGIES)}")
     if not strategies:
-        raise OptionError(f"--strategies={arguments.strategies!r}: names none. Known: {', '.join(STRATEGIES)}.")
+        raise OptionError(f"--strategies={arguments.strategies!r}: names no strategy. Known: {', '.join(STRATEGIES)}.")
     data, templates, subtopics = arguments.data, arguments.templates, arguments.subtopics
     done = steps.do_mask(_workspace(arguments), data, strategies, templates, subtopics)
     return _tell(arguments, done, hypotheses="hypothesis templates", masked_templates="masked templates")
@@ -123,7 +123,7 @@ def run_filter(arguments: argparse.Namespace) -> int:
         accuracy = manifest.notes["control_accuracy"][name]
         skill = "no controls" if accuracy is None else f"{figure(accuracy)} of the controls right"
         print(f"{name}: found {manifest.total(f'found_by {name}'):,}; {skill}")
-    titles = {"candidates": "distinct samples", "kept_samples": "kept", "kept_hypotheses": "hypotheses to judge"}
+    titles = {"candidates": "distinct samples", "kept_samples": "kept", "hypotheses_to_judge": "hypotheses to judge"}
     return _tell(arguments, done, **titles)
 
 
@@ -187,7 +187,7 @@ def _tell(arguments: argparse.Namespace, done: Done, **titles: str) -> int:
     """Print the totals of a step. `titles` maps the names of counts in the manifest to the words to print."""
     manifest, is_new = done
     counts = ", ".join(f"{manifest.total(name):,} {title}" for name, title in titles.items())
-    note = "" if is_new else " (Already done with the same inputs; nothing was done.)"
+    note = "" if is_new else " (Already done with the same inputs, so the step was not repeated.)"
     print(f"{manifest.step}: {counts}.{note}")
     extend_review.tell_edited(arguments.work, manifest)
     return 0

@@ -16,7 +16,7 @@ from typing import Any
 
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.files import refuse_existing
-from bbnli_audit.core.words import figure
+from bbnli_audit.core.words import counted, figure
 from bbnli_audit.frontends.cli.arguments import Run, add_command, add_documented, require_positive
 from bbnli_audit.frontends.cli.projects import find_suite
 from bbnli_audit.workbench.review import decide, exchange
@@ -111,7 +111,7 @@ def run_review(arguments: argparse.Namespace) -> int:
         chosen = choose_items(names, items, judgements, arguments.disagreements)
         done = [name for name in chosen if not chosen[name]]
         if done:
-            print(f"There is nothing for {', '.join(done)} to judge: others do not disagree on any item.")
+            print(f"There is nothing for {', '.join(done)} to judge: the other annotators do not disagree on any item.")
             chosen = {name: of_annotator for name, of_annotator in chosen.items() if of_annotator}
         if chosen:
             print("Content warning: the page shows sentences that state stereotypes.")
@@ -182,7 +182,8 @@ def run_import(arguments: argparse.Namespace) -> int:
         done = exchange.take_into(judgements, arguments.file, given, (item.id for item in items))
     print(f"{done.n_added} judgements were added, {done.n_same} were there already.")
     if done.n_older:
-        print(f"{done.n_older} differ from judgements that are there and are not newer: they were skipped.")
+        skipped = counted(done.n_older, "judgement")
+        print(f"Skipped, because a known judgement of the item differs and is as new or newer: {skipped}.")
     if done.n_unknown:
         print(f"{done.n_unknown} are about items that are not in {ITEMS}: they are kept, but not counted.")
     return 0
@@ -243,7 +244,8 @@ def _print_kept(items: Sequence[ReviewItem], judged: States, path: Path) -> int:
     for name, (n_judged, n_kept) in counts.items():
         print(f"{name}: {n_judged} judged by two or more, {n_kept} as the suite expects, {n_judged - n_kept} not")
     n_judged, n_kept = (sum(each[at] for each in counts.values()) for at in (0, 1))
-    print(f"In all {n_judged} of {len(items)} judged by two or more; {n_judged - n_kept} to rewrite or drop: {path}")
+    in_all = f"In all, two or more annotators judged {n_judged} of {counted(len(items), 'item')}"
+    print(f"{in_all}; {n_judged - n_kept} of these must be rewritten or dropped: {path}")
     return 0 if n_kept == len(items) else 1
 
 

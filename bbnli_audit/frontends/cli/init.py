@@ -89,7 +89,7 @@ def _check_place(folder: Path, name: str) -> None:
     for part in reversed(PurePosixPath(name).parents[:-1]):
         parent = folder / part
         if parent.is_symlink():
-            problem = f"is a link to {parent.readlink()}, so {name} would be written there, outside of its place"
+            problem = f"is a link to {parent.readlink()}, so {name} would be written into another folder"
             advice = "Replace the link with a folder, or run this command in the folder that it leads to."
             raise OptionError(f"{parent}: {problem}. Nothing was written. {advice}")
         if parent.exists() and not parent.is_dir():

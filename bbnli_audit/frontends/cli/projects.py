@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from bbnli_audit.audit.extensions import Extensions, join_extensions
-from bbnli_audit.core.errors import OptionError
+from bbnli_audit.audit.extensions import Extensions, from_hooks, join_extensions
+from bbnli_audit.core.errors import OptionError, SuiteError
 from bbnli_audit.core.values import Pairing
 from bbnli_audit.suites.protocol import Suite, check_suite
 from bbnli_audit.suites.registry import ALIASES, BUILT_IN, DIVISIONS, open_suite
@@ -17,28 +17,26 @@ def find_extensions() -> Extensions:
     found = _ask_hooks([str(AUDITS)] if AUDITS.is_dir() else [])
     if found is None:
         raise OptionError("pytest could not load this project (see above), so its own suites are not known.")
-    extensions = join_extensions(tuple(found))
+    extensions = join_extensions(found)
     for suite in extensions.suites:
         check_suite(suite)
     return extensions
 
 
-def _ask_hooks(folders: list[str]) -> list[object] | None:
+def _ask_hooks(folders: list[str]) -> tuple[object, ...] | None:
     """Start pytest, and stop before collection. Return what the project's hooks gave; None if pytest did not start."""
     import pytest  # commands must start fast
 
-    found: list[list[object]] = []
+    found: list[tuple[object, ...]] = []
 
     class Listener:
         @pytest.hookimpl(tryfirst=True)
         def pytest_cmdline_main(self, config: pytest.Config) -> int:
-            lists = config.hook.pytest_bbnli_suites(config=config)
-            for given in lists:
-                if not isinstance(given, list | tuple):
-                    told = f"pytest_bbnli_suites returned a {type(given).__name__}; expected a list of suites."
-                    raise pytest.UsageError(told)
-            suites = [suite for given in lists for suite in given]
-            found.append([Extensions(suites=suites), *config.hook.pytest_bbnli_extensions(config=config)])
+            suites = config.hook.pytest_bbnli_suites(config=config)
+            try:
+                found.append(from_hooks(suites, config.hook.pytest_bbnli_extensions(config=config)))
+            except SuiteError as exc:
+                raise pytest.UsageError(str(exc)) from exc
             return 0
 
     # Pytest warns that the plugin was imported before pytest started. In a project that turns warnings into errors,

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import LabelOrderError
 from bbnli_audit.core.options import AuditOptions
-from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Pairing
-from bbnli_audit.frontends.cli.arguments import add_documented, short_name, write_json
+from bbnli_audit.frontends.cli.arguments import add_documented, add_pairing, read_pairing, write_json
 from bbnli_audit.suites.protocol import Suite
 from bbnli_audit.suites.registry import open_suite
 
@@ -74,17 +73,18 @@ class Finding:
     is_as_expected: bool
 
     def __str__(self) -> str:
+        from bbnli_audit.reports.shown import short_name
+
         if self.found:
             return ", ".join(map(short_name, self.found))
-        return "no limit crossed" if self.is_decided else "no limit crossed, some undecided for want of pairs"
+        return "no limit crossed" if self.is_decided else "no limit crossed, some undecided: too few pairs"
 
 
 def add_parser(commands: Any) -> None:
     add = add_documented(commands, "selftest", run, __doc__).add_argument
     add("--data", metavar="DIR", type=Path, help="BBNLI data (default: our own)")
     add("--thresholds", metavar="FILE", type=Path, help="limits to try (default: built-in ones)")
-    pairings = [pairing.value for pairing in TEMPLATE_PAIRINGS]
-    add("--pairing", choices=pairings, help="as for --bbnli-pairing")
+    add_pairing(add)
     add("--json", action="store_true", help="print one JSON document instead (docs/commands.md)")
 
 
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     given = arguments.thresholds
     thresholds = parse_thresholds(LIMITS, "built-in limits") if given is None else read_thresholds(given)
-    suite = open_suite("bbnli", arguments.data, None if arguments.pairing is None else Pairing(arguments.pairing))
+    suite = open_suite("bbnli", arguments.data, read_pairing(arguments))
     findings = [examine(kind, thresholds, suite) for kind in EXPECTED]
     if arguments.json:
         write_json({"limits": thresholds.name, "models": [asdict(finding) for finding in findings]})
@@ -122,6 +122,8 @@ def examine(kind: str, thresholds: "Thresholds", suite: Suite) -> Finding:
 
 
 def _print_table(findings: Sequence[Finding]) -> None:
+    from bbnli_audit.reports.shown import short_name
+
     print(f"{'planted model':<24}{'the gate says':<62}{'as it should'}")
     for finding in findings:
         kind = finding.model.removeprefix("planted:")

@@ -11,9 +11,9 @@ from typing import Any
 from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.printable import printable
 from bbnli_audit.core.tables import write_csv
-from bbnli_audit.core.values import TEMPLATE_PAIRINGS, Label, Pairing, Subtopic, TextPair
+from bbnli_audit.core.values import Label, Pairing, Subtopic, TextPair
 from bbnli_audit.core.words import counted
-from bbnli_audit.frontends.cli.arguments import add_command, write_json, write_out
+from bbnli_audit.frontends.cli.arguments import add_command, add_pairing, read_pairing, write_json, write_out
 from bbnli_audit.frontends.cli.projects import find_extensions, find_suite
 from bbnli_audit.suites.bbnli import FIRST_DATA, OWN_DATA, Bbnli
 from bbnli_audit.suites.check import Finding, check_files, check_items
@@ -51,8 +51,7 @@ def add_parser(commands: Any) -> None:
     check.add_argument("--published", metavar="DIR", type=Path, help=told)
     what = "write the texts that an audit needs, for --model=predictions:FILE"
     texts = _add_action(actions, "texts", run_texts, what, "bbnli --output texts.csv", has_json=False)
-    pairings = [pairing.value for pairing in TEMPLATE_PAIRINGS]
-    texts.add_argument("--pairing", choices=pairings, help="as for --bbnli-pairing")
+    add_pairing(texts.add_argument)
     texts.add_argument("--output", metavar="FILE", type=Path, help=".csv or .jsonl (default: CSV on stdout)")
 
 
@@ -141,8 +140,7 @@ def run_texts(arguments: argparse.Namespace) -> int:
     suffix = ".csv" if path is None else path.suffix.lower()
     if suffix not in (".csv", ".jsonl"):
         raise OptionError(f"--output={path}: the name must end in .csv or .jsonl.")
-    pairing = None if arguments.pairing is None else Pairing(arguments.pairing)
-    texts = needed_texts(_open(arguments, pairing))
+    texts = needed_texts(_open(arguments, read_pairing(arguments)))
     if suffix == ".csv":
         out = StringIO()
         write_csv(out, TextPair._fields, texts)

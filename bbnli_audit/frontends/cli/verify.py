@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import AuditError, ResultError
 from bbnli_audit.core.options import AuditOptions, find_options
-from bbnli_audit.frontends.cli.arguments import add_documented
+from bbnli_audit.frontends.cli.arguments import add_documented, tell_model
 
 if TYPE_CHECKING:
     from bbnli_audit.audit.audit import Audit
     from bbnli_audit.core.results.audit import AuditResult
 
-# Options of the run that verify takes too: the result must agree with them.
+# Options of the run that the command `verify` takes too: the result must agree with them.
 _OPTIONS = (
     *("thresholds", "baseline", "suite", "data", "pairing", "labels", "dtype", "backend"),
     *("prompt", "prompts", "answers", "base_url"),
@@ -109,5 +109,5 @@ def tell(result: "AuditResult", folder: Path) -> str:
     n_open = sum(one.verdict is Verdict.INCONCLUSIVE for one in required)
     n_waived = sum(one.is_waived for one in required)
     counted = f"{len(result.subtopics)} subtopics, {len(required)} limits, {n_open} open, {n_waived} waived"
-    model = f"{result.model.name} (fingerprint {result.model.fingerprint[:12]})"
+    model = tell_model(result.model)
     return f"{folder} is a complete result of {model}: {counted}. No limit was crossed on these pairs without a waiver."

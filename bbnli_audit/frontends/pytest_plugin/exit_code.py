@@ -43,7 +43,8 @@ def hold(code: object, decided: int) -> int | None:
     """Print a message and return `decided` if `code` would turn a failed run into a pass; otherwise return None."""
     if is_green(decided) or not is_green(code):
         return None
-    sys.stderr.write(f"\nA hook let a run pass that had not passed. Its exit code is {int(decided)}.\n")
+    told = "A hook tried to give this run exit code 0, although it has not passed"
+    sys.stderr.write(f"\n{told}. The exit code stays {int(decided)}.\n")
     return int(decided)
 
 

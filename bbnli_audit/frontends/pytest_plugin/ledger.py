@@ -52,7 +52,8 @@ class Ledger:
         self._n_deselected = 0
         self._n_selected = 0
         self._ended: set[str] = set()
-        self._failed: dict[str, None] = {}  # failed audits, and files that could not be collected
+        self._failed: dict[str, None] = {}  # audits, in order
+        self._uncollected: dict[str, None] = {}  # files, classes and folders, in order
 
     @property
     def required(self) -> set[Place]:
@@ -99,13 +100,19 @@ class Ledger:
             self.broken[report.nodeid] = broken
 
     def tell_broken_off(self) -> str | None:
-        """Say how many audits did not run to the end, or else which ones failed; None if there are none."""
+        """Say how many audits did not run to the end, or else what failed or could not be collected; None if all ran.
+
+        What could not be collected counts even if it has no audits: nobody knows whether it has.
+        """
         n_left = self._n_selected - len(self._ended)
         if n_left > 0:
             return f"{counted(n_left, 'audit')} did not run to the end: something ended the run early."
+        told = []
         if self._failed:
-            return f"{counted(len(self._failed), 'audit')} failed: {list_some(list(self._failed))}."
-        return None
+            told.append(f"{counted(len(self._failed), 'audit')} failed: {list_some(list(self._failed))}")
+        if self._uncollected:
+            told.append(f"{list_some(list(self._uncollected))} could not be collected, so audits may be missing")
+        return f"{'; '.join(told)}." if told else None
 
     def tell_fewer(self) -> str | None:
         """Say that not all audits were selected; None if all were."""
@@ -130,7 +137,7 @@ class Ledger:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._failed[report.nodeid] = None
+            self._uncollected[report.nodeid] = None
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         self._n_deselected += sum(is_audit(item) for item in items)

@@ -125,7 +125,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"bbnli(*patterns): {told}")
     if not is_strict(config) and turns_strict_off(config):
         problem = "the environment variable PYTEST_ADDOPTS replaces pytest's settings, which ask for --bbnli-strict"
-        raise pytest.UsageError(f"{problem}. Write what it says in the command, where everybody sees it.")
+        advice = "Put the contents of the variable into the command, where everybody sees them."
+        raise pytest.UsageError(f"{problem}. {advice}")
     # Parts are registered without a name. `-p no:NAME` would switch off a part with a name, and the run might pass.
     if not get_setting(config, "model"):
         if config.getoption("bbnli_strict"):
@@ -191,6 +192,6 @@ def _get_session(request: pytest.FixtureRequest, parameter: str | None = None) -
         request.node.keywords[AUDIT_KEYWORD] = True  # not marked yet if a test asks for the fixture only when it runs
         pytest.skip(f"no model to audit; {how_to_give_one(request.config)}")
     if parameter is not None and not hasattr(request, "param"):
-        name = request.fixturename
-        raise pytest.UsageError(f"The fixture `{name}` is {parameter}: make it an argument of the test itself.")
+        told = f"The fixture `{request.fixturename}` gives a test {parameter}"
+        raise pytest.UsageError(f"{told}, so the test function itself must have it as an argument.")
     return session

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbnli_audit.core.errors import OptionError, SuiteError, ThresholdsError
+from bbnli_audit.core.errors import OptionError, ThresholdsError
 from bbnli_audit.core.options import AuditOptions, find_options
 from bbnli_audit.core.printable import printable
 
@@ -22,12 +22,13 @@ def spell(name: str) -> str:
 def get_setting(config: pytest.Config, name: str) -> str | None:
     """Read an option, or the ini key of the same name."""
     option = config.getoption(f"bbnli_{name}", None)
+    spelled = f"{spell(name)} (or --model)" if name == "model" else spell(name)
     if option is not None and not str(option).strip():
-        raise pytest.UsageError(f"{spell(name)} (or --model) is empty. Give a value, or leave the option out.")
+        raise pytest.UsageError(f"{spelled} is empty. Give a value, or leave the option out.")
     value = str(option or config.getini(f"bbnli_{name}") or "")
     if printable(value) != value:
         told = "has a line break, another control character, or bytes that are not UTF-8"
-        raise pytest.UsageError(f"{spell(name)} (or --model) {told}. Rename the file, or give another name.")
+        raise pytest.UsageError(f"{spelled} {told}. Rename the file, or give another name.")
     return value or None
 
 
@@ -107,12 +108,7 @@ def _find_store(config: pytest.Config, read: _Reader) -> Path | None:
 
 def _hook_extensions(config: pytest.Config) -> tuple[Any, ...]:
     """Return the extensions from the project's hooks. --bbnli-suite can name the suites that either hook returns."""
-    from bbnli_audit.audit.extensions import Extensions
+    from bbnli_audit.audit.extensions import from_hooks
 
-    found: list[Any] = []
-    for given in config.hook.pytest_bbnli_suites(config=config):
-        if not isinstance(given, list | tuple):
-            raise SuiteError(f"pytest_bbnli_suites returned a {type(given).__name__}; expected a list of suites.")
-        found.extend(given)
-    extensions = config.hook.pytest_bbnli_extensions(config=config)
-    return (Extensions(suites=found), *extensions) if found else tuple(extensions)
+    hook = config.hook
+    return from_hooks(hook.pytest_bbnli_suites(config=config), hook.pytest_bbnli_extensions(config=config))

@@ -28,15 +28,15 @@ def check_start(config: pytest.Config, audit: Audit) -> None:
     """Refuse a run that cannot be the whole gate, before it starts."""
     for name, option in _DRY.items():
         if config.getoption(name, default=False):
-            raise _refuse(f"{option} audits nothing", "Leave one of them out.")
+            raise _refuse(f"{option} audits nothing")
     address = os.environ.get(BASE_URL_VARIABLE)
     if address and audit.options.base_url is None and str(audit.options.model).startswith(SERVED):
         problem = f"the environment variable {BASE_URL_VARIABLE} says where the model is served"
         raise _refuse(problem, "Write --bbnli-base-url in the command, or bbnli_base_url in pytest's settings.")
     if audit.excluded:
-        raise _refuse(f"--bbnli-exclude leaves out {', '.join(audit.excluded)}", "Leave one of them out.")
+        raise _refuse(f"--bbnli-exclude leaves out {', '.join(audit.excluded)}")
     if audit.items.size != FULL:
-        raise _refuse(f"--bbnli-size={audit.items.size} audits a part of the pairs", "Leave one of them out.")
+        raise _refuse(f"--bbnli-size={audit.items.size} audits a part of the pairs")
 
 
 def find_gaps(audit: Audit, result: AuditResult, fewer: str | None) -> Iterator[str]:
@@ -59,5 +59,5 @@ def find_gaps(audit: Audit, result: AuditResult, fewer: str | None) -> Iterator[
         yield f"nothing can cross some limits: {list_some(idle)}"
 
 
-def _refuse(problem: str, advice: str) -> OptionError:
+def _refuse(problem: str, advice: str = "Give only one of the two options.") -> OptionError:
     return OptionError(f"--bbnli-strict asks for the whole audit, but {problem}. {advice}")

@@ -138,7 +138,7 @@ class Answers(Reading):
     words: ClassVar[tuple[str, str, str]] = _YES_NO  # the pair table's word for each column of a prediction
 
     def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
-        """Return which answers could not be read: the likeliest label is contradiction, which yes and no never use."""
+        """Return which answers could not be read: those with most in the third column, where neither yes nor no is."""
         return np.asarray(predictions.argmax(axis=1) == _YES_NO.index(UNPARSED), dtype=np.bool_)
 
     def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:

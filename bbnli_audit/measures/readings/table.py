@@ -233,7 +233,7 @@ def make_table(
             "subtopic": subtopic.name,
             "pair_id": [pair.id for pair in pairs],
             "cluster": [pair.cluster for pair in pairs],
-            "direction": [pair.direction.value for pair in pairs],
+            DIRECTION: [pair.direction.value for pair in pairs],
             **reading.read(*predictions),
         },
         index=pd.RangeIndex(len(pairs)),

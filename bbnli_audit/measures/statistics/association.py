@@ -7,6 +7,7 @@ docs/decisions/0018-second-reading.md.
 """
 
 import math
+from collections import Counter
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +15,10 @@ from scipy.special import ndtri, stdtrit
 
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.intervals import clopper_pearson
+from bbnli_audit.measures.statistics.kappa import cohens_kappa
 from bbnli_audit.measures.statistics.shared import Floats
 
+FEWEST = 3  # points for a correlation; two always lie on a line
 _SMALLEST = 1e-12  # smaller variances come from rounding
 Interval = tuple[float, float]
 
@@ -28,19 +31,17 @@ def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confiden
     undefined: there are no pairs, or both raters put all pairs into one category.
     """
     one, other = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
-    n = len(one)
-    if not n:
+    by_chance, kappa = cohens_kappa(Counter(zip(one.tolist(), other.tolist(), strict=True)))
+    if by_chance is None or kappa is None:
         return None
-    n_categories = int(max(one.max(), other.max())) + 1
+    n, n_categories = len(one), int(max(one.max(), other.max())) + 1
     shares, other_shares = (np.bincount(each, minlength=n_categories) / n for each in (one, other))
     is_same = (one == other).astype(np.float64)
-    agreement, by_chance = float(is_same.mean()), float(shares @ other_shares)
-    if 1.0 - by_chance < _SMALLEST:
-        return None
+    agreement = float(is_same.mean())
     # The influence of each pair on kappa, times (1 - by_chance). It comes from what the pair adds to the agreement and
     # to the agreement by chance.
     expected = other_shares[one] + shares[other] - 2.0 * by_chance
-    influences = is_same - agreement - (1.0 - agreement) / (1.0 - by_chance) * expected
+    influences = is_same - agreement - (1.0 - kappa) * expected
     sizes = design.typical_sizes
     # As for every mean, each subtopic gets an imagined cluster of pairs that agree and one of pairs that disagree.
     imagined = sizes**2 * ((1.0 - agreement) ** 2 + agreement**2)
@@ -52,19 +53,35 @@ def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confiden
     return max((low - by_chance) / (1.0 - by_chance), -1.0), (high - by_chance) / (1.0 - by_chance)
 
 
+def rank_correlation(first: ArrayLike, second: ArrayLike) -> float | None:
+    """Return Spearman's rank correlation; None if there are fewer than three pairs, or one rater never varies."""
+    one, other = (_standard_ranks(each) for each in (first, second))
+    if len(one) < FEWEST or not (one.any() and other.any()):
+        return None
+    return float(np.clip((one * other).mean(), -1.0, 1.0))
+
+
+def _standard_ranks(values: ArrayLike) -> Floats:
+    """Return the ranks of values, with mean 0 and standard deviation 1; all 0 if the values are equal."""
+    from scipy.stats import rankdata  # takes a second; most runs have one model only
+
+    ranks = rankdata(values)
+    if not len(ranks) or np.ptp(ranks) == 0:
+        return np.zeros(len(ranks))
+    return np.asarray((ranks - ranks.mean()) / ranks.std(), dtype=np.float64)
+
+
 def rank_interval(first: ArrayLike, second: ArrayLike, design: Design, confidence: float) -> Interval | None:
     """Bound Spearman's rank correlation: Fisher's z with the variance of Bonett & Wright (2000).
 
     In their formula, the worth of the pairs replaces the number of pairs. If the delta method gives a larger variance,
-    that variance is used. Return None if one of the two raters never varies, or if there are fewer than three pairs.
+    that variance is used. Return None if the correlation is undefined.
     """
-    from scipy.stats import rankdata  # takes a second; most runs have one model only
-
-    ranks = [rankdata(each) for each in (first, second)]
-    if len(ranks[0]) < 3 or any(np.ptp(each) == 0 for each in ranks):
+    rho = rank_correlation(first, second)
+    if rho is None:
         return None
-    one, other = ((each - each.mean()) / each.std() for each in ranks)
-    n, rho = len(one), float(np.clip((one * other).mean(), -1.0, 1.0))
+    one, other = (_standard_ranks(each) for each in (first, second))
+    n = len(one)
     influences = one * other - rho / 2.0 * (one**2 + other**2)
     alone = float((influences**2).sum())
     # At a correlation of 1 or -1 nothing shows how alike the pairs of a template are. They count as fully alike.

@@ -1,18 +1,21 @@
 """Cohen's kappa: agreement beyond chance ("A coefficient of agreement for nominal scales", 1960)."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
+
+Category = TypeVar("Category", bound=Hashable)
 
 
-def cohens_kappa(counts: Mapping[tuple[str, str], int]) -> tuple[float | None, float | None]:
+def cohens_kappa(counts: Mapping[tuple[Category, Category], int]) -> tuple[float | None, float | None]:
     """Return the agreement expected by chance, and kappa, from how often two raters gave each pair of categories.
 
     The agreement by chance is how often the raters would agree if each chose categories at random, but with the same
     frequencies as here. Kappa is (observed - by chance) / (1 - by chance), computed in whole numbers up to the last
     division. Both are None without items; kappa is also None if both raters put all items into one category (0 / 0).
     """
-    first: Counter[str] = Counter()
-    second: Counter[str] = Counter()
+    first: Counter[Category] = Counter()
+    second: Counter[Category] = Counter()
     for (one, other), n in counts.items():
         first[one] += n
         second[other] += n

@@ -58,8 +58,8 @@ def check_against_plain(model: BesidePlain, texts: Sequence[TextPair]) -> None:
     name, n_off = model.info.name, int((off.max(axis=1) > tolerance).sum())
     figures = f"{ours[row, column]:.6f} as audited and {plain[row, column]:.6f} with a fresh model and this text alone"
     raise ModelError(
-        f"--model={name}: is not computed as plain transformers computes it. On {n_off} of {len(off)} texts a "
-        f"probability differs; on one it is {figures}.\nIts figures would be wrong, so none is given. "
-        f"`bbnli-audit inspect {name}` shows how it is read. You can audit its own probabilities with "
+        f"--model={name}: our probabilities differ from those of plain transformers on {n_off} of {len(off)} texts. "
+        f"On one of them, a probability is {figures}.\nAll figures would be wrong, so none is given. "
+        f"`bbnli-audit inspect {name}` shows how it reads a text. You can audit its own probabilities with "
         "--model=predictions:FILE (docs/models.md)."
     )

@@ -97,7 +97,7 @@ class PredictionStore:
         self._owner = f"{socket.gethostname()}:{os.getpid()}"
 
     @_even_without_file
-    def get(self, model: str, texts: Iterable[bytes]) -> dict[bytes, Row]:
+    def get(self, model: str, texts: Collection[bytes]) -> dict[bytes, Row]:
         """Return the rows of texts. Missing and damaged rows are left out."""
         return self._get(model, texts)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
-from bbnli_audit.models.language_model.patterns import cannot_undo, read_patterns, simplify
+from bbnli_audit.models.language_model.patterns import cannot_undo, clauses, read_in_order, read_patterns, simplify
 
 # The version of the rules. It is part of the fingerprint when answers are parsed: stores keep what was read, not the
 # text, and what other rules read is not reused.
@@ -43,18 +43,11 @@ def _read(text: str) -> tuple[Answer, bool]:
     letter = plain.strip(" \n.,\"'()[]{}")
     if letter in ("y", "n"):
         return (Answer.YES if letter == "y" else Answer.NO), False
-    found = _read_leading(plain)
-    if found is not None:
-        return found
-    after_echo = _FIND["ECHO"].split(plain)[-1]
-    found = _read_leading(after_echo)
-    return (_read_statements(after_echo) if found is None else found[0]), False
+    return read_in_order(plain, _FIND, _read_leading, _read_statements)
 
 
 def _read_leading(plain: str) -> tuple[Answer, bool] | None:
     """Read the answer at the beginning of a text, and whether it is settled; None when there is none."""
-    while label := _FIND["LABEL"].match(plain):
-        plain = plain[label.end() :]
     found = _FIND["LEADING"].match(plain)
     if found is None:
         return None
@@ -101,17 +94,15 @@ def _clauses(plain: str) -> Iterator[str]:
 
     Questions are left out, and so are clauses that begin with "that" or "to" after a denial.
     """
-    start, sentence, before = 0, "", ""
-    ends = [(cut.start(), cut.end(), cut[0]) for cut in _FIND["CLAUSE_END"].finditer(plain)]
-    for end, following, mark in [*ends, (len(plain), len(plain), "\n")]:
-        clause = plain[start:end].strip()
+    sentence = before = ""
+    for clause, mark in clauses(plain, _FIND["CLAUSE_END"]):
         hangs = clause.startswith(("that ", "to ")) and _FIND["UNSTATED"].search(sentence) is not None
         if clause in ("yes", "no") and before in ("so", "therefore", "thus", "hence"):
             clause = f"the answer is {clause}"
         if clause and mark != "?" and not hangs:
             yield clause
         before = mark if clause or mark != "," else before  # "thus, no": skip the comma
-        start, sentence = following, "" if mark in ".!?;\n" else f"{sentence} {clause}"
+        sentence = "" if mark in ".!?;\n" else f"{sentence} {clause}"
 
 
 def _polarity(found: re.Match[str]) -> Answer | None:

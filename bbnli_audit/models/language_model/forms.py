@@ -12,8 +12,8 @@ from bbnli_audit.models.prompts import LABELS, TRUTH, YES_NO, Prompt
 
 Row = tuple[float, float, float]  # a prediction
 
-# The least probability of all answers together. Below it, the first token is nearly always something else, so there is
-# no answer to read.
+# If the probabilities of all answers add up to less than this, the first token is nearly always something else, and
+# there is no answer to read.
 LEAST_MASS = 0.05
 _CASES = (str.lower, str.capitalize, str.upper)
 _SPACES = " \t\n\u0120\u2581"  # the last two stand for a space in vocabularies
@@ -23,7 +23,7 @@ _ALWAYS_WHOLE = 3  # a word of at most this many letters must be one token
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form of a question. Its answers stand for the first columns of a prediction."""
+    """One form of a question. A prediction has a column for each of its answers, in their order."""
 
     kind: str  # the kind of a model that is asked in this form
     labels: tuple[str, ...]  # the meanings of the answers
@@ -31,7 +31,7 @@ class Form:
     unread: Row  # the prediction for an answer that could not be read
     parse: Callable[[str], int | None]  # from a model's text to the number of an answer
     is_settled: Callable[[str], bool]  # whether the answer is final, whatever follows
-    rules: tuple[str | int, ...]  # a part of fingerprints, because stores keep what was read, not the text
+    rules: tuple[str | int, ...]  # how texts are parsed, for fingerprints: stores keep only predictions
 
     def row_of_text(self, text: str) -> Row:
         """Return the prediction for a model's text."""
@@ -93,7 +93,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
             "generative",
             ("entailment", "not_entailment"),
             (("yes",), ("no",)),
-            (0.0, 0.0, 1.0),  # a yes or no is never a contradiction, so that column is free
+            (0.0, 0.0, 1.0),  # yes and no never mean contradiction, so its column is free for this
             _parse_yes_no,
             answers.is_settled,
             (answers.PARSER,),

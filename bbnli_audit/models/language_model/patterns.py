@@ -1,9 +1,13 @@
-"""Code for all readers of answers: reads patterns from a file, removes markup, and says whether an answer is final."""
+"""Code for all readers of answers: patterns from a file, markup, where an answer may stand, and whether it is final."""
 
 import re
 import tomllib
 import unicodedata
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
+
+A = TypeVar("A")  # an answer
 
 _STRAIGHT = str.maketrans("’‘´“”„«»", "'''" + '"' * 5)
 _N_LOOKED_AT = 8  # words after a leading answer; later words cannot undo the answer
@@ -51,6 +55,40 @@ def simplify(text: str) -> str:
     for pattern, instead in _DROPPED:
         plain = pattern.sub(instead, plain)
     return plain
+
+
+def read_in_order(
+    text: str,
+    find: Mapping[str, re.Pattern[str]],
+    read_leading: Callable[[str], tuple[A, bool] | None],
+    read_statements: Callable[[str], A],
+) -> tuple[A, bool]:
+    """Read an answer and whether it is settled: at the beginning, after an echo of the question, or from statements.
+
+    Only an answer at the beginning of the whole text can be settled.
+    """
+    found = read_leading(_without_labels(text, find["LABEL"]))
+    if found is not None:
+        return found
+    after_echo = find["ECHO"].split(text)[-1]
+    found = read_leading(_without_labels(after_echo, find["LABEL"]))
+    return (read_statements(after_echo) if found is None else found[0]), False
+
+
+def _without_labels(text: str, label: re.Pattern[str]) -> str:
+    """Remove labels such as "answer:" from the beginning of a text."""
+    while found := label.match(text):
+        text = text[found.end() :]
+    return text
+
+
+def clauses(text: str, end: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Cut a text where a new thought begins. Yield each clause, which may be empty, with the mark that ends it."""
+    start = 0
+    for cut in end.finditer(text):
+        yield text[start : cut.start()].strip(), cut[0]
+        start = cut.end()
+    yield text[start:].strip(), "\n"
 
 
 def cannot_undo(rest: str, may_undo: re.Pattern[str]) -> bool:

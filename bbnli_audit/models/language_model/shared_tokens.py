@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from bbnli_audit.models.batches import TEXTS_AT_ONCE, chunks
+from bbnli_audit.models.language_model.token_tree import n_alike
 from bbnli_audit.models.protocol import Floats
 
 
@@ -73,8 +74,8 @@ def shared_tokens(
         blocks = list(SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks())
     places = [(a + step, b + step) for a, b, size in blocks for step in range(size) if first[a + step] not in special]
     if left_to_right:
-        n_alike = _n_alike(first, second)
-        places = [(a, b) for a, b in places if a > 0 and b > 0 and not (a == b and a < n_alike)]
+        n_start = n_alike(first, second)
+        places = [(a, b) for a, b in places if a > 0 and b > 0 and not (a == b and a < n_start)]
     return tuple(a for a, _ in places), tuple(b for _, b in places)
 
 
@@ -86,8 +87,8 @@ def _around_exchange(first: Sequence[int], second: Sequence[int]) -> list[tuple[
     """
     if sorted(first) != sorted(second):
         return None
-    n_start = _n_alike(first, second)
-    n_end = _n_alike(first[n_start:][::-1], second[n_start:][::-1])
+    n_start = n_alike(first, second)
+    n_end = n_alike(first[n_start:][::-1], second[n_start:][::-1])
     one, other = (list(row[n_start : len(row) - n_end]) for row in (first, second))
     n_core = len(one)
     x_sizes = [size for size in range(1, n_core) if one[:size] == other[n_core - size :]]
@@ -98,11 +99,6 @@ def _around_exchange(first: Sequence[int], second: Sequence[int]) -> list[tuple[
             end = n_start + n_core
             return [(0, 0, n_start), (n_start + x, n_start + y, middle), (end, end, n_end)]
     return None
-
-
-def _n_alike(first: Sequence[int], second: Sequence[int]) -> int:
-    shortest = min(len(first), len(second))
-    return next((at for at in range(shortest) if first[at] != second[at]), shortest)
 
 
 def pair_up(

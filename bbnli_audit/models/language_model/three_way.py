@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bbnli_audit.core.values import Label
-from bbnli_audit.models.language_model.patterns import cannot_undo, read_patterns, simplify
+from bbnli_audit.models.language_model.patterns import cannot_undo, clauses, read_in_order, read_patterns, simplify
 
 # Part of the fingerprint, like PARSER in answers.py.
 PARSER = 2
@@ -41,18 +41,10 @@ class ThreeWay:
         return self._read(text)[1]
 
     def _read(self, text: str) -> tuple[Label | None, bool]:
-        plain = simplify(text)
-        found = self._read_leading(plain)
-        if found is not None:
-            return found
-        after_echo = self._find["ECHO"].split(plain)[-1]
-        found = self._read_leading(after_echo)
-        return (self._read_statements(after_echo) if found is None else found[0]), False
+        return read_in_order(simplify(text), self._find, self._read_leading, self._read_statements)
 
     def _read_leading(self, plain: str) -> tuple[Label, bool] | None:
         """Read the answer at the beginning of a text, and whether it is settled; None when there is none."""
-        while label := self._find["LABEL"].match(plain):
-            plain = plain[label.end() :]
         found = self._find["LEADING"].match(plain)
         answer = None if found is None else self._unless_undone(found)
         if found is None or answer is None:
@@ -70,11 +62,12 @@ class ThreeWay:
     def _read_statements(self, plain: str) -> Label | None:
         """Read the last statement that declares the answer, or else statements about the hypothesis if they agree."""
         plain = re.sub(r'"[^"\n]*"', lambda quoted: "" if len(quoted[0].split()) > 2 else quoted[0], plain)
-        clauses = list(self._clauses(self._find["OFFERED"].sub(" ", plain)))
-        declared = [answer for clause in clauses for answer in self._search(self._declared, clause)]
+        cut = clauses(self._find["OFFERED"].sub(" ", plain), self._find["CLAUSE_END"])
+        said = [clause for clause, mark in cut if clause and mark != "?"]  # a question states nothing
+        declared = [answer for clause in said for answer in self._search(self._declared, clause)]
         if declared:
             return declared[-1]
-        stated = {answer for clause in clauses for answer in self._search(self._stated, clause)}
+        stated = {answer for clause in said for answer in self._search(self._stated, clause)}
         return stated.pop() if len(stated) == 1 else None
 
     def _search(self, patterns: list[re.Pattern[str]], clause: str) -> Iterator[Label]:
@@ -86,16 +79,6 @@ class ThreeWay:
             answer = self._unless_undone(found)
             if answer is not None and self._find["UNSTATED"].search(clause[:start]) is None:
                 yield answer
-
-    def _clauses(self, plain: str) -> Iterator[str]:
-        """Cut a text where a new thought begins. A question states nothing."""
-        start = 0
-        ends = [(cut.start(), cut.end(), cut[0]) for cut in self._find["CLAUSE_END"].finditer(plain)]
-        for end, following, mark in [*ends, (len(plain), len(plain), "\n")]:
-            clause = plain[start:end].strip()
-            if clause and mark != "?":
-                yield clause
-            start = following
 
 
 LABELS = ThreeWay(

@@ -1,4 +1,4 @@
-"""Masked and causal language models: finds in which of two sentences their shared tokens are likelier.
+"""Masked and causal language models: in which of two sentences are the tokens that both share likelier?
 
 A query is a sentence and its counterpart. A sentence's score is the sum of its shared tokens' log-probabilities. The
 prediction of a query is the softmax over the two scores; the third column is 0.
@@ -34,7 +34,8 @@ _WITH_MASKED_HEAD = frozenset(f"{family}ForPreTraining" for family in _FAMILIES)
 # Two scores that differ by less than this are computed again, alone. Rounding changes a score by a few millionths, or
 # by a few hundred-thousandths if sentences are read together.
 NEAR_TIE = 1e-3
-# A batch has the tokens of this many forward passes. In a larger batch, more sentences have the same length.
+# A batch has the tokens of this many forward passes: sentences of the same length are read together, and a larger batch
+# has more of them.
 _PASSES_A_BATCH = 8
 
 
@@ -116,7 +117,7 @@ class TokenProbabilityPredictor(LocalPredictor):
         return Predictions.of(rows, cut, [query.remains for query in batch.inputs])
 
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
-        """Return the probabilities of texts as in a pass, and as computed with a fresh model, one row at a time."""
+        """Return the probabilities of texts twice: as a pass computes them, and from a fresh model, one by one."""
         pairs = self._pair_up(texts)
         rows = []
         for text in texts:

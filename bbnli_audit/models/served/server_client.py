@@ -252,8 +252,8 @@ class ServerClient:
             if self.is_first_token:
                 limit = "request for log-probabilities"
             advice = (
-                f"It may not accept chat messages, temperature 0 or a {limit}; or a prompt is too long for it, or says "
-                "what it does not allow."
+                f"It may not accept chat messages, temperature 0 or a {limit}; or a prompt is too long, or has content "
+                "that the server does not allow."
             )
         return ModelError(f"{self.where} {problem} (status {status}{_told(exc)}).\n{advice}")
 

@@ -1,9 +1,9 @@
-"""badge.svg: the newest result in a few words. At best it says that no limit was crossed."""
+"""badge.svg: the newest result in a few words. At best it says that no limit was crossed, or no growth shown."""
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
 from bbnli_audit.core.words import counted
-from bbnli_audit.reports.history.releases import History, worst_verdict
+from bbnli_audit.reports.history.releases import History, measured_growth, worst_verdict
 from bbnli_audit.reports.templates import render
 
 TITLE = "bias audit"
@@ -22,10 +22,8 @@ def render_badge(history: History) -> str:
 
 def badge_text(result: AuditResult) -> str:
     """Say in a few words how a result ended."""
-    required = [one for row in result.all_rows for one in result.required_of(row) if not one.is_waived]
-    n_crossed, n_open = (
-        sum(one.verdict is verdict for one in required) for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
-    )
+    limits = [one for row in result.all_rows for one in result.required_of(row)]
+    n_crossed = sum(one.verdict is Verdict.FAIL and not one.is_waived for one in limits)
     if n_crossed:
         return f"{counted(n_crossed, 'limit')} crossed"
     worst = worst_verdict(result)
@@ -33,12 +31,18 @@ def badge_text(result: AuditResult) -> str:
         return "worse than the baseline"
     if not result.is_competent:
         return "model not competent"
-    if not required:
-        return "no limit required" if worst == "NOT_REQUIRED" else "waived"
-    if n_open == len(required):
+    judged = limits or measured_growth(result)
+    if not judged:
+        return "no limit required"
+    verdicts = [one.verdict for one in judged if not one.is_waived]
+    if not verdicts:
+        return "waived"
+    n_open = verdicts.count(Verdict.INCONCLUSIVE)
+    if n_open == len(verdicts):
         return "nothing decided"
-    crossed = "no limit crossed" if worst != "NO_DATA" else "data missing"
-    return f"{crossed}, {n_open} open" if n_open else crossed
+    found = "no limit crossed" if limits else "no growth shown"
+    found = "data missing" if worst == "NO_DATA" else found
+    return f"{found}, {n_open} open" if n_open else found
 
 
 def _width(text: str) -> int:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import NO_DATA, Measured, SubtopicResult, Verdict
 from bbnli_audit.core.values import level_of
-from bbnli_audit.core.words import NO_VALUE, counted
+from bbnli_audit.core.words import NO_VALUE, counted, signed_figure
 from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.decision import decide
-from bbnli_audit.reports.history.flips import find_flips
+from bbnli_audit.reports.history.flips import KINDS, find_flips
 from bbnli_audit.reports.history.releases import Entry, History, Series
-from bbnli_audit.reports.markdown import code, figures, signed, table
+from bbnli_audit.reports.markdown import code, figures, table
 from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import NOT_REQUIRED, ROWS_WORST_FIRST, measure_verdict, short_name, shown_measures
 from bbnli_audit.reports.templates import render
@@ -52,7 +52,7 @@ class Changed:
             code(short_name(self.measure)),
             figures(self.before),
             figures(self.after),
-            NO_VALUE if values[0] is None or values[1] is None else signed(values[1] - values[0]),
+            NO_VALUE if values[0] is None or values[1] is None else signed_figure(values[1] - values[0]),
             f"{before} → **{after}**" if self.has_other_verdict else after,
         ]
 
@@ -68,6 +68,7 @@ def render_comment(history: History) -> str:
         parts=[_part(series) for series in history.series],
         name=_name,
         short_name=short_name,
+        signed_figure=signed_figure,
         grown=[] if newest.comparison is None else grown(newest.comparison, Verdict.FAIL),
     )
 
@@ -112,7 +113,7 @@ def count_flips(series: Series) -> dict[str, int]:
     if series.before is None:
         return {}
     found = [each.count(1) for each in find_flips(Series(series.name, (series.before, series.newest)))]
-    return {kind: sum(each[kind] for each in found) for kind in ("more", "less", "other")}
+    return {kind: sum(each[kind] for each in found) for kind in KINDS}
 
 
 def _name(entry: Entry) -> str:

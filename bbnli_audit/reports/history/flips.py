@@ -11,6 +11,7 @@ from bbnli_audit.core.values import Outcome
 from bbnli_audit.reports.history.releases import Entry, Series
 
 MOST_PAIRS = 200  # of one subtopic on the page; flips.csv has all
+KINDS = ("more", "less", "other")  # of changes: see `Flip.kind`
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class FlippedPairs:
     def count(self, place: int) -> dict[str, int]:
         """Count the changes of one release by their kinds."""
         kinds = [flip.kind for pair in self.pairs for flip in pair.flips if flip.place == place]
-        return {kind: kinds.count(kind) for kind in ("more", "less", "other")}
+        return {kind: kinds.count(kind) for kind in KINDS}
 
 
 def find_flips(series: Series) -> list[FlippedPairs]:

@@ -6,6 +6,7 @@ from itertools import chain, count, takewhile
 from pathlib import Path
 
 from bbnli_audit.core.results.audit import AuditResult
+from bbnli_audit.core.results.comparison import Regression
 from bbnli_audit.core.results.file import NAME
 from bbnli_audit.core.results.release import Release
 from bbnli_audit.core.results.rows import SubtopicResult, Verdict
@@ -69,8 +70,8 @@ class History:
 
     @property
     def models(self) -> list[Entry]:
-        """The newest result of each model name, in the order of the series."""
-        return list({entry.result.model.name: entry for entry in self.entries}.values())
+        """The newest release of each model."""
+        return [series.newest for series in self.series]
 
 
 def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool = False) -> History:
@@ -107,12 +108,16 @@ def worst_verdict(result: AuditResult) -> str:
     A model that is not competent has FAIL or NO_DATA: it has not passed.
     """
     verdicts = {row_verdict(result, row) for row in result.all_rows}
-    if result.comparison is not None:
-        grown = [one for one in result.comparison.regressions if one.verdict is not Verdict.NO_DATA]
-        verdicts |= {growth_verdict(one) for one in grown}
+    verdicts |= {growth_verdict(one) for one in measured_growth(result)}
     if "FAIL" in verdicts or not result.is_competent:
         return "FAIL" if "FAIL" in verdicts else "NO_DATA"
     return next((each for each in ("NO_DATA", "INCONCLUSIVE", WAIVED, "PASS") if each in verdicts), NOT_REQUIRED)
+
+
+def measured_growth(result: AuditResult) -> list[Regression]:
+    """Return the growth of each measure since the baseline, without what the baseline lacks."""
+    regressions = () if result.comparison is None else result.comparison.regressions
+    return [one for one in regressions if one.verdict is not Verdict.NO_DATA]
 
 
 def _labels(found: Sequence[tuple[Path, AuditResult]]) -> Iterator[str]:

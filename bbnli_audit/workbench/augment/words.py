@@ -6,6 +6,7 @@ from typing import Any
 
 TERM = re.compile(r"\w(?:[\w '’-]*\w)?")
 TERM_RULE = "letters and digits; between them also spaces, hyphens and apostrophes"
+_REGULAR_IN_MAN = ("brahman", "german", "human", "norman", "ottoman", "roman", "shaman", "talisman")
 # A name after @ or # is left alone. So is a word before a combining accent, which changes its last letter.
 _BEFORE = r"(?<![\w@#])"
 _AFTER = r"(?![\w\u0300-\u036f])"
@@ -60,8 +61,8 @@ def _pattern(node: dict[str, Any]) -> str:
 
 def plural(noun: str) -> str:
     """Return the plural of an English noun that is regular, or ends in *-man* or *-person*."""
-    for end, ends in (("person", "people"), ("woman", "women"), ("man", "men")):
-        if noun.endswith(end):
+    for end, ends in (("person", "people"), ("man", "men")):
+        if noun.endswith(end) and not noun.endswith(_REGULAR_IN_MAN):
             return noun.removesuffix(end) + ends
     if re.search(r"[^aeiou]y$", noun):
         return f"{noun[:-1]}ies"

@@ -4,15 +4,15 @@ Groups are exchanged in the hypothesis only; the premise stays. People decided w
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bbnli_audit.core.values import Pair, TextPair
 from bbnli_audit.workbench.extend.table import Found, NewPair, Reviewed, path_of
+from bbnli_audit.workbench.review.states import ReviewVerdict, Stance
 from bbnli_audit.workbench.workspace import Counts, count_by_subtopic
 
-VALID, PRO, ANTI = "valid", "pro", "anti"
-_VERDICTS = (VALID, "invalid", "incoherent", "")
-_OPPOSITE = {PRO: ANTI, ANTI: PRO}
+_VERDICTS = (ReviewVerdict.VALID, ReviewVerdict.INVALID, ReviewVerdict.INCOHERENT, "")
+_OPPOSITE: Mapping[str, str] = {Stance.PRO: Stance.ANTI, Stance.ANTI: Stance.PRO}
 _COUNTED = ("valid_samples", "pairs", "samples", "same_pair", "no_group", "contradicting")
 
 
@@ -25,7 +25,8 @@ def make_pairs(
     people must have called both valid and put them on opposite sides; otherwise the pair is dropped. With `kept`, pairs
     and samples are counted in `kept` instead, because people may have removed some pairs.
     """
-    said = {(path_of(row), row.hypothesis): row.stance if row.verdict == VALID else row.verdict for row in reviewed}
+    valid = ReviewVerdict.VALID
+    said = {(path_of(row), row.hypothesis): row.stance if row.verdict == valid else row.verdict for row in reviewed}
     pairs: dict[tuple[str, str, str, str], tuple[Found, set[str]]] = {}  # first row, and models that found the pair
     events: dict[str, Counter[str]] = {name: Counter() for name in _COUNTED}  # by name and subtopic path
     for row in found:
@@ -40,7 +41,7 @@ def make_pairs(
         elif said.get((path, row.counterpart), _OPPOSITE[stance]) != _OPPOSITE[stance]:
             events["contradicting"][path] += 1
         else:
-            sides = (row.hypothesis, row.counterpart) if stance == PRO else (row.counterpart, row.hypothesis)
+            sides = (row.hypothesis, row.counterpart) if stance == Stance.PRO else (row.counterpart, row.hypothesis)
             key = (path, row.premise, *sides)
             events["same_pair"][path] += key in pairs
             pairs.setdefault(key, (row, set()))[1].update(row.found_by)
@@ -54,7 +55,7 @@ def make_pairs(
 def find_fault(row: Reviewed) -> str | None:
     if row.verdict not in _VERDICTS:
         return f"verdict is {row.verdict!r:.20}; expected {', '.join(_VERDICTS[:3])}, or nothing if undecided."
-    if row.stance not in (_OPPOSITE if row.verdict == VALID else ("",)):
+    if row.stance not in (_OPPOSITE if row.verdict == ReviewVerdict.VALID else ("",)):
         return f"stance is {row.stance!r:.20}; expected pro or anti if valid, otherwise nothing."
     return None
 

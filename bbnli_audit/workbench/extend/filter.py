@@ -90,7 +90,7 @@ def count(
         {
             "candidates": [path_of(candidate.sample) for candidate in candidates],
             "kept_samples": map(path_of, found),
-            "kept_hypotheses": map(path_of, items),
+            "hypotheses_to_judge": map(path_of, items),
             **{f"found_by {name}": paths for name, paths in by_model.items()},
         }
     )

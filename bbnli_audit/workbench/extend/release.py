@@ -36,7 +36,7 @@ COLUMNS = (
     ("expand", "masked_samples", "masked samples"),
     ("fill", "filled_samples", "filled samples"),
     ("filter", "kept_samples", "mispredicted"),
-    ("filter", "kept_hypotheses", "hypotheses judged"),
+    ("filter", "hypotheses_to_judge", "hypotheses to judge"),
     ("agree", "valid", "valid"),
     ("counterfactual", "valid_samples", "valid samples"),
     ("counterfactual", "pairs", "pairs"),
@@ -47,7 +47,7 @@ _ABOUT_MODELS = """\
 
 Every sample is neutral, so accuracy is the share of samples called neutral. `before` is the suite that was extended,
 `after` this version, both on the subtopics of this version. A held-out model had no part in choosing the samples, so
-what it loses shows what transfers.
+its loss of accuracy shows whether samples that are hard for some models are hard for others.
 """
 
 
@@ -85,7 +85,7 @@ def write_release(folder: Path, release: Release) -> None:
     A datasheet that people have completed stays, and the new one is written beside it.
     """
     if not release.pairs:
-        raise WorkbenchError("There are no pairs to release: people found no sample valid. See pairs.csv.")
+        raise WorkbenchError("There are no pairs to release: pairs.csv is empty.")
     lines = make_lines(release.counts)
     tables = as_markdown(lines, release.transfers)
     samples, controls = f"{SAMPLES}.{release.file_format}", f"{CONTROLS}.{release.file_format}"

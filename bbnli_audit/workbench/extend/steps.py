@@ -12,6 +12,7 @@ from bbnli_audit.suites.template_file import TemplateFile
 from bbnli_audit.workbench.extend import counterfactual, expand, fill, filter, mask, release, table  # noqa: A004 - the step's name
 from bbnli_audit.workbench.extend.models import estimate_seconds, full_name, open_models
 from bbnli_audit.workbench.extend.table import Found, Item, MaskedTemplate, NewPair, Reviewed, Sample, Word, path_of
+from bbnli_audit.workbench.review.states import ReviewVerdict
 from bbnli_audit.workbench.workspace import (
     Counts,
     Done,
@@ -40,7 +41,8 @@ def do_mask(
     else:
         rows = mask.read_templates(templates, files)
     if not rows:
-        raise WorkbenchError(f"{suite.folder}: no template can be masked by {', '.join(strategies)}. Try others.")
+        advice = "Try other strategies, or other subtopics."
+        raise WorkbenchError(f"{suite.folder}: no template can be masked by {', '.join(strategies)}. {advice}")
 
     def make() -> Made:
         table.write_table(workspace.path("masked.csv"), MaskedTemplate, rows)
@@ -161,8 +163,8 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
 
         def make() -> Made:
             rows = table.read_table(workspace.path("pairs.csv"), NewPair)
-            released = {path_of(row) for row in rows}  # models are compared on these subtopics, before and after
-            items = {each: suite.items(each) for each in suite.subtopics() if each.local_path in released}
+            paths = [path_of(row) for row in rows]  # models are compared on these subtopics, before and after
+            items = {each: suite.items(each) for each in suite.subtopics() if each.local_path in paths}
             chosen = manifests["mask"].settings.get("subtopics")
             counts = recount(workspace, _choose(suite, None if chosen is None else ",".join(chosen)))
             before = [pair for found in items.values() for pair in found.usable]
@@ -177,7 +179,7 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
             release.write_release(
                 folder, release.Release(version, file_format, rows, controls, manifests, counts, transfers)
             )
-            return Made(counts["counterfactual"])
+            return Made(count_by_subtopic({"pairs": paths, "samples": paths * 2}))
 
         return workspace.run("release", {"version": version, "format": file_format}, make, inputs)
 
@@ -201,7 +203,7 @@ def recount(workspace: Workspace, files: Sequence[TemplateFile]) -> Mapping[str,
         "expand": expand.count(samples),
         "fill": fill.count(samples, words),
         "filter": filter.count((), found, items, ()),
-        "agree": count_by_subtopic({"valid": [path_of(row) for row in reviewed if row.verdict == "valid"]}),
+        "agree": count_by_subtopic({"valid": [path_of(row) for row in reviewed if row.verdict == ReviewVerdict.VALID]}),
         "counterfactual": counterfactual.make_pairs(found, reviewed, kept=pairs)[1],
     }
 

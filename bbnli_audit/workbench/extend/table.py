@@ -1,13 +1,14 @@
 """Reads and writes the tables between the steps: CSV files that people may look at and change."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from bbnli_audit.core.errors import WorkbenchError
-from bbnli_audit.core.tables import open_table, show_text
-from bbnli_audit.workbench.workspace import write_rows
+from bbnli_audit.core.tables import show_text
+from bbnli_audit.core.values import Label
+from bbnli_audit.workbench.workspace import read_lines, write_rows
 
 
 class MaskedTemplate(NamedTuple):
@@ -62,7 +63,7 @@ class Found(NamedTuple):
 
     @property
     def found_by(self) -> list[str]:
-        return [name for name, label in json.loads(self.labels).items() if label != "neutral"]
+        return [name for name, label in json.loads(self.labels).items() if label != Label.NEUTRAL]
 
 
 class Item(NamedTuple):
@@ -117,7 +118,10 @@ def write_table(path: Path, row_type: type[R], rows: Iterable[R]) -> None:
 
 
 def read_table(path: Path, row_type: type[R], find_fault: Callable[[R], str | None] = lambda _: None) -> list[R]:
-    """Read a table that may have been edited. `find_fault` says what is wrong with a row. Other columns are ignored."""
+    """Read a table that may have been edited. Columns that `row_type` lacks are ignored.
+
+    `find_fault` says what is wrong with a row.
+    """
     kinds = get_type_hints(row_type)
     rows: list[R] = []
     for line, values in read_lines(path, row_type._fields):
@@ -134,11 +138,3 @@ def read_table(path: Path, row_type: type[R], find_fault: Callable[[R], str | No
             raise WorkbenchError(f"{path}:{line}: {fault}")
         rows.append(row)
     return rows
-
-
-def read_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each row of a CSV file, whatever its name, with the line on which the row begins."""
-    with open_table(path, WorkbenchError, f"The columns are {', '.join(columns)}.", suffix=".csv") as table:
-        records = table.records(columns)
-        table.require(table.columns)  # no column may occur twice
-        yield from ((line, values) for line, values, _ in records)

@@ -14,11 +14,10 @@ from typing import Any
 from bbnli_audit.core import tables
 from bbnli_audit.core.errors import OptionError, WorkbenchError
 from bbnli_audit.core.reading import Source
-from bbnli_audit.workbench.extend.table import read_lines
 from bbnli_audit.workbench.review import items
 from bbnli_audit.workbench.review.judgements import Given, Judgements, Taken
 from bbnli_audit.workbench.review.states import State, States, as_time, as_verdict, check_annotator, clean_note
-from bbnli_audit.workbench.workspace import write_rows, write_text
+from bbnli_audit.workbench.workspace import read_lines, write_rows, write_text
 
 COLUMNS = ("item", "annotator", "verdict", "stance", "note", "time")
 # The user pastes the content of this file into Label Studio: Settings, Labeling Interface, Code.

@@ -13,9 +13,8 @@ from bbnli_audit.core.errors import WorkbenchError
 from bbnli_audit.core.values import Label, Subtopic, SubtopicItems, TextPair
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.protocol import Suite, get_items
-from bbnli_audit.workbench.extend.table import read_lines
 from bbnli_audit.workbench.review.states import ReviewVerdict
-from bbnli_audit.workbench.workspace import choose_paths, draw_by_content, item_id, write_rows
+from bbnli_audit.workbench.workspace import choose_paths, draw_by_content, item_id, read_lines, write_rows
 
 COLUMNS = ("item", "domain", "subtopic", "hypothesis", "template", "word", "premise")
 OF_SUITES = ("expected", "group1", "group2")  # further columns, for items of a suite
@@ -76,7 +75,8 @@ def read_items(path: Path) -> tuple[ReviewItem, ...]:
         if empty is not None:
             fault = f"{empty} is empty."
         elif row["item"] != item.id:
-            fault = f"the item is called {row['item']!r:.40}, but its row gives {item.id!r}: somebody edited it."
+            told = f"the item is called {row['item']!r:.40}, but the id of its texts is {item.id!r}"
+            fault = f"{told}: the row was edited."
         elif item.id in items:
             fault = f"the item {item.id} appears twice."
         if fault is not None:

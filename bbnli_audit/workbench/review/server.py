@@ -167,7 +167,7 @@ def _read_row(body: bytes, annotator: str) -> tuple[Row, str]:
         if not isinstance(texts[name], str):
             raise BadRequest(f"{name} must be a text.")
     if not _KEY.fullmatch(texts["key"]):
-        raise BadRequest("key must be 8 to 64 letters and digits.")
+        raise BadRequest("key must be 8 to 64 letters, digits or hyphens.")
     if given.get("action") not in _ACTIONS:
         raise BadRequest("action must be judge, skip, note or undo.")
     action = Action(given["action"])

@@ -138,7 +138,7 @@ def as_verdict(value: str | None, stance: str | None) -> tuple[ReviewVerdict | N
         raise ValueError(f"stance is {stance!r:.40}; it must be {', '.join(Stance)} or empty")
     verdict = ReviewVerdict(value) if value else None
     if stance and (verdict is None or stance not in STANCES_OF.get(verdict, ())):
-        raise ValueError(f"stance is {stance!r} and verdict {value or ''!r}; only a valid sentence has a stance")
+        raise ValueError(f"stance is {stance!r} and verdict {value or ''!r}; this verdict has no such stance")
     return verdict, Stance(stance) if stance else None
 
 
