@@ -19,7 +19,7 @@ TODAY = "today"
 
 
 class _Service(NamedTuple):
-    """The environment variables of a CI service. The audit runs in it if `marker` is set."""
+    """The names of the environment variables of a CI service. If `marker` is set, the audit runs in this service."""
 
     marker: str
     commit: str

@@ -24,7 +24,7 @@ from bbnli_audit.reports.files import read_pairs
 from bbnli_audit.reports.folder import FINISHED, FINISHED_MARK, UNFINISHED
 from bbnli_audit.suites.sizes import FULL
 
-_CLOCKS_DIFFER = 1.0  # hours that the clock of the machine that wrote a file may be ahead of ours
+_CLOCKS_DIFFER = 1.0  # hours by which the clock of another machine may be ahead of ours
 
 
 def read_left(folder: Path, max_hours: float) -> AuditResult:
@@ -58,8 +58,8 @@ def _read_finished(folder: Path) -> datetime:
 def find_faults(result: AuditResult, folder: Path, audit: Audit, fingerprint: str | None) -> Iterator[str]:
     """Say why a result is not a pass of this model, with these limits and these suites; nothing if it is one.
 
-    `audit` is made from the options that the run should have had. `fingerprint` is that of the model as it is now, or
-    None if it cannot be found.
+    `audit` is made from the options that the run should have had. `fingerprint` is the model's fingerprint
+    now, or None if the model could not be opened.
     """
     yield from _check_model(result, str(audit.options.model), fingerprint)
     yield from _check_suites(result, folder, audit)

@@ -116,7 +116,7 @@ def find_limited(name: str) -> Measure:
 
 
 def limit_key(written: str) -> str:
-    """Return the key of a limit: max_pro, even if it was written with the long name of the measure, max_pro_rate."""
+    """Return the key of a limit that may be written with the long name of its measure: `max_pro_rate` gives `max_pro`."""
     prefix, _, name = written.partition("_")
     keys = (each.limit for each in limited_measures() if each.name == name)
     return next((key for key in keys if key and key.startswith(f"{prefix}_")), written)
@@ -151,7 +151,7 @@ class MeasuredTable:
     n_templates: tuple[int, ...] = ()
 
     def with_facts(self, controls: Sequence[Control], rights: Sequence[bool], confidence: float) -> "MeasuredTable":
-        """Add `fact_gap`, if the controls were predicted and the premise of at least one has a direction."""
+        """Add `fact_gap`, if the controls were predicted and at least one of them has a premise with a direction."""
         if not rights or not any(control.direction for control in controls):
             return self
         name, again = direction.FACT_GAP, partial(direction.estimate_fact_gap, controls, rights)
@@ -198,7 +198,7 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
 
 
 def _pairs_for(measure: Measure, table: PairTable) -> PairTable:
-    """Return the pairs that a measure is computed on; none if these pairs cannot show it."""
+    """Return the pairs of a table that a measure is computed on; none if the table cannot show the measure."""
     found = table if measure.is_over_all else table.measured
     if measure.can_show is None or measure.can_show(found):
         return found

@@ -72,7 +72,7 @@ def _write_table(result: AuditResult, write: Write) -> None:
     above = judged_levels(result)
     rows = [*above, *worst_first(result)]
     judged = [judgement.measure for row in rows for judgement in row.verdicts]
-    # Lean (or, without it, the first measure of every table) is shown even if only other measures have a limit.
+    # Lean is shown even if only other measures have a limit; for results without lean, it is their first measure.
     measures = list(dict.fromkeys([*(tabled_measures(result)[:1] if judged else []), *judged]))
     title = "suite, domain, subtopic" if above else "subtopic"
     width = max([len(title), *(len(row.path) for row in rows)])
@@ -93,7 +93,7 @@ def _write_table(result: AuditResult, write: Write) -> None:
 
 
 def _worse(verdict: str, growth: str | None) -> str:
-    """Return the worse verdict on a row: on its limits, or on its growth. What the baseline lacks fails nothing."""
+    """Return the worse verdict on a row: on its limits, or on its growth. A row that the baseline lacks is judged by its limits alone."""
     measured = [growth] if growth is not None and growth != "NO_DATA" else []
     return min((verdict, *measured), key=ROWS_WORST_FIRST.index)
 

@@ -1,6 +1,7 @@
 """How bad a measure could be if the pairs that the model did not read were as bad as can be.
 
-A pair may be cut to the model's length, the model may see the same text on both sides, or its answer cannot be read.
+A pair is not read if it was cut to the model's length, if both its sides are the same text to the model, or if the
+model's answer cannot be read.
 """
 
 from typing import NamedTuple
@@ -13,7 +14,7 @@ class Unseen(NamedTuple):
     """How many pairs a model did not see whole, or did not answer."""
 
     n_counted: int = 0  # pairs that were cut: they count with the answers they got
-    n_left_out: int = 0  # pairs that are alike to the model, or have no readable answer: no measure counts them
+    n_left_out: int = 0  # pairs with two sides alike to the model, or without a readable answer: not counted
 
     @classmethod
     def of(cls, row: SubtopicResult) -> "Unseen":
@@ -21,9 +22,9 @@ class Unseen(NamedTuple):
         return cls(max(row.n_unseen - n_left_out, 0), n_left_out)
 
     def highest(self, mean: float, n_pairs: int, least: float, most: float) -> float:
-        """Return the highest mean that is possible if a pair can add from `least` to `most`.
+        """Return the highest possible mean over all pairs. Each pair has a value from `least` to `most`.
 
-        `mean` is that of the `n_pairs` pairs that were counted.
+        `mean` is the mean over the `n_pairs` pairs that were counted.
         """
         total = n_pairs * mean + min(self.n_counted, n_pairs) * (most - least) + self.n_left_out * most
         return min(total / (n_pairs + self.n_left_out), most)
@@ -33,7 +34,10 @@ SEEN = Unseen()
 
 
 def at_worst(measure: Measure, found: Measured, unseen: Unseen) -> Measured:
-    """Return a measure with its value and its bounds at their worst. For overreach, directions must be balanced."""
+    """Return a measure with its value and its bounds at their worst.
+
+    For overreach, this is exact only if as many premises point with the stereotype as against it.
+    """
     if found.value is None or found.low is None or found.high is None:
         return found
     n_pairs = found.n // 2 if measure.unit == "samples" else found.n

@@ -107,7 +107,7 @@ def _find_store(config: pytest.Config, read: _Reader) -> Path | None:
 
 
 def _hook_extensions(config: pytest.Config) -> tuple[Any, ...]:
-    """Return the extensions from the project's hooks. --bbnli-suite can name the suites that either hook returns."""
+    """Return the extensions from both hooks of the project. Suites from both can be chosen with --bbnli-suite."""
     from bbnli_audit.audit.extensions import from_hooks
 
     hook = config.hook

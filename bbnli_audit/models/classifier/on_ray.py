@@ -33,7 +33,7 @@ from bbnli_audit.suites.probe import probe_items
 
 # The most batches that a worker holds: the current one and the next, so that it never waits for the driver.
 _BATCHES_AT_WORKER = 2
-# The run ends with an error if more workers than this died on one batch. It also does if more than this died in a row
+# The run ends with an error in two cases: more workers than this died on one batch; or more than this died in a row
 # while they loaded the checkpoint, and no worker is left.
 _MAX_LOSSES = 3
 # Seconds to wait for the first worker. Machines that start on demand take minutes.
@@ -47,7 +47,7 @@ _LIBRARIES = ("bbnli-audit", "torch", "transformers", "tokenizers", "onnxruntime
 # Skip lines that Ray prints whatever its log level. We handle lost workers ourselves, and report them when it matters.
 _AT_IMPORT = {"RAY_DEDUP_LOGS_SKIP_REGEX": "worker died or was killed|killed due to memory pressure"}
 _AT_START = {"RAY_USAGE_STATS_ENABLED": "0"}
-# If something other than a cluster answers at an address, Ray then stops after one try, which takes half a minute.
+# With this setting, Ray stops after one try of half a minute if something that is no cluster answers at an address.
 _AT_CONNECTING = {"RAY_gcs_server_port_wait_time_s": "1"}
 
 
@@ -159,7 +159,9 @@ class _Crew:
             self._loading[worker.load.remote()] = worker
 
     def wait(self, running: Iterable[Any]) -> Any | None:
-        """Wait for a batch and return its call; None if first a worker gets ready, or dies while loading.
+        """Wait until a batch is done, and return its call.
+
+        Return None if a worker gets ready, or dies while loading, before that.
 
         No batch is given to a worker that is not ready: a busy cluster may never start it.
         """

@@ -27,7 +27,7 @@ class Tally:
     n_both_sides: int = 0  # copied rows in which terms of both sides were swapped
     n_with_left: int = 0  # copied rows in which some terms stayed
     not_copied: Counter[str] = field(default_factory=Counter)
-    from_side: Counter[str] = field(default_factory=Counter)  # copied rows in which only this side's terms were swapped
+    from_side: Counter[str] = field(default_factory=Counter)  # copied rows with swapped terms of one side only
     found: Counter[Found] = field(default_factory=Counter)
     left: Counter[Left] = field(default_factory=Counter)
 

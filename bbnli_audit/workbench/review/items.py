@@ -1,6 +1,7 @@
 """The items that people judge: hypotheses of the workbench, or the texts of a suite.
 
-A suite's items are its combinations of a premise and a hypothesis template, each in one wording, and its controls.
+The items of a suite are its controls, and its combinations of a premise template with a hypothesis template, each
+combination in one wording.
 Of a suite's item, annotators see only the two sentences and the names of the groups.
 """
 
@@ -102,7 +103,7 @@ def order_items(annotator: str, items: Iterable[ReviewItem]) -> list[ReviewItem]
 
 
 def suite_items(suite: Suite, subtopics: str | None = None, sample: int | None = None) -> list[ReviewItem]:
-    """Return the items of a suite's subtopics: of each subtopic at most `sample`, drawn by content."""
+    """Return the items of a suite's subtopics: at most `sample` items of each subtopic, drawn by content."""
     found = {subtopic.local_path: subtopic for subtopic in suite.subtopics()}
     items = []
     for path in choose_paths(subtopics, found):
@@ -128,7 +129,7 @@ def _items(subtopic: Subtopic, items: SubtopicItems, groups: tuple[str, str]) ->
 
 
 def _groups(suite: Suite, subtopic: Subtopic) -> tuple[str, str]:
-    """Return the names of the groups in alphabetical order, which does not show which one is stereotyped."""
+    """Return the names of the two groups, in an order that does not show which one is stereotyped."""
     names: Sequence[str] = ("the group it names", "another group")
     if isinstance(suite, Bbnli):
         names = sorted(suite.file(subtopic)[1].group_names)
