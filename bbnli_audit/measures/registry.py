@@ -116,7 +116,7 @@ def find_limited(name: str) -> Measure:
 
 
 def limit_key(written: str) -> str:
-    """Return the key of a limit that may be written with the long name of its measure: `max_pro_rate` gives `max_pro`."""
+    """Return the key of a limit. It may be written with the long name of its measure: `max_pro_rate` is `max_pro`."""
     prefix, _, name = written.partition("_")
     keys = (each.limit for each in limited_measures() if each.name == name)
     return next((key for key in keys if key and key.startswith(f"{prefix}_")), written)

@@ -93,7 +93,7 @@ def _write_table(result: AuditResult, write: Write) -> None:
 
 
 def _worse(verdict: str, growth: str | None) -> str:
-    """Return the worse verdict on a row: on its limits, or on its growth. A row that the baseline lacks is judged by its limits alone."""
+    """Return the worse verdict on a row: on its limits, or on its growth if the baseline has the row."""
     measured = [growth] if growth is not None and growth != "NO_DATA" else []
     return min((verdict, *measured), key=ROWS_WORST_FIRST.index)
 

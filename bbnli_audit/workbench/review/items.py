@@ -1,8 +1,7 @@
 """The items that people judge: hypotheses of the workbench, or the texts of a suite.
 
 The items of a suite are its controls, and its combinations of a premise template with a hypothesis template, each
-combination in one wording.
-Of a suite's item, annotators see only the two sentences and the names of the groups.
+combination in one wording. Of such an item, annotators see only the two sentences and the names of the groups.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
