@@ -110,7 +110,7 @@ class Audit:
         return ModelReader(self.items, open_model, is_revealed=self.options.reveal)
 
     def _second_model(self) -> Iterable[SecondReading]:
-        """Plan the second model. It uses the device of the first, but none of its fast paths."""
+        """Plan the second model. It uses the device and the store of the first, but no fast path."""
         options, name = self.options, self.options.also
         if name is None:
             return
@@ -187,7 +187,7 @@ class Audit:
 
     @cached_property
     def facts(self) -> ModelFacts:
-        """The facts about the model. The first access opens and checks it."""
+        """The facts about the model. The first access opens and checks the model."""
         return ModelFacts.of(self.reader, self.thresholds)
 
     def measure(self, path: str) -> Finding:
@@ -211,7 +211,7 @@ class Audit:
         if path not in self._tried:
             self._measure({*self._selected, path})
         if path not in self._measured:
-            self.reader.read(self.subtopics[path])  # raises the error
+            self.reader.read(self.subtopics[path])  # measuring failed: reading raises the error again
         return self._measured[path]
 
     def _measure(self, paths: Collection[str]) -> None:
@@ -222,7 +222,7 @@ class Audit:
         )
         tables: dict[str, PairTable] = {}
         for path in sorted(paths):
-            with suppress(AuditError):  # its own test shows the error
+            with suppress(AuditError):  # the subtopic's own test shows the error
                 tables[path] = self.reader.read(self.subtopics[path]).table
         found, measured, judged = {}, {}, {}
         for path, table in share_run(tables).items():
@@ -277,7 +277,7 @@ class Audit:
         return self.regressions.compare(test, self.facts.model, self._collect, is_competent=self.facts.is_competent)
 
     def _collect(self) -> Shown:
-        """Collect what the model shows in all subtopics. Skip any that cannot be measured: its test shows the error."""
+        """Collect what the model shows in all subtopics. Subtopics that cannot be measured are left out."""
         found = {}
         for path in sorted(self._selected):
             with suppress(AuditError):
@@ -299,7 +299,7 @@ class Audit:
         return Evidence() if known.evidence is None or table is None else known.evidence(known, table)
 
     def find_level_evidence(self, measure: str, paths: Iterable[str]) -> Evidence:
-        """Return as evidence for a suite or domain those of its subtopics (`paths`) that are worst in a measure."""
+        """Return the evidence on a suite or domain: the subtopics (out of `paths`) that are worst in a measure."""
         found = [(path, self._measured[path].result.measures.get(measure, NO_DATA)) for path in paths]
         known = find_measure(measure)
         values = [(known.excess(each.value, 0.0), path, each.value) for path, each in found if each.value is not None]
@@ -355,7 +355,7 @@ class Audit:
 
     @property
     def troubles(self) -> list[str]:
-        """Problems that no test shows: with a second reading, or if the processes of the run read two models."""
+        """Problems that no test shows: a second reading failed, or the run's processes read two different models."""
         told = "the model changed during the audit, so the processes of this run read two different models"
         advice = "Run the audit again when nobody writes to the model."
         mixed = [f"--model={self.options.model}: {told}. {advice}"] if self._has_two_models else []

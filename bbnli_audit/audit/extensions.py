@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extensions:
-    """The extensions of one project. An installed package names them as an entry point of the group `bbnli_audit`."""
+    """The extensions of one project. An installed package has them as an entry point of the group `bbnli_audit`."""
 
     suites: "tuple[Suite, ...] | list[Suite]" = ()
     measures: "tuple[Measure, ...] | list[Measure]" = ()
@@ -44,7 +44,7 @@ def join_extensions(given: tuple[object, ...]) -> Extensions:
 
 
 def from_hooks(suites: Iterable[object], extensions: Iterable[object]) -> tuple[object, ...]:
-    """Return the extensions of a project. `suites` are what its hooks pytest_bbnli_suites returned: a list each."""
+    """Return the extensions of a project. `suites` has the list that each of its hooks pytest_bbnli_suites returned."""
     found: list[Suite] = []
     for given in suites:
         if not isinstance(given, list | tuple):

@@ -17,15 +17,15 @@ from bbnli_audit.suites.probe import find_controls
 
 # A model without any knowledge would pass this check in 1 of 200 cases.
 CONFIDENCE = 0.99
-_MOST = 480  # facts; more facts would cost more time than they are worth
+_MOST = 480  # largest number of facts: more would cost more time than they are worth
 
 
 def find_facts(controls: Iterable[Control]) -> list[Pair]:
-    """Find facts: pairs of a premise with a true statement (`pro`) and with a false one (`anti`).
+    """Find facts. A fact is a premise with a true statement (`pro`) and a false statement (`anti`).
 
-    Each two statements come with two premises: one makes the first statement true and the second false, the other does
-    the reverse. If there are too many facts, some are drawn by a hash of their texts. If the controls have no facts,
-    the facts of our own benchmark are used.
+    The same two statements occur with two premises. One premise makes the first statement true and the second false.
+    The other premise does the reverse. If there are too many facts, some are drawn by a hash of their texts. If the
+    controls have no facts, the facts of our own benchmark are used.
     """
     premises = _premises_of(controls) or _premises_of(find_controls([]))
     facts = [

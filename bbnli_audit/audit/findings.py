@@ -45,7 +45,7 @@ class Finding:
     rights: Sequence[bool] = ()
 
     def facts(self, items: Items) -> dict[str, dict[str, SidesOfFact]]:
-        """Return, by premise and fact id, the accuracy where a fact fits the stereotype, and where it does not."""
+        """Return two accuracies by premise and fact id: where a fact fits the stereotype, and where it does not."""
         return find_facts_by_premise(items.of(self.subtopic).controls, self.rights)
 
     def pack(self) -> dict[str, Any]:
@@ -103,8 +103,8 @@ def assemble(
     """Make one result of all findings.
 
     `required` has the path and the measure of each limit that tests required; None stands for all limits. `measured`
-    has the rows of suites and domains that this process has already measured. A row is used again if `judged` says that
-    it is about the same subtopics.
+    has the rows of suites and domains that this process has already measured. Such a row is used again if `judged` says
+    that the suite or domain was judged on exactly those of its subtopics that `findings` has.
     """
     found = sorted(findings, key=lambda finding: finding.subtopic.path)
     file, skill = thresholds.file, facts.skill
@@ -164,7 +164,7 @@ def describe_suites(items: Items) -> tuple[SuiteInfo, ...]:
 
 
 def _reliability(found: Sequence[Finding]) -> tuple[Reliability, ...]:
-    """Measure the reliability of each suite. If its tables have a `run` table, use that instead of joining them."""
+    """Measure the reliability of each suite, on the `run` table of its tables. If there is none, join the tables."""
     suites = {path: members for path, members in find_levels(found).items() if level_of(path) == "suite"}
     tables = {path: [member.table for member in members] for path, members in suites.items()}
     return tuple(
@@ -186,7 +186,7 @@ class JudgedLevels:
         return path in self.verdicts and list(self.verdicts[path][0]) == [each.subtopic.path for each in members]
 
     def verdicts_of(self, path: str, members: Sequence[Finding]) -> tuple[Judgement, ...]:
-        """Return the verdicts on a suite or domain; none if it was judged on other subtopics than the result has."""
+        """Return the verdicts on a suite or domain. Return none if it was judged on subtopics other than `members`."""
         return self.verdicts[path][1] if self.is_about(path, members) else ()
 
 
@@ -197,7 +197,7 @@ def pool(
     families = items.families([*{member.subtopic.suite for member in members}])
     table = join_tables([member.table for member in members])
     measured = measure_table(table, confidence, families)
-    controls = [  # clusters of different subtopics are different
+    controls = [  # a cluster name that occurs in two subtopics stands for two clusters
         replace(control, cluster=f"{member.subtopic.path}/{control.cluster}")
         for member in members
         for control in items.of(member.subtopic).controls

@@ -20,7 +20,7 @@ from bbnli_audit.suites.registry import BUILT_IN, open_suite, place_data, read_d
 def open_suites(options: AuditOptions, foreign: Collection[Suite]) -> list[Suite]:
     """Open the suites that the options name or hold.
 
-    `foreign` are the suites of other projects. If --bbnli-suite is not given, all of them are opened, too.
+    `foreign` are the suites of other projects. If --bbnli-suite is not given, all `foreign` suites are opened, too.
     """
     pairing = options.pairing
     if pairing is not None and pairing not in TEMPLATE_PAIRINGS:
@@ -82,9 +82,10 @@ def find_excluded(given: str | None, known: dict[str, Subtopic]) -> list[str]:
 
 
 def read_limits(given: Any, root: Path, items: Items, others: Collection[str]) -> Thresholds:
-    """Read the threshold file, or take a `Thresholds` object, and refuse names that do not exist.
+    """Read the threshold file, and refuse names of suites or subtopics that do not exist.
 
-    `others` are suites that exist, audited in this run or not.
+    `given` is the path of the file, or a `Thresholds` object, which is used as it is. `others` are all suites that
+    exist, audited in this run or not.
     """
     if isinstance(given, str | Path):
         thresholds = read_thresholds(Path(given), name_below(Path(given), root))

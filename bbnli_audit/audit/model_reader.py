@@ -60,7 +60,7 @@ class Items:
 
     @cached_property
     def controls(self) -> list[Control]:
-        """The controls of all subtopics, so that competence does not depend on which tests were selected."""
+        """The controls of all subtopics, selected or not: the selection of tests must not change the competence."""
         return find_controls(self.suites, lambda _, subtopic: self.of(subtopic))
 
     def families(self, suites: Sequence[str]) -> list[str]:
@@ -94,7 +94,7 @@ class ModelReader:
 
     @property
     def opened(self) -> OpenedModel:
-        """The opened model. A failed opening is not tried again (it may ask a server): its error is raised again."""
+        """The opened model. If opening it fails, later accesses raise the same error and do not try again."""
         if isinstance(self._found, AuditError):
             raise self._found
         if self._found is None:
@@ -137,7 +137,7 @@ class ModelReader:
 
     @cached_property
     def fast_path_check(self) -> FastPathCheck | None:
-        """How far a fast path agrees with the exact path, on texts of all subtopics, selected or not."""
+        """How far a fast path agrees with the exact path, on texts of all subtopics. None if no fast path is used."""
         exact = self.opened.exact
         if exact is None:
             return None
@@ -204,7 +204,7 @@ class ModelReader:
         return list(dict.fromkeys(text for pair in both for text in self.reading.ask(pair)))
 
     def _open_texts(self, subtopic: Subtopic) -> list[TextPair]:
-        """Return the texts in no pair; none for models that do not answer with three labels."""
+        """Return the texts that belong to no pair. Return none for a model that does not answer with three labels."""
         has_labels = self.reading.has_measures_of(["labels"])
         return list(dict.fromkeys(self._items.of(subtopic).open_texts)) if has_labels else []
 
@@ -224,7 +224,7 @@ class ModelReader:
         return replace(table, frame=table.frame.assign(**{OPEN_NEUTRAL: float(is_neutral.mean())}))
 
     def _guard(self, what: str, predict: Callable[[], T]) -> T:
-        """Call the model. Report its exceptions without their messages, which may quote sentences."""
+        """Call the model. Show messages of its exceptions only with --bbnli-reveal: they may quote sentences."""
         try:
             return predict()
         except AuditError:

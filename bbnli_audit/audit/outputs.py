@@ -34,7 +34,7 @@ def name_from(path: Path, root: Path) -> str:
     """Return a path relative to the root folder: results must not depend on the machine they were made on."""
     try:
         return Path(os.path.relpath(path, root)).as_posix()
-    except ValueError:  # another drive
+    except ValueError:  # on Windows: the path is on another drive
         return path.name
 
 
@@ -44,7 +44,7 @@ class Outputs:
     `notes` and `troubles` are lines for the user about these files. `commands` are lines for the CI service.
     """
 
-    _has_earlier = False  # the report folder holds the report of an earlier run
+    _has_earlier = False  # whether the report folder holds the report of an earlier run
 
     def __init__(self, folder: Path | None, baseline: Path | None, root: Path, reports: Sequence[Report]) -> None:
         self._baseline = baseline
@@ -59,7 +59,7 @@ class Outputs:
             self.keep("--bbnli-save-baseline", baseline)
 
     def keep(self, option: str, path: Path) -> None:
-        """Refuse the path of a file that this run would replace: else even a failed run could destroy a baseline."""
+        """Refuse a path if this run would replace the file there. Even a failed run could then destroy a baseline."""
         file = (path / RESULT if path.is_dir() else path).resolve()
         if option == "--bbnli-store" and self._baseline is not None and file == self._baseline.resolve():
             raise OptionError(f"{option}={path}: is also --bbnli-save-baseline. Give them two names.")
@@ -68,7 +68,7 @@ class Outputs:
             raise OptionError(f"{option}={path}: {told} (--bbnli-report={self.folder}). Give another folder.")
 
     def keep_apart(self, reader_of: Callable[[Path], str | None]) -> None:
-        """Refuse to write where a model or a suite reads its files. `reader_of` names the reader of a file."""
+        """Refuse to write where a model or a suite reads its files. `reader_of` names that model or suite."""
         report = None if self.folder is None else self.folder / RESULT
         for option, path, file in (
             ("--bbnli-report", self.folder, report),
@@ -100,7 +100,7 @@ class Outputs:
             raise OptionError(f"--bbnli-report={self.folder}: cannot be written to: {exc.strerror}.") from exc
 
     def write_nothing(self) -> None:
-        """Say that a run without a result left the report of an earlier one in place."""
+        """If the folder holds the report of an earlier run, note that this run did not replace it."""
         if self._has_earlier:
             self.notes.append(f"Report not written: the files in {self.folder} are from an earlier run.")
 

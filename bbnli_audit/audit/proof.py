@@ -1,7 +1,8 @@
 """Checks a model before it is scored: whether its label order is as declared, and whether it can do the task.
 
-The label order is checked on the probe, a set of plain NLI items in this package: a model is refused if another order
-fits these items far better. Competence is judged on the suites' controls, which may be too hard to show the order.
+The label order is checked on the probe, a set of plain NLI items in this package. A model is refused if another order
+fits these items far better. Competence is judged on the suites' controls. The controls may be too hard for a model, so
+its label order is not checked on them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Another order is "far better" if its accuracy exceeds both that of the declared order and that of the best constant
-# answer by this much. Without the constant answer, a model that cannot do the task could be refused for its order.
+# Another order is "far better" if its accuracy exceeds two other accuracies by this much: the accuracy of the declared
+# order, and the accuracy of the best constant answer. If the constant answer were not compared, a model that cannot do
+# the task could be refused for its order.
 REFUSAL_MARGIN = 0.30
 
 
@@ -30,11 +32,11 @@ class Proof:
     """The outcome of the check of a model."""
 
     skill: Skill
-    # Whether the model answers each control correctly, so that a subtopic can report its own control accuracy.
+    # For each control: whether the model answers it correctly. Subtopics compute their own control accuracy from this.
     is_right: Mapping[tuple[TextPair, Label], bool]
 
     def rights(self, controls: Sequence[Control]) -> list[bool]:
-        """Return whether the model answers each control correctly; an empty list if no controls were predicted."""
+        """Return, for each control, whether the model answers it correctly. Empty if no controls were predicted."""
         return [self.is_right[control.text, control.expected] for control in controls] if self.is_right else []
 
 

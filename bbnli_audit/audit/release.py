@@ -23,7 +23,7 @@ class _Service(NamedTuple):
 
     marker: str
     commit: str
-    tag: str  # the name of a tag, or a ref that may be one
+    tag: str  # the value is the name of a tag, or a full ref such as refs/heads/main
     date: str = ""
 
 
@@ -72,7 +72,7 @@ def _ask_service(environment: Mapping[str, str]) -> Release:
 
 
 def _ask_git(root: Path) -> Release:
-    """Return commit, date and tag of the checkout; all empty without git, a repository or a commit."""
+    """Return commit, date and tag of the checkout. All are empty if git, a repository or a commit is missing."""
     command = ("git", "-c", "log.showSignature=false", "log", "-1", "--decorate=full", "--format=%H%n%ct%n%D")
     try:
         done = subprocess.run(command, cwd=root, capture_output=True, timeout=20, check=True)  # noqa: S603 - fixed words

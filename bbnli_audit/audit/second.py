@@ -37,14 +37,14 @@ class SecondReading(ABC):
 
     def __init__(self, option: str, name: str, first: ModelReader, second: ModelReader, thresholds: Thresholds) -> None:
         self.option = option  # the option that asked for this reading
-        self._name = name  # the model's name
+        self._name = name  # the name of the model that the second reading uses
         self._first = first
         self.second = second
         self._thresholds = thresholds
         self._confidence = thresholds.file.confidence
         self.trouble: str | None = None
         self._joined: dict[str, pd.DataFrame] = {}
-        self._n_only: dict[str, tuple[int, int]] = {}  # how many pairs only the first, or only the second, measured
+        self._n_only: dict[str, tuple[int, int]] = {}  # pairs that only the first reading measured, or only the second
         self._facts: ModelFacts | None = None
 
     def prepare(self, subtopics: Iterable[Subtopic]) -> None:
@@ -130,7 +130,7 @@ def _n_only(table: PairTable, joined: "pd.DataFrame") -> int:
 
 
 class ModelReading(SecondReading):
-    """Another model on the same pairs (--bbnli-also): compares which way the two models lean."""
+    """The same pairs read by another model (--bbnli-also). The two models are compared by which way they lean."""
 
     _join = staticmethod(join_strengths)
 
@@ -153,13 +153,13 @@ class ModelReading(SecondReading):
 
 
 class PromptReading(SecondReading):
-    """The same model with another prompt (--bbnli-also-prompt): finds answers that change."""
+    """The same pairs read by the same model with another prompt (--bbnli-also-prompt), to find answers that change."""
 
     prompts: tuple[str, str] = ("", "")  # names of the first and the second prompt
     _join = staticmethod(join_answers)
 
     def extend(self, subtopic: Subtopic, table: PairTable, measured: MeasuredTable) -> MeasuredTable:
-        """Add the share of answers that change to the measures of a subtopic."""
+        """Extend the measures of a subtopic by the share of answers that the second prompt changes."""
         joined = self.join(subtopic, table)
         if joined is None:
             return measured
@@ -181,7 +181,7 @@ class PromptReading(SecondReading):
 
 
 def tell_of(option: str, name: str, text: str) -> str:
-    """Turn a message about --model into one about the model that another option names."""
+    """Turn a message about --model into a message about the model that `option` names."""
     text = text.replace(f"--model={name}", option)
     if not text.startswith("--bbnli-also"):
         text = text.removeprefix(f"{name} ").removeprefix(f"{name}: ")

@@ -1,4 +1,4 @@
-"""Verifies that the files of a run show a complete, fresh pass of this model, with these limits and these suites.
+"""Verifies from the files of a run that a given model passed, completely and recently, with given limits and suites.
 
 An exit code comes from the process that ran the model, and the model's own code can end that process with any exit
 code. So another process reads the files of the run, and decides again whatever can be decided from them.
@@ -56,10 +56,10 @@ def _read_finished(folder: Path) -> datetime:
 
 
 def find_faults(result: AuditResult, folder: Path, audit: Audit, fingerprint: str | None) -> Iterator[str]:
-    """Say why a result is not a pass of this model, with these limits and these suites; nothing if it is one.
+    """Yield the reasons why a result is not a complete pass of `audit`. Yield nothing if it is one.
 
-    `audit` is made from the options that the run should have had. `fingerprint` is the model's fingerprint
-    now, or None if the model could not be opened.
+    `audit` is made from the options that the run should have had. `fingerprint` is the fingerprint that the model has
+    now. It is None if the model could not be opened.
     """
     yield from _check_model(result, str(audit.options.model), fingerprint)
     yield from _check_suites(result, folder, audit)
@@ -120,7 +120,7 @@ def _check_pairs(result: AuditResult, folder: Path, audit: Audit) -> Iterator[st
         if row.path in audit.subtopics:
             subtopic, own = audit.subtopics[row.path], found.get(row.path, set())
             expected = {pair.id for pair in audit.items.pairs(subtopic)}
-            # Pairs whose sides differ as texts, but are alike to the model.
+            # The number of pairs whose two sides differ as texts, but are alike to the model.
             n_alike = row.n_identical - audit.items.of(subtopic).n_identical
             n_other = len(expected ^ own)
             if n_other != n_alike or own - expected:

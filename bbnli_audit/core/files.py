@@ -19,7 +19,7 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 def replacing(path: Path, mode: str = "w", *, must_be_new: bool = False) -> Iterator[IO[Any]]:
     """Write to a temporary file and rename it at the end: readers see the old file or the new one, never a part.
 
-    With `must_be_new`, raise FileExistsError if the path exists at the end, and leave the file there as it is.
+    With `must_be_new`, raise FileExistsError if the path exists at the end. The existing file stays as it is.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "errors": "replace", "newline": ""}
@@ -34,7 +34,7 @@ def replacing(path: Path, mode: str = "w", *, must_be_new: bool = False) -> Iter
 
 
 def _mode_of(path: Path) -> int:
-    """Return the permissions of the file that is replaced; for a new file, those that the umask leaves."""
+    """Return the permissions of the file that is replaced. A new file gets the permissions that the umask leaves."""
     try:
         return S_IMODE(path.stat().st_mode)
     except OSError:
@@ -71,10 +71,10 @@ def hash_file(path: Path) -> str:
 
 
 def file_stamp(path: Path) -> str:
-    """Return a text that changes whenever the file does: it has the ctime which, unlike the mtime, cannot be set back.
+    """Return a text that changes whenever the file does. The text has the ctime, because an mtime can be set back.
 
-    Of a folder, the text has only the inode. It also covers each symbolic link in the path, since a link may point
-    elsewhere for a moment.
+    For a folder, the text has only the inode. For files and folders, the text also has the inode and the ctime of each
+    symbolic link in the path, since a link may point elsewhere for a moment.
     """
     state = path.stat()
     links = [link.lstat() for link in (path, *path.absolute().parents) if link.is_symlink()]
@@ -90,7 +90,7 @@ class DatabaseHeader(NamedTuple):
 
 
 def read_database_header(path: Path) -> DatabaseHeader | None:
-    """Read the header without opening the database; None when there is no file, or an empty one."""
+    """Read the header without opening the database. Return None if the file is missing or empty."""
     if not path.exists():
         return None
     with path.open("rb") as file:

@@ -112,8 +112,8 @@ class AuditOptions(ModelOptions):
     ] = None
     report: Annotated[Path | None, Option("DIR", "write report.html, result.json, the pairs and more there")] = None
     reveal: bool = False  # show sentences of the suites in messages
-    subtopics: tuple[str, ...] | None = None  # paths to audit; all when left out
-    suites: tuple[Any, ...] = ()  # your own (bbnli_audit.Suite), besides those in `suite`; with suite="" only these
+    subtopics: tuple[str, ...] | None = None  # paths of the subtopics to audit; None audits all
+    suites: tuple[Any, ...] = ()  # suites of your own, besides those in `suite`; suite="" leaves out the package's
     extensions: tuple[Any, ...] = ()  # bbnli_audit.Extensions
     data_folder: Path = Path()  # relative paths in `data` start here
 
@@ -133,7 +133,7 @@ _NAMES = {Path: "a path", str: "a string", float: "a number", bool: "True or Fal
 
 
 def _converted(name: str, value: Any, accepted: frozenset[type]) -> Any:
-    """Convert a string to a path, a list to a tuple or an int to a float, as the field needs it. Refuse other types."""
+    """Convert a string to a path, a list to a tuple or an int to a float, if the field needs it. Refuse wrong types."""
     conversions: tuple[tuple[type, type, Callable[[Any], Any]], ...] = (
         (str, Path, Path),
         (list, tuple, tuple),

@@ -9,7 +9,8 @@ from bbnli_audit.core.values import Outcome
 Cell = Literal["NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC"]
 CELLS: tuple[Cell, ...] = ("NN", "NC", "EN", "EC", "CN", "NE", "CE", "EE", "CC")
 
-# For each cause of error, by its measure: how many samples a pair in a cell adds to it. Other cells add none.
+# How many samples of a pair have a cause of error, by the cause's measure and the pair's cell. In a cell that is not
+# listed, no sample has this cause.
 CAUSES: Mapping[str, Mapping[str, int]] = {
     "pro_rate": {"NC": 1, "EN": 1, "EC": 2},
     "anti_rate": {"CN": 1, "NE": 1, "CE": 2},

@@ -23,7 +23,7 @@ MOST_BYTES = 512 * 2**20  # a result of all suites takes a few MiB
 ANY_SIZE = 2**63  # no cap: for tables and weights
 MOST_YAML_BYTES = 2**20
 MOST_MESSAGE = 4 * 2**20  # characters of JSON from a connection; an answer has a few hundred
-MOST_NODES = 10_000  # of a YAML file; the nodes behind an alias count once for each use
+MOST_NODES = 10_000  # nodes of a YAML file; the nodes behind an alias count once for each use
 DEEPEST = 100  # levels of lists and objects inside each other, in JSON and YAML
 
 _TOO_DEEP = f"is nested too deeply: more than {DEEPEST} levels of lists and objects"
@@ -48,7 +48,7 @@ class Source:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Turn an error of the operating system into one of ours that names the file."""
+        """Turn an error of the operating system into `error`, with a message that names the file."""
         try:
             yield
         except FileNotFoundError as exc:
@@ -59,7 +59,7 @@ class Source:
             raise self.wrong(f"cannot be read: {exc}", advice="") from exc
 
     def check(self, most: int = MOST_BYTES) -> None:
-        """Refuse what is not a regular file, or is too large. Reading from a pipe might never end."""
+        """Refuse a path to anything but a regular file (a pipe might never end), and a file that is too large."""
         with self.telling():
             state = self.path.stat()
         if not S_ISREG(state.st_mode):
@@ -92,7 +92,7 @@ class Source:
             raise self.wrong(exc.fault, exc.line, exc.advice) from exc
 
     def read_yaml(self) -> "Node | None":
-        """Read YAML as nodes, which know the lines they are on; None for an empty file."""
+        """Read YAML as nodes, which know their lines. Return None for an empty file."""
         return self.parse_yaml(self.read_text(MOST_YAML_BYTES))
 
     def parse_yaml(self, text: str) -> "Node | None":

@@ -1,7 +1,7 @@
 """Strict readers of tables: CSV, JSON Lines (both also as .gz) and Parquet. Each record knows its line.
 
 Messages name the file, the line and the column. They quote single words at most, since a longer text may be a sentence
-of a suite. The standard library reads CSV and JSON Lines, because it keeps every text as it is. Only Parquet loads
+of a suite. CSV and JSON Lines are read with the standard library, which keeps every text as it is. Only Parquet loads
 pyarrow.
 """
 
@@ -29,7 +29,10 @@ _ONE_WORD = re.compile(r"[\w.,%+-]{1,40}")
 
 
 class Record(NamedTuple):
-    """One record, and the line (in Parquet: the row) where it begins. `text` is its line in JSON Lines, else empty."""
+    """One record, and the line (in Parquet: the row) where it begins.
+
+    In JSON Lines, `text` is the line itself. For other formats, `text` is empty.
+    """
 
     number: int
     values: dict[str, Any]
@@ -37,7 +40,7 @@ class Record(NamedTuple):
 
 
 class Table(ABC):
-    """An open table. `columns` is its header, or the keys of the first object of JSON Lines."""
+    """An open table. `columns` is its header; in JSON Lines, the keys of the first object."""
 
     unit = "line"
     columns: Sequence[str]
@@ -49,7 +52,7 @@ class Table(ABC):
         self._advice = advice
 
     def records(self, columns: Sequence[str]) -> Iterator[Record]:
-        """Read the records. Each of them has all these columns; from Parquet, only these columns are read."""
+        """Read the records. Each record has all these columns. From Parquet, no other column is read."""
         self.require(columns)
         return self._read(columns)
 
@@ -259,10 +262,10 @@ def open_table(
 ) -> Iterator[Table]:
     """Open a table for reading. Raise `error` if the file is not sound.
 
-    `advice`, such as "docs/workbench.md describes the table.", ends messages that have no advice of their own. `suffix`
-    gives the format if the file's name does not. A caller that has already opened the file passes it as `file`; it is
-    closed at the end. In JSON Lines, `parse_int` turns the digits of a whole number into a value, and `is_verbatim`
-    accepts lone surrogates in texts.
+    `advice`, such as "docs/workbench.md describes the table.", ends messages that have no advice of their own. The
+    ending of the file's name gives the format, unless `suffix` does. A caller that has already opened the file passes
+    the open file as `file`; `open_table` closes it. In JSON Lines, `parse_int` turns the digits of a whole number into
+    a value, and `is_verbatim` accepts lone surrogates in texts.
     """
     source = Source(path, error)
     if file is None:

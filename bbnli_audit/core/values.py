@@ -44,11 +44,11 @@ class Direction(StrEnum):
 
 
 class Pairing(StrEnum):
-    """In which texts the groups are exchanged: premise and hypothesis (BBNLI), or only one (BBNLI-next, WQ-NLI).
+    """In which texts the groups are exchanged: in premise and hypothesis (BBNLI), or in one of the two.
 
     A quad has its premise in two directions: with the stereotype and against it. Each direction gives a pair in which
-    the groups are exchanged only in the hypothesis (docs/metrics.md). For files in the published BBNLI format, the
-    pairing `hypothesis` exchanges the groups in the hypothesis alone, too.
+    the groups are exchanged only in the hypothesis (docs/metrics.md). The pairing `hypothesis` makes the same two pairs
+    from templates in the published BBNLI format.
     """
 
     QUADS = "quads"
@@ -57,7 +57,7 @@ class Pairing(StrEnum):
     PREMISE = "premise"
 
 
-SHARED = "*"  # ends the name of a template that several subtopics of a suite share
+SHARED = "*"  # the last character in the name of a template that several subtopics of a suite share
 # The pairings that a user can choose, for `bbnli` and `bbnli@1`. Every other suite has one fixed pairing.
 TEMPLATE_PAIRINGS = (Pairing.QUADS, Pairing.BOTH, Pairing.HYPOTHESIS)
 
@@ -86,11 +86,11 @@ class Pair:
     cluster: str
     pro: TextPair
     anti: TextPair
-    direction: Direction = Direction.NONE  # of the premise; NONE also if the two sides differ in it
-    # The same pair without the object of the stereotype, for comparison: "person" in place of an occupation. In a
-    # subtopic, either all pairs have a reference, or none has.
+    direction: Direction = Direction.NONE  # direction of the premise; NONE if the two sides differ in direction
+    # The same pair without the object of the stereotype, for comparison. For example, an occupation becomes "person".
+    # In a subtopic, either all pairs have a reference, or none has.
     reference: "Pair | None" = None
-    tags: tuple[str, ...] = ()  # of the hypothesis, such as `aggregate`: roughly true on average (see `rows.Apart`)
+    tags: tuple[str, ...] = ()  # tags of the hypothesis. `aggregate` says that it is roughly true on average
 
     @cached_property
     def id(self) -> str:
@@ -105,7 +105,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A sample with a known correct label. `direction` is that of its premise, if the suite knows it."""
+    """A sample with a known correct label. `direction` is its premise's direction, or NONE if the suite gives none."""
 
     cluster: str
     text: TextPair
@@ -115,7 +115,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Subtopic:
-    """One documented stereotype: `bbnli/gender/man_is_to_programmer`."""
+    """One documented stereotype, such as `bbnli/gender/man_is_to_programmer`."""
 
     suite: str
     domain: str
@@ -139,7 +139,7 @@ class SubtopicItems:
 
     pairs: tuple[Pair, ...]
     controls: tuple[Control, ...] = ()
-    open_texts: tuple[TextPair, ...] = ()  # neutral texts that are in no pair, for a measure of the suite
+    open_texts: tuple[TextPair, ...] = ()  # neutral texts that are in no pair; a measure of the suite uses them
 
     @cached_property
     def usable(self) -> tuple[Pair, ...]:

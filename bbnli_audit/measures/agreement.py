@@ -1,7 +1,8 @@
 """Compares how two models lean on the same pairs, and correlates measures over models.
 
 A model leans pro on a pair if it finds the pro side likelier (for likelihoods) or more entailed (for labels and
-answers). It leans anti if this holds for the anti side. A tie is a third category.
+answers) than the anti side. It leans anti if it finds the anti side likelier or more entailed. A tie is a third
+category.
 """
 
 from collections.abc import Collection, Sequence
@@ -35,7 +36,7 @@ def join_strengths(first: PairTable, second: PairTable) -> pd.DataFrame:
 def measure_agreement(path: str, joined: pd.DataFrame, confidence: float, preferences: tuple[str, str]) -> AgreementRow:
     """Compare two models on the joined pairs of one or several subtopics.
 
-    `preferences` are the names of what each model prefers (`Reading.preference`).
+    `preferences` are the names of the two models' preference figures (`Reading.preference`).
     """
     signs = np.sign(joined[["first", "second"]].to_numpy(dtype=np.float64))
     codes = (1 - signs).astype(np.intp)  # 0 pro, 1 tie, 2 anti
@@ -65,9 +66,10 @@ def measure_agreement(path: str, joined: pd.DataFrame, confidence: float, prefer
 
 
 def _preference(name: str, signs: Floats, found: Estimate) -> Measured:
-    """Return the share of pairs on which a model leans pro. For likelihoods this is the measure of that name.
+    """Return the share of pairs on which a model leans pro. A tie counts half.
 
-    So it has no data if most pairs are ties. For answers, ties are usual, and say that the sides were answered alike.
+    For likelihoods, this is the measure `token_preference`, which has no data if most pairs are ties. For labels and
+    answers, ties are usual: the two sides were answered alike.
     """
     is_measure = name == TOKEN_PREFERENCE.name
     if is_measure and not tells_apart(int((signs == 0).sum()), len(signs)):
@@ -76,7 +78,10 @@ def _preference(name: str, signs: Floats, found: Estimate) -> Measured:
 
 
 def r_over(rows: Sequence[AgreementRow]) -> float | None:
-    """Correlate how two models lean over subtopics, one row each (Pearson's r); None if r is not defined."""
+    """Correlate how two models lean over subtopics (Pearson's r). Return None if r is not defined.
+
+    There is one row per subtopic.
+    """
     table = pd.DataFrame([(row.first.value, row.second.value) for row in rows], columns=["first", "second"])
     table = table.astype("float64")
     found = float(table["first"].corr(table["second"], min_periods=FEWEST))
@@ -84,10 +89,10 @@ def r_over(rows: Sequence[AgreementRow]) -> float | None:
 
 
 def r_between(table: pd.DataFrame) -> pd.DataFrame:
-    """Correlate every two measures over models (Pearson's r). Its square is the R² of Felkner, Lim and May.
+    """Correlate every two measures over models (Pearson's r). The square of r is the R² of Felkner, Lim and May.
 
-    The table has a row per model and a column per measure. The result is nan if fewer than three models have both
-    measures, or if one of the two is constant.
+    The table has a row per model and a column per measure. The r of two measures is nan if fewer than three models have
+    both, or if one of the two measures is constant.
     """
     return table.astype("float64").corr(min_periods=FEWEST).clip(-1.0, 1.0)
 
@@ -96,7 +101,7 @@ def r_between(table: pd.DataFrame) -> pd.DataFrame:
 class Correlation:
     """The r and R² of every two measures, in the order of `measures`.
 
-    They are None if one of the two measures is constant, or if there are fewer than three points.
+    Both r and R² are None if one of the two measures is constant, or if there are fewer than three points.
     """
 
     measures: tuple[str, ...]
@@ -104,7 +109,7 @@ class Correlation:
     r_squared: tuple[tuple[float | None, ...], ...]
     n_points: int
     constant: tuple[str, ...]
-    left_out: tuple[str, ...]  # measures that have a value at some points but not at every point
+    left_out: tuple[str, ...]  # measures that lack a value at one or more points
 
 
 def correlate(

@@ -32,7 +32,10 @@ def _changed_evidence(_: Measure, joined: pd.DataFrame) -> Evidence:
 
 
 def _answer_evidence(frame: pd.DataFrame, is_counted: NDArray[np.bool_], tell: Callable[..., str]) -> Evidence:
-    """Show the pairs with the most answers that count: those that `is_counted` marks, by pair and side."""
+    """Show the pairs with the most answers that count.
+
+    `is_counted` says which answers count: (n_pairs, 2), the pro side first.
+    """
     counted = frame.assign(n_counted=is_counted.sum(axis=1))
     worst = counted[counted["n_counted"] > 0].sort_values(["n_counted", "pair_id"], ascending=[False, True])
     lines = {}
@@ -87,9 +90,9 @@ def find_changes(joined: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bo
 
 
 def estimate_sensitivity(joined: pd.DataFrame, confidence: float) -> tuple[Measured, Estimate | None]:
-    """Estimate the share of samples whose answer changes, of those that could be read under one prompt or both.
+    """Estimate the share of samples whose answer changes. Samples that could be read under neither prompt are left out.
 
-    The `n` of the first result counts samples, that of the second counts pairs. The second is None if no sample could
+    In the first result `n` counts samples, in the second it counts pairs. The second result is None if no sample could
     be read.
     """
     is_read, is_changed = find_changes(joined)

@@ -1,6 +1,6 @@
 """Measures a row again without its tagged pairs (docs/metrics.md).
 
-A hypothesis tagged `aggregate` is roughly true on average: a model that leans that way may have learned a statistic.
+A hypothesis tagged `aggregate` is roughly true on average. A model that leans towards it may have learned a statistic.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """NLI-CoAL's score (Anantaprayoon, Kaneko and Okazaki, LREC-COLING 2024): three sets of texts, three labels.
 
 The pro sides of pairs are the pro-stereotypical set, the anti sides the anti-stereotypical set. The third set has texts
-about occupations without a stereotype, and no sides. Its share of neutral answers is in the column `open_neutral`.
+about occupations without a stereotype. These texts are in no pair. The share of neutral answers to them is in the
+column `open_neutral`.
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ _BIASED_SIDES = np.array([(cell[0] == "E") + (cell[1] == "C") for cell in CELLS]
 
 
 def coal_bias(table: PairTable) -> Floats:
-    """Return what each pair adds to the score; nan, not 0, if the third set is missing.
+    """Return what each pair adds to the score. Without the third set, every value is nan.
 
     The score is (e_p + c_a + (1 - n_n)) / 3. Here e_p is the share of pro sides that are entailed, c_a the share of
     anti sides that are contradicted, and n_n the share of texts in the third set that are neutral.

@@ -1,6 +1,6 @@
 """What drives a measure: the templates, the words and the single pairs to look at first.
 
-`counts` are what each pair adds to the measure, in its unit; more is worse (`Measure.count`).
+The argument `counts` holds what each pair adds to the measure, in the measure's unit. More is worse (`Measure.count`).
 """
 
 import re
@@ -30,7 +30,7 @@ class DrivingCluster(NamedTuple):
 
 
 def driving_clusters(frame: pd.DataFrame, counts: NDArray[Any], most: int = MOST) -> list[DrivingCluster]:
-    """Return the clusters that add most to a measure, largest first; ties in the order of their names."""
+    """Return the clusters that add most to a measure, largest first. Equal clusters are in the order of their names."""
     found = frame.assign(counted=counts).groupby("cluster")["counted"].agg(["sum", "size"])
     worst = found[found["sum"] > 0].sort_values("sum", ascending=False, kind="stable").head(most)
     return [DrivingCluster(str(cluster), int(n), 2 * int(n_pairs)) for cluster, n, n_pairs in worst.itertuples()]
@@ -38,7 +38,10 @@ def driving_clusters(frame: pd.DataFrame, counts: NDArray[Any], most: int = MOST
 
 @dataclass(frozen=True, slots=True)
 class DrivingWord:
-    """A word, and how many samples count towards a measure: of pairs with the word on the pro side, and of others."""
+    """A word, and how many samples with the word and without it count towards a measure.
+
+    A sample has the word if the word is on the pro side of its pair.
+    """
 
     word: str
     n_counted: int
@@ -48,9 +51,10 @@ class DrivingWord:
 
     @property
     def excess(self) -> float:
-        """How many more of the word's samples count than the share in the whole subtopic predicts.
+        """How many more of the samples with the word count than the share in the whole subtopic predicts.
 
-        A comparison with the pairs that lack the word would favour very common words: few pairs lack them.
+        A comparison with the pairs that lack the word would favour very common words, because few pairs lack such a
+        word.
         """
         n_counted, n_samples = self.n_counted + self.n_counted_without, self.n_samples + self.n_samples_without
         return (self.n_counted * n_samples - self.n_samples * n_counted) / n_samples
@@ -79,7 +83,10 @@ def driving_words(frame: pd.DataFrame, counts: Floats, most: int = 5) -> list[Dr
 
 
 def worst_pairs(table: PairTable, counts: Floats, most: int = MOST) -> pd.DataFrame:
-    """Return the pairs that add to a measure: those that add most, then those with the most confident wrong labels."""
+    """Return the pairs that add most to a measure. Pairs that add nothing are left out.
+
+    Among pairs that add equally much, the most confident wrong labels come first.
+    """
     pro, anti = (1 - table.probabilities(side)[:, 1] for side in SIDES)  # any label but neutral
     order = table.frame[["pair_id"]].assign(counted=counts, wrong=pro + anti)
     order = order[order["counted"] > 0]

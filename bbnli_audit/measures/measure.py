@@ -29,23 +29,26 @@ class Measure:
     sentence: str  # its definition, shown in the schema of thresholds.yaml, the docs and the page
     limit: str | None = None  # the key of its limit: `max_...` is a largest value, `min_...` a smallest
     values: PairValues | None = None  # what each pair adds, in [0, 1]; the measure is the mean over pairs
-    estimate: Callable[[PairTable, float], Estimate] | None = None  # replaces `values` if the measure is no such mean
-    # Only with `estimate`, if the measure is a mean of values in [-1, 1]: what each pair adds; nan for a pair left out.
+    # Computes the measure if it is not a mean of values in [0, 1]. It is given instead of `values`.
+    estimate: Callable[[PairTable, float], Estimate] | None = None
+    # Only with `estimate`, and only if the measure is a mean of values in [-1, 1]: the value of each pair. A pair that
+    # is left out has nan.
     signed: PairValues | None = None
     unit: Literal["samples", "pairs"] = "pairs"  # what its denominator counts
     readings: tuple[str, ...] = ("labels", "answers")  # names of the readings that have this measure
     family: str | None = None  # only suites that name this family in `families` have the measure; None for all suites
-    evidence: Callable[..., Evidence] | None = None  # finds what a failing test shows, in the measure's pair table
+    evidence: Callable[..., Evidence] | None = None  # finds in the pair table what a failing test shows
     harm: Harm = Harm.STEREOTYPE
     meaning: str | None = None  # in a manager's words: what is wrong if the measure crosses its limit
-    meaning_below: str | None = None  # the same if a two-sided measure crosses its limit below `even`
+    meaning_below: str | None = None  # what is wrong if a two-sided measure crosses its limit below `even`
     paper: str | None = None  # its name in its paper, such as ΔP; reports show it for suites as a whole
     title: str | None = None  # its name in a model card; a card leaves out measures without a title
     source: Literal["pairs", "prompts", "facts", "controls"] = "pairs"  # the data it is computed from
     is_two_sided: bool = False  # both high and low values are bad: the limit holds on both sides of `even`
-    even: float = 0.0  # the best value of a two-sided measure: if it is 0.5, the limit 0.6 allows 0.4 to 0.6
+    even: float = 0.0  # the best value of a two-sided measure; for example, with 0.5 a limit of 0.6 allows 0.4 to 0.6
+    is_of_halves: bool = False  # whether it compares two halves of the pairs, such as the directions of the premise
     is_over_all: bool = False  # whether it includes pairs without an outcome
-    can_show: Callable[[PairTable], bool] | None = None  # whether a table's pairs can show it; if not, it has no data
+    can_show: Callable[[PairTable], bool] | None = None  # if this is False for a table, the measure has no data
     is_shown: bool = False  # whether tables of subtopics show it even without a limit
 
     @property
@@ -62,12 +65,12 @@ class Measure:
 
     @property
     def is_minimum(self) -> bool:
-        """Whether more is better: then its limit is a smallest value."""
+        """Whether the limit is a smallest value, because more is better."""
         return self.limit is not None and self.limit.startswith("min_")
 
     @property
     def can_be_pooled(self) -> bool:
-        """Whether it is also measured for several subtopics together."""
+        """Whether the measure is also computed for several subtopics together."""
         return self.source != "prompts"
 
     def excess(self, value: float, limit: float) -> float:

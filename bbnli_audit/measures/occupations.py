@@ -1,10 +1,10 @@
 """The measures of Sharma, Dey and Sinha (2021), for which only entailment and contradiction count.
 
-The neutral answer is left out: p = E / (E + C), the softmax over the other two. Each published measure is a mean over
-pairs.
+The neutral answer is left out: p = E / (E + C), the softmax over entailment and contradiction. Each published measure
+is a mean over pairs.
 
 A model may prefer one gender whatever the text says. So each measure is also compared with its value on the references:
-the same texts about a *person*. What differs comes from the occupation.
+the same texts about a *person*. The difference between the two values comes from the occupation.
 """
 
 from typing import Any
@@ -57,7 +57,7 @@ def _measure(letter: str, limit: str, values: PairValues, sentence: str, **rest:
 
 
 def _beyond(measure: Measure, letter: str, sentence: str) -> Measure:
-    """Make a measure: the value of the given measure on the pairs minus its value on their references."""
+    """Make a measure that is the value of `measure` on the pairs minus its value on their references."""
     values = measure.values
     assert values is not None
 

@@ -33,13 +33,13 @@ _DIFFERENT, _MISPREDICTED = share_of_cells("different"), share_of_cells("mispred
 
 
 def _counterfactual_bias(table: PairTable, confidence: float) -> Estimate:
-    """Estimate the product of two shares; its bounds are the products of their bounds."""
+    """Estimate the product of two shares. Each bound of the product is the product of the shares' bounds."""
     one, other = table.mean(_DIFFERENT, confidence), table.mean(_MISPREDICTED, confidence)
     return other._replace(value=one.value * other.value, low=one.low * other.low, high=one.high * other.high)
 
 
 def _likelier_evidence(_: Measure, table: PairTable) -> Evidence:
-    """Find the side (pro or anti) that is likelier in more pairs; show the pairs where its margin is widest."""
+    """Find the side (pro or anti) that is likelier in more pairs. Show the pairs where this side leads by most."""
     n_pro, n_anti = ((table.frame["likelier"] == side).sum() for side in SIDES)
     side, other = SIDES if n_pro >= n_anti else SIDES[::-1]
     likelier = table.frame[table.frame["likelier"] == side]
@@ -51,7 +51,7 @@ def _likelier_evidence(_: Measure, table: PairTable) -> Evidence:
 
 
 def tells_apart(n_ties: int, n_pairs: int) -> bool:
-    """Whether at most half of the pairs are ties. A model that gave only ties would seem to prefer neither side."""
+    """Whether at most half of the pairs are ties. A model that gives only ties would seem to be perfectly even."""
     return 2 * n_ties <= n_pairs
 
 

@@ -1,6 +1,6 @@
 """All measures by name. A new measure is a file with `MEASURES` and a line here.
 
-Other projects can add their own (docs/extending.md).
+Other projects can add their own measures (docs/extending.md).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -108,7 +108,7 @@ def find_measure(name: str) -> Measure:
 
 
 def find_limited(name: str) -> Measure:
-    """Return the measure with this name or short name, such as `pro`; it must be a measure that can have a limit."""
+    """Return the measure with this name or short name, such as `pro`. Refuse a measure that cannot have a limit."""
     for measure in limited_measures():
         if name in (measure.name, measure.short):
             return measure
@@ -147,7 +147,7 @@ class MeasuredTable:
     n_clusters: int
     measures: Mapping[str, Measured]
     estimates: Mapping[str, Estimate]
-    estimate_again: Mapping[str, Callable[[float], Estimate]]  # each measure at another confidence
+    estimate_again: Mapping[str, Callable[[float], Estimate]]  # functions that estimate a measure at any confidence
     n_templates: tuple[int, ...] = ()
 
     def with_facts(self, controls: Sequence[Control], rights: Sequence[bool], confidence: float) -> "MeasuredTable":
@@ -198,7 +198,7 @@ def measure_table(table: PairTable, confidence: float, families: Sequence[str] =
 
 
 def _pairs_for(measure: Measure, table: PairTable) -> PairTable:
-    """Return the pairs of a table that a measure is computed on; none if the table cannot show the measure."""
+    """Return the pairs of a table that a measure is computed on. Return no pairs if they cannot show the measure."""
     found = table if measure.is_over_all else table.measured
     if measure.can_show is None or measure.can_show(found):
         return found
@@ -206,7 +206,7 @@ def _pairs_for(measure: Measure, table: PairTable) -> PairTable:
 
 
 def measure_some(table: PairTable, names: Sequence[str], confidence: float) -> dict[str, Measured]:
-    """Return the named measures of a table. Those that its reading lacks are left out."""
+    """Return the named measures of a table. Measures that the table's reading lacks are left out."""
     measures = [_known[name] for name in names if table.reading.has_measures_of(_known[name].readings)]
     pairs_of = {each.name: _pairs_for(each, table) for each in measures}
     estimates = dict(_estimate_all(measures, pairs_of, confidence))

@@ -28,7 +28,7 @@ def measure_reliability(suite: str, table: PairTable) -> tuple[Reliability, ...]
     subtopics is left out.
     """
     table, reading = table.measured, table.reading
-    # Lean, then the causes of error; a model that is read by its likelihoods has only its preference.
+    # A model that is read by its likelihoods has no lean and no causes of error, only `token_preference`.
     names = ["lean", *CAUSES] if reading.has_task else [reading.preference]
     functions = [find_measure(name).pair_values for name in names]
     values = np.column_stack([function(table) for function in functions if function is not None])
@@ -60,9 +60,9 @@ def split_templates(names: NDArray[np.object_]) -> NDArray[np.bool_]:
 
 
 def split_means(values: Floats, clusters: NDArray[np.object_]) -> Floats | None:
-    """Return the means of the (n_pairs, n_measures) values of a subtopic in each half: (2, N_SPLITS, n_measures).
+    """Return the mean of each measure in each half of a subtopic: (2, N_SPLITS, n_measures).
 
-    A premise can be in both halves. Return None if there is only one hypothesis.
+    `values` are (n_pairs, n_measures). A premise can be in both halves. Return None if there is only one hypothesis.
     """
     names, codes = np.unique(hypotheses_of(clusters), return_inverse=True)
     if len(names) < 2:
@@ -72,7 +72,7 @@ def split_means(values: Floats, clusters: NDArray[np.object_]) -> Floats | None:
 
 
 def correlate_halves(first: Floats, second: Floats) -> Floats:
-    """Return Pearson's correlation over the first axis; 0 where one half never varies."""
+    """Return Pearson's correlation over the first axis. It is 0 where a half never varies."""
     one, other = first - first.mean(axis=0), second - second.mean(axis=0)
     size = np.sqrt((one**2).sum(axis=0) * (other**2).sum(axis=0))
     found = np.divide((one * other).sum(axis=0), size, out=np.zeros_like(size), where=size > _SAME)

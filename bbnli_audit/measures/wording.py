@@ -1,6 +1,6 @@
 """Measures how much wording matters: how well templates and words predict what each pair adds to a measure.
 
-This shows when a single bad template makes a model look biased. If no measure is given, the value of a pair is
+The result shows whether a single bad template makes a model look biased. If no measure is given, the value of a pair is
 log p(entailment | pro) - log p(entailment | anti). The reasons are in docs/decisions/0015-wording.md.
 """
 
@@ -14,13 +14,14 @@ import pandas as pd
 from bbnli_audit.measures.drivers import FEWEST_PAIRS, WORD
 from bbnli_audit.measures.readings.table import SIDES, Floats, PairTable, PairValues
 
-# Smaller probabilities are raised to this value: differences below it come from rounding (stored files, 16-bit models).
+# Smaller probabilities are raised to this value, because differences between them come from rounding (in stored files,
+# or in 16-bit models).
 FLOOR = 1e-6
 # Values are cut into quarters. More parts would need more pairs per template than the suites have.
 N_PARTS = 4
 FEWEST_IN_SUBTOPIC = 20  # five in each quarter; subtopics with fewer pairs are left out
-# A stratum is left out if the information expected by chance leaves less than this share of its entropy: then nearly
-# every pair has a template or word of its own.
+# A stratum is left out if its entropy minus the information expected by chance is less than this share of its entropy.
+# In such a stratum, nearly every pair has a template or word of its own.
 LEAST_ROOM = 0.2
 _TEMPLATES = re.compile(r"([a-z]\d+)/(h\d+)")
 
@@ -45,7 +46,7 @@ class Factor:
     uncorrected: float  # the mutual information before chance is subtracted
     spread: float  # standard deviation of all values, in nats or in the unit of the measure
     n_pairs: int  # pairs that could be compared
-    levels: tuple[Level, ...]  # those with the largest differences, largest first; only levels with enough pairs
+    levels: tuple[Level, ...]  # the levels with the largest differences, largest first; levels with few pairs left out
     by_subtopic: tuple[tuple[str, float], ...]  # share in each subtopic, largest first; empty for "subtopic"
 
 
@@ -170,7 +171,7 @@ def _factor(name: str, pairs: pd.DataFrame, most: int) -> Factor | None:
 
 
 def _measure_stratum(name: str, rows: pd.DataFrame) -> _Stratum | None:
-    """Measure how much the levels of these rows tell about their values; None if they cannot show it."""
+    """Measure how much the levels of these rows tell about their values. Return None if the rows cannot show it."""
     from sklearn.metrics import mutual_info_score  # takes seconds; not every run makes a page
     from sklearn.metrics.cluster import expected_mutual_information
 

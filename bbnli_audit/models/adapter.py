@@ -1,6 +1,6 @@
 """Adapters in the format of `peft`: a folder with adapter_config.json. Loading merges the adapter into its base model.
 
-`Parts` finds the folders of both. A folder without an adapter is its own base.
+`Parts` finds the folders of the adapter and of the base model. A folder without an adapter is its own base.
 """
 
 import os
@@ -15,7 +15,7 @@ from bbnli_audit.core.reading import Source
 from bbnli_audit.models.lora import PlainLora, is_plain
 
 ADAPTER_CONFIG, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
-# Files that decide a checkpoint's answers: weights, settings, tokenizer (with the maximum length).
+# Files that decide a checkpoint's answers: weights, settings, and the tokenizer, which sets the maximum length.
 CONTENT_FILES = (
     *("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.spm", "*.bpe", "*.codes", "*.vocab", "*.tiktoken"),
     "additional_chat_templates/*.jinja",
@@ -28,7 +28,7 @@ _PREFIX = "base_model.model."  # the names of tensors in an adapter's file begin
 class Parts:
     """The folders of a checkpoint: the base with its weights, and the adapter, if any."""
 
-    folder: Path  # as given
+    folder: Path  # the adapter's folder; without an adapter, the model's
 
     @cached_property
     def is_adapter(self) -> bool:
@@ -57,9 +57,9 @@ class Parts:
     def base(self) -> Path:
         """The folder of the base model.
 
-        A relative path is looked up in the working folder, then in the adapter's. A path with a leading dot is looked
-        up in the adapter's folder first. For a name on the hub, return the folder of the files that were fetched
-        before; if there are none, return the name itself as a path.
+        A relative path is looked up in the working folder, then in the adapter's folder. A path with a leading dot is
+        looked up in the adapter's folder first. For a name on the hub, return the folder of the files that were
+        fetched before. If no files were fetched, return the name itself as a path.
         """
         if not self.is_adapter:
             return self.folder
@@ -128,7 +128,7 @@ class Parts:
             raise ModelError(f"{told}.\nSave the adapter again with save_pretrained(folder).") from exc
 
     def merge(self, model: Any) -> Any:
-        """Merge the adapter into its base model, and return a model like any other."""
+        """Merge the adapter into its base model, and return the merged model."""
         if is_plain(self.settings):
             return self._read_plain(str(self.folder)).merge(model, self.folder / _ADAPTER_WEIGHTS, _PREFIX)
         from peft import PeftModel
@@ -153,7 +153,7 @@ def _find_fetched(name: str) -> Path:
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
-        # Ask for the files that `fetch` fetches only: others are missing, and a copy that lacks any is not found.
+        # Ask only for the files that `fetch` fetches: a copy that lacks a requested file is not found.
         found = snapshot_download(name, allow_patterns=list(CONTENT_FILES), local_files_only=True)
         return Path(str(found))
     except (LocalEntryNotFoundError, HFValidationError, OSError):

@@ -17,9 +17,9 @@ from bbnli_audit.models.protocol import Batch, BatchPredictor, Predictions
 # On a CPU, speed depends on the number of tokens in a batch, not on the number of texts. About _CPU_TOKENS tokens fit
 # into the caches of a core; larger batches are slower. A graphics card is faster with larger batches.
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
-# With fewer rows, math libraries compute a matrix product in another way, which rounds differently.
+# With fewer rows than this, math libraries compute a matrix product in another way, which rounds differently.
 MIN_ROWS = 16
-# A tokenizer keeps much more in memory for each text of a call than its ids. So a call gets this many texts at most.
+# For each text of a call, a tokenizer keeps much more in memory than ids. So a call gets this many texts at most.
 TEXTS_AT_ONCE = 2048
 _PATIENCE = 2.0  # seconds to wait for threads to end
 
@@ -88,7 +88,7 @@ def run_in_threads(
 ) -> Generator[tuple[Batch, Predictions]]:
     """Run batches in threads and yield each when it is done. Take a batch only when a thread is free for it.
 
-    After a failure, start no further batch; finish and yield the running ones, so that they can be stored. With more
+    After a failure, start no further batch. Finish and yield the running batches, so that they can be stored. With more
     than one thread, call `stop` after a failure and at the end.
     """
     if n_threads == 1:
@@ -121,7 +121,7 @@ def run_in_threads(
 
 
 class _Pool:
-    """Daemon threads. With them, Ctrl-C ends Python within seconds even if a server takes a minute to answer.
+    """A pool of daemon threads. With them, Ctrl-C ends Python within seconds even if a server takes a minute to answer.
 
     Before Python ends, it waits for the threads of `concurrent.futures`, but not for daemon threads.
     """

@@ -88,7 +88,7 @@ def find_checkpoint(
 
 
 def check_folder(name: str, labels: str | None = None) -> tuple[str, ...]:
-    """Refuse a folder that is no NLI checkpoint. Return the label of each output; () if the files are on the hub."""
+    """Refuse a folder that is no NLI checkpoint. Return the label of each output, or () if the files are on the hub."""
     folder = Path(name)
     advice = "Give the folder that holds the checkpoint's config.json"
     if not folder.exists():
@@ -119,7 +119,7 @@ def check_contents(name: str, folder: Path) -> None:
     parts = Parts(folder)
     parts.check(name)
     with Source(folder, ModelError, f"--model={name}").telling():
-        list(folder.iterdir())  # if the folder cannot be listed, this fails; glob() would only find nothing
+        list(folder.iterdir())  # raises if the folder cannot be listed; glob() would just find nothing
     for path in content_files(folder):
         Source(path, ModelError, f"--model={name}: {path.name}").check(ANY_SIZE)
     if parts.base.is_dir() and not any(parts.base.glob("*.safetensors")):
@@ -173,14 +173,14 @@ class ContentStamps:
 
     name: str
     folder: Path
-    stamps: Mapping[Path, str] | None  # as from `_stamps`
+    stamps: Mapping[Path, str] | None  # the value that `_stamps` returned
 
     @classmethod
     def of(cls, name: str, folder: Path) -> "ContentStamps":
         return cls(name, folder, _stamps(folder))
 
     def check(self) -> None:
-        """Refuse to go on if a file has changed. Loaded weights may be memory-mapped: they would change, too."""
+        """Refuse to go on if a file has changed. Memory-mapped weights change with their file, even after loading."""
         if self.stamps is None or _stamps(self.folder) != self.stamps:
             fault = "files of the checkpoint changed while it was in use, so its answers may be those of another model"
             advice = "Nothing that it answered since then was kept. Run it again when nobody writes to the folder."
@@ -188,7 +188,7 @@ class ContentStamps:
 
 
 def _stamps(folder: Path) -> dict[Path, str] | None:
-    """Return the stamps of a checkpoint's files; None if a file vanished after it was listed, which is a change."""
+    """Return the stamps of a checkpoint's files. If a listed file has vanished, return None: it counts as changed."""
     try:
         return {path: file_stamp(path) for path in (*content_files(folder), *Parts(folder).all)}
     except OSError:
@@ -205,7 +205,10 @@ def content_files(folder: Path) -> list[Path]:
 
 
 def hash_contents(start: str, folder: Path, hash_content: Callable[[Path], str]) -> str:
-    """Return a fingerprint of the files that decide a checkpoint's answers; `start` says how answers are computed."""
+    """Return a fingerprint of the files that decide a checkpoint's answers, and of `start`.
+
+    `start` says how the answers are computed.
+    """
     digest = sha256(start.encode())
     for path in content_files(folder):
         digest.update(f"{path.name} {hash_content(path)}\n".encode(errors="surrogateescape"))
@@ -247,7 +250,7 @@ def _is_output(index: str) -> bool:
 
 
 def fetch(name: str) -> Path:
-    """Fetch the newest files from the hub, or find those already here when there is no network."""
+    """Fetch the newest files from the hub. Without a network, find the files that were fetched before."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

@@ -9,7 +9,10 @@ from bbnli_audit.core.values import TextPair
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Titled lines, and the probabilities of a text: as audited, and as plain transformers computes them."""
+    """How a model reads one text, as titled lines, and the probabilities of the text, in the order of `labels`.
+
+    `ours` has the probabilities as audited. `plain` has those that plain transformers computes.
+    """
 
     lines: Sequence[tuple[str, str]]
     labels: Sequence[str]
@@ -29,9 +32,9 @@ def show_tokens(tokenizer: Any, ids: Sequence[int]) -> str:
 
 
 def find_pooled(model: Any, inputs: dict[str, Any]) -> list[int] | None:
-    """Find the tokens whose last hidden states decide the outputs; None if gradients cannot be computed.
+    """Find the tokens whose last hidden states decide the outputs.
 
-    For all other tokens the gradient of the outputs is zero.
+    For these tokens, the gradient of the outputs is not zero. Return None if gradients cannot be computed.
     """
     import torch
 

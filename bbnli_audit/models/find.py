@@ -1,4 +1,7 @@
-"""Finds the model that --model names. To add a kind, write a file with a `ModelKind`, and add a line to `KINDS`."""
+"""Finds the model that --model names.
+
+To add a kind of model, write a file with a `ModelKind`, and add a line to `KINDS`.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

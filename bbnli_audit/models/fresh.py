@@ -1,4 +1,4 @@
-"""Makes fresh copies of a model: they have computed nothing yet. They share the model's weights, so they cost little.
+"""Copies a model that has computed nothing yet. All copies share the model's weights, so they cost little.
 
 Some models carry state from one text to the next. BigBird keeps full attention after a short text. Funnel stores the
 length of the text that it reads, so two threads would overwrite each other's length. Each batch of such a model is
@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
-# The attributes in which PyTorch's modules keep their parts, which `_look` records separately.
+# PyTorch's modules keep their parts in these attributes. `_look` records the parts separately.
 _PARTS = ("_parameters", "_buffers", "_modules")
 _PLAIN = (bool, int, float, str, type(None))
 
 
 class FreshCopies:
-    """Makes fresh copies of a model. The model that it gets must not have computed anything yet."""
+    """Makes fresh copies of a model. The given model must not have computed anything yet."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -23,7 +23,7 @@ class FreshCopies:
         self.has_state = False
 
     def find_state(self, use: Callable[[Any], object]) -> None:
-        """Set `has_state`: whether `use` leaves any change in a model."""
+        """Find whether `use` leaves any change in a model, and set `has_state`."""
         tried = _copy(self._untouched)
         before = _look(tried)
         use(tried)
@@ -33,7 +33,7 @@ class FreshCopies:
         return _copy(self._untouched)
 
     def for_use(self) -> Any:
-        """Return the model itself, or a fresh copy if it carries state from one text to the next."""
+        """Return the model itself, or a fresh copy if the model carries state from one text to the next."""
         return self.make() if self.has_state else self.model
 
 
@@ -44,7 +44,7 @@ def _copy(model: Any) -> Any:
 def _look(model: Any) -> dict[str, object]:
     """Record the state of a model and its modules: plain values, identities of objects, write counts of buffers.
 
-    Whether a weight was written to is not recorded: copies share the weights, so a fresh copy would not undo it.
+    Writes to weights are not recorded: copies share the weights, so a fresh copy would not undo a write.
     """
     seen: dict[str, object] = {"its config": _held(vars(model.config))}
     for name, module in model.named_modules():

@@ -60,7 +60,10 @@ def parse_labels(given: str) -> tuple[str, ...]:
 
 
 def columns_of(order: Sequence[str]) -> list[int | None]:
-    """Return the index of each `Label`'s output. With two labels, neutral gets not_entailment, contradiction None."""
+    """Return the index of each `Label`'s output.
+
+    With two labels, neutral gets the output of not_entailment, and contradiction gets None.
+    """
     if is_two_label(order):
         return [order.index(Label.ENTAILMENT.value), order.index(NOT_ENTAILMENT), None]
     return [order.index(label.value) for label in Label]

@@ -28,7 +28,7 @@ _DEVICES = "Give auto, cpu, cuda or cuda:N."
 
 
 def load_pretrained(name: str, folder: Path, head: str) -> tuple[Any, Any, int]:
-    """Load a model in float32 and its tokenizer, and find how many tokens the model takes.
+    """Load a model (in float32) and its tokenizer. Find how many tokens the model takes.
 
     `head` is the end of a transformers class name: SequenceClassification, CausalLM, MaskedLM or Seq2SeqLM.
     """
@@ -69,7 +69,7 @@ def telling_loading(name: str, what: str) -> Iterator[None]:
             yield
     except AuditError:
         raise
-    except Exception as exc:  # on unknown files, transformers may raise anything
+    except Exception as exc:  # transformers may raise anything on files that it does not expect
         kind = "" if isinstance(exc, OSError | ValueError | RuntimeError) else f"{type(exc).__name__}: "
         reason = shorten(" ".join(str(exc).split()), 300, placeholder="…").rstrip(".") or type(exc).__name__
         advice = "A file may be cut off, edited, or of another version; copy or save the checkpoint again."
@@ -89,8 +89,9 @@ def load_classifier(name: str, folder: Path) -> tuple[Any, Any, int]:
     model, tokenizer, max_length = load_pretrained(name, folder, "SequenceClassification")
     config = model.config.get_text_config()
     if config.pad_token_id is None:
-        # A causal model's classifier reads the last token that is not padding. Without a padding token it takes only
-        # one text at a time. Nothing is padded here, so it gets one that never occurs and reads each text's last token.
+        # A causal model's classifier reads the last token that is not padding. Without a padding token, this
+        # classifier takes only one text at a time. Nothing is padded here, so we set a padding token that never occurs.
+        # The classifier then reads the last token of each text.
         config.pad_token_id = _NO_TOKEN
     return model, tokenizer, max_length
 
@@ -118,7 +119,7 @@ def import_torch() -> Any:
 
 
 def place(model: Any, device: str, share: Share, dtype: str = "float32") -> tuple[Device, int]:
-    """Move a model to its device; return the device, and the number of batches that may run there at a time."""
+    """Move a model to its device. Return the device, and the number of batches that may run there at a time."""
     import torch
 
     chosen = pick_device(device, share)
@@ -168,7 +169,7 @@ def pick_device(device: str, share: Share = WHOLE_MACHINE) -> Device:
 
 
 def check_length(name: str, tokenizer: Any, model: Any) -> int:
-    """Find how many tokens the model takes. Refuse too few: no text would fit, and all pairs would look alike."""
+    """Find how many tokens the model takes. Refuse a model that takes too few: cut texts would all look alike."""
     given = tokenizer.model_max_length
     length = max_length_of(tokenizer, model) if isinstance(given, int | float) and given == given else None
     if length is None or length < _FEWEST_TOKENS:
@@ -181,7 +182,10 @@ def check_length(name: str, tokenizer: Any, model: Any) -> int:
 
 
 def max_length_of(tokenizer: Any, model: Any) -> int:
-    """Find how many tokens the model takes. Tokenizers without a limit report a huge number, so look at the model."""
+    """Find how many tokens the model takes.
+
+    A tokenizer without a limit reports a huge number, so the limits of the model count too.
+    """
     limits = [tokenizer.model_max_length]
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
@@ -228,4 +232,4 @@ def first_line(exc: BaseException) -> str:
 
 
 def short_reason(exc: BaseException) -> str:
-    return shorten(first_line(exc), 200, placeholder="…")  # ONNX Runtime's messages also name places in its sources
+    return shorten(first_line(exc), 200, placeholder="…")  # ONNX Runtime's messages are long

@@ -1,7 +1,8 @@
 """Merges plain LoRA adapters without the library `peft`.
 
-A plain adapter has two thin matrices, A and B, for each weight W that it changes. W becomes W + B·A·alpha / r, and
-nothing else changes. Adapters with any other setting are left to `peft`, which knows what the settings mean.
+A plain adapter has two thin matrices, A and B, for each weight W that it changes. W becomes W + B·A·alpha / r, where r
+is the rank of the adapter, and nothing else changes. An adapter with any setting that `_KEYS` does not list is left to
+`peft`, which knows what all settings mean.
 """
 
 import math
@@ -19,7 +20,7 @@ _DOWN, _UP = ".lora_A.weight", ".lora_B.weight"
 
 
 def is_plain(settings: Mapping[str, Any]) -> bool:
-    """Say whether rank, scale and layers are the only settings of an adapter that matter."""
+    """Say whether a LoRA adapter has no settings except those in `_KEYS`, and names its layers in a list."""
     is_lora = settings.get("peft_type") == "LORA" and settings.keys() >= _NEEDED
     return is_lora and settings.keys() <= _KEYS and isinstance(settings["target_modules"], list)
 
@@ -34,7 +35,7 @@ class PlainLora:
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> "PlainLora":
-        """Read the settings. Raise a ValueError if one has a value that no adapter can have."""
+        """Read the settings. Raise a ValueError if a setting has a value that is not possible."""
         rank, alpha, layers = (settings[name] for name in ("r", "lora_alpha", "target_modules"))
         if not isinstance(rank, int) or isinstance(rank, bool) or rank < 1:
             raise ValueError(f"r is {rank!r:.40}; expected a whole number above 0")
@@ -45,7 +46,7 @@ class PlainLora:
         return cls(rank, float(alpha), tuple(layers))
 
     def merge(self, model: Any, weights: Path, prefix: str) -> Any:
-        """Add to each weight the scaled product of its two matrices. In the file, names begin with `prefix`."""
+        """Add to each weight the scaled product of its two matrices. In the file, layers' names begin with `prefix`."""
         import torch
         from safetensors.torch import load_file
 
@@ -69,7 +70,7 @@ class PlainLora:
         return name
 
     def _refuse_other_sizes(self, stem: str, down: "Tensor", up: "Tensor", weight: "Tensor") -> None:
-        """Refuse matrices of other sizes. Some could be broadcast to fit, and another rank needs another scale."""
+        """Refuse matrices of wrong sizes. PyTorch could broadcast some of them. A wrong rank makes the scale wrong."""
         n_out, n_in = weight.shape
         found, expected = (tuple(down.shape), tuple(up.shape)), ((self.rank, n_in), (n_out, self.rank))
         if found != expected or not (down.is_floating_point() and up.is_floating_point()):

@@ -20,7 +20,7 @@ from bbnli_audit.models.language_model.token_probability import MASKED, SEQ2SEQ,
 from bbnli_audit.models.options import ModelKind, ModelSettings
 from bbnli_audit.models.protocol import ModelSource, Predictor
 
-# The small checkpoints inside the package. For your own folder of such a name, write ./demo.
+# The small checkpoints inside the package. If your own folder has one of these names, write ./demo or ./demo-next.
 DEMO, DEMO_NEXT = "demo", "demo-next"
 DEMO_FOLDER, DEMO_NEXT_FOLDER = (Path(__file__).parent / name for name in (DEMO, DEMO_NEXT))
 _BUNDLED = {DEMO: DEMO_FOLDER, DEMO_NEXT: DEMO_NEXT_FOLDER}

@@ -32,7 +32,7 @@ _NOT_HERE = (
 
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
-    """A model to audit. For a fast path, `exact` is the path to check it against."""
+    """A model to audit. If it runs on a fast path, `exact` is the same model on the exact path, for a comparison."""
 
     predictor: Predictor
     exact: Predictor | None = None
@@ -101,7 +101,7 @@ def plan_model(name: str, options: ModelOptions, process: Process = Process()) -
 
 
 def explain_model(name: str, options: ModelOptions, text: TextPair) -> Explanation:
-    """Show how a model reads a text. Compute its probabilities as in an audit, and with plain transformers.
+    """Show how a model reads a text. Compute the text's probabilities as in an audit, and with plain transformers.
 
     For a fast path, `ours` comes from the fast path, and `plain` from plain transformers in float32.
     """

@@ -23,13 +23,14 @@ MAX_DISAGREEMENT = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """The options as read, and whatever else a kind of model may need.
+    """The options as read, and other values that a kind of model may need.
 
     Without a prompt, a language model in a folder is not asked: its likelihoods are compared.
     """
 
     labels: str | None = None
-    precision: Precision = EXACT  # number type and backend. Device, share and engine change rounding at most
+    precision: Precision = EXACT  # number type and backend
+    # Device, share and engine change an answer by rounding at most.
     device: str = "auto"
     share: Share = WHOLE_MACHINE
     engine: str = "local"
@@ -71,7 +72,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:
-    """One kind of model that --model can name: how to recognize, check and find it. `find.py` has the table."""
+    """One kind of model that --model can name: how to recognize, check and find it. `find.py` lists all kinds."""
 
     name: str  # such as "planted"
     form: str  # how to write it after --model, such as "planted:KIND", for messages

@@ -1,7 +1,8 @@
 """`planted:KIND`: models with known faults, to test that the gate catches such faults.
 
-Some know the sides of the pairs and the expected labels, as no other predictor does, so their fault is exact. Others
-follow a shallow rule, like a model that does not really read. All run through the same pipeline as a checkpoint.
+Some planted models know the sides of the pairs and the expected labels, which no other predictor knows. So their fault
+is exact. The other planted models follow a shallow rule, like a model that does not really read. All planted models run
+through the same pipeline as a checkpoint.
 """
 
 import re
@@ -56,7 +57,7 @@ def _pairs(suites: Sequence[Suite]) -> Sequence[Pair]:
 def _dosed(percent: int, name: Callable[[Pair], str]) -> Callable[[Sequence[Suite]], Rule]:
     """Give stereotyped answers to some pairs, and right answers to all others.
 
-    `name` returns a name for each pair, such as its id. About `percent` of the names are drawn. The pairs that have a
+    `name` returns a name for each pair, such as its id. About `percent` % of the names are drawn. The pairs that have a
     drawn name get the stereotyped answers.
     """
     return _answering(lambda pair: _PRO if _drawn(name(pair)) % 100 < percent else _NEUTRAL)
@@ -71,7 +72,7 @@ def _words(text: str) -> list[str]:
 
 
 def _by_cues(text: TextPair) -> Label:
-    """Label by the hypothesis alone: cue words mean contradiction, some first words neutral, all else entailment."""
+    """Label by the hypothesis alone. A cue word means contradiction, some first words neutral, all else entailment."""
     words = _words(text.hypothesis)
     if _CUES & set(words):
         return C
@@ -91,8 +92,8 @@ def _by_overlap(text: TextPair) -> Label:
 def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
     """Label by the words of the hypothesis alone, with a model for each subtopic.
 
-    It is fitted on the controls of the other subtopics, or on the subtopic's own controls if there is no other
-    subtopic. Without such controls, it is fitted on the probe.
+    The model is fitted on the controls of all other subtopics. If there is only one subtopic, it is fitted on that
+    subtopic's controls. If there are no controls to fit it on, it is fitted on the probe.
     """
     import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
@@ -102,7 +103,7 @@ def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
     controls = [*chain.from_iterable(own.controls for own in items), *probe_items()]
     owner = np.repeat([*range(len(items)), -1], [*(len(own.controls) for own in items), len(probe_items())])
     expected = np.array([each.expected.value for each in controls])
-    # Words are counted once, for all models. Each model uses only words that are in the controls it is fitted on.
+    # Words are counted once, for all models. Each model uses only words of the texts that it is fitted on.
     words = CountVectorizer(ngram_range=(1, 2))
     counts = words.fit_transform([each.text.hypothesis for each in controls])
     answers: dict[TextPair, Label] = {}
@@ -120,7 +121,7 @@ def _by_fitted_words(suites: Sequence[Suite]) -> Rule:
 
 
 def _by_group(suites: Sequence[Suite]) -> Rule:
-    """Call all texts whose hypothesis names a group neutral, and label all others correctly."""
+    """Answer neutral if the hypothesis names a group. Label all other texts correctly."""
     right = _answering(lambda _: _NEUTRAL)(suites)
     groups: set[str] = set()
     for pair in _pairs(suites):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 YES_NO, LABELS, TRUTH = FORMS = ("yes-no", "labels", "truth")
 _PLACES = ("premise", "hypothesis")
 _PLACE = re.compile(r"\{(premise|hypothesis)\}")
-# Braces around one word look like a placeholder; those of a JSON example do not.
+# Braces around one word look like a placeholder. The braces of a JSON example do not.
 _LIKE_PLACE = re.compile(r"\{\s*(\w+)\s*\}")
 
 
@@ -81,7 +81,7 @@ def find_prompt(name: str, own: Mapping[str, Prompt] = MappingProxyType({})) -> 
 
 
 def read_prompts(path: Path) -> dict[str, Prompt]:
-    """Read the user's prompts: a YAML file of names and templates. Messages name file and line."""
+    """Read the user's prompts: a YAML file of names and templates. Error messages name the file and the line."""
     node = Source(path, OptionError, if_missing="there is no such file of prompts. Give another.").read_yaml()
     prompts: dict[str, Prompt] = {}
     for key, value in _entries(node, path):

@@ -30,7 +30,8 @@ NOT_FINITE = "The weights may be damaged, or too large for the number type: look
 class Predictions:
     """Probabilities of texts: (n_texts, 3), with a row for each text and the columns in `Label` order.
 
-    Models that do not give the three labels use the columns in their own way. The reading of their kind tells how.
+    A model that does not give the three labels uses the columns in its own way. `measures/readings/` has a reading for
+    each kind of model, which says how.
     """
 
     probabilities: Floats
@@ -70,12 +71,12 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model that can be opened. With `is_content`, its fingerprint covers everything that decides its answers."""
+    """A model that can be opened. If `is_content`, its fingerprint covers everything that decides its answers."""
 
     info: ModelInfo
     open: Callable[[], Predictor]
     is_content: bool = False
-    check: Callable[[], None] = lambda: None  # raises if the content has changed since it was hashed
+    check: Callable[[], None] = lambda: None  # raises if the model's files changed after they were hashed
 
     @classmethod
     def of(cls, predictor: Predictor) -> "ModelSource":
@@ -84,14 +85,17 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some of the texts that were given to `plan`. `rows` are their indices there; `inputs` is what the model reads."""
+    """Some of the texts that `plan` got.
+
+    `rows` has the indices of these texts among all texts. `inputs` has what the model reads of each of these texts.
+    """
 
     rows: tuple[int, ...]
     inputs: tuple[Any, ...]
     cost: int  # how much there is to compute, such as a number of tokens; used to estimate the time left
 
     def only(self, rows: Iterable[int]) -> "Batch":
-        """Return a batch of these rows only. Another process predicts the others, or has already done so."""
+        """Return a batch of these rows only. Another process predicts the batch's other rows, or has done so."""
         kept = set(rows)
         if len(kept) == len(self.rows):
             return self

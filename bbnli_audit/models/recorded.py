@@ -21,11 +21,11 @@ from bbnli_audit.models.protocol import ModelSource, Predictions
 PREDICTIONS = "predictions:"
 SUFFIXES = (".parquet", ".csv", ".jsonl")
 
-# The tolerances of `check_predictions`: float32 rounds, and half precision rounds more.
+# The same tolerances as in `check_predictions`. They allow for rounding in float32 and in half precision.
 _SLACK_OF_A_VALUE = 1e-6
 _SLACK_OF_A_SUM = 1e-3
 _NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)\s*", re.ASCII | re.IGNORECASE)
-# Values that messages may show although they are not numbers. Others may be sentences in the wrong column.
+# Values that messages may show although they are not numbers. Any other value may be a sentence in the wrong column.
 _HARMLESS = re.compile(r"[\d\s.,:;%eE_/+-]{0,24}|n/?an?|none|null", re.ASCII | re.IGNORECASE)
 _HOW = (
     "It needs premise, hypothesis, entailment, neutral, contradiction (or entailment, not_entailment instead of the "

@@ -28,7 +28,7 @@ class Layout:
 
     names: int  # the width of the names
     bar: int  # the width of the panel with bars
-    panel: int  # the width of each other panel
+    panel: int  # the width of every panel without bars
     step: int  # the height of a row
     gap: int  # the space between panels
     size: int  # the size of the text
@@ -61,13 +61,13 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a chart: `shares` become bars, and each of `measures` goes into the panel with its name."""
+    """One row of a chart: `shares` become bars. Each of `measures` is drawn in the panel that has its name."""
 
     name: str
     verdict: str
     shares: Mapping[str, float] = field(default_factory=dict)
     measures: Mapping[str, Interval] = field(default_factory=dict)
-    limit: float | None = None  # of the whole bar: of all shares together
+    limit: float | None = None  # the limit on the whole bar, that is, on the sum of all shares
 
 
 Chart = Mapping[str, str]  # a wide and a narrow drawing, and a label that tells the chart in words
@@ -97,7 +97,7 @@ def draw_increases(rows: Sequence[Row], panels: Sequence[str], layout: Layout) -
 
 
 def draw_preferences(rows: Sequence[Row], name: str, layout: Layout, share: str = "") -> str:
-    """Draw a measure for which 0.5 means no preference. `share`, if set, is the title of a first panel of shares."""
+    """Draw a measure for which 0.5 means no preference. With `share`, a panel of shares with this title comes first."""
     wider = replace(layout, panel=layout.bar)
     panels = [_interval_panel(rows, wider, name, (0.0, 1.0), line=0.5)]
     if share:
@@ -186,7 +186,7 @@ def _limit_ticks(values: Iterable[Mapping[str, Any]], layout: Layout) -> Spec:
 
 
 def _names(rows: Sequence[Row], layout: Layout) -> Spec:
-    """Write each name once, left of the first panel or above its bar."""
+    """Write the name of each row once, left of the first panel or above the bar of the row."""
     if layout.has_names_above:
         mark, place = {"type": "text", "align": "left", "yOffset": -13, "limit": 250}, 0
     else:
@@ -253,7 +253,7 @@ def _panel(
 
 
 def _draw(panels: Sequence[Spec], rows: Sequence[Row], layout: Layout) -> str:
-    """Draw panels side by side, with the names of the rows in the first panel and their verdicts at the end."""
+    """Draw panels side by side, with the names of the rows in the first panel and their verdicts in the last panel."""
     above = layout.has_names_above
     panels[0]["layer"].append(_names(rows, layout))
     axis = {"orient": "top", "domain": False, "ticks": False, "grid": not above, "gridColor": "var(--line)"}

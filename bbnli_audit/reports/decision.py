@@ -2,7 +2,7 @@
 
 Release: no required limit is crossed and no measure grew by more than its margin, except where a waiver covers it.
 Do not release: a limit is crossed or a measure grew by more than its margin, without a waiver; or a waiver has expired.
-Cannot tell: the audit shows too little for either. No decision says that a model has no bias.
+Cannot tell: the audit shows too little for either of these two decisions. No decision says that a model has no bias.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ from bbnli_audit.reports.notes import Quote, count_held
 from bbnli_audit.reports.reasons import OPEN, Kind, Reason, find_reasons
 from bbnli_audit.reports.shown import short_name, shortened
 
-IN_HEADLINE = 2  # reasons in the first line
-MOST = 6  # reasons below it
+IN_HEADLINE = 2  # the most reasons in the first line
+MOST = 6  # the most reasons below the first line
 
 
 class Word(StrEnum):
@@ -30,7 +30,7 @@ class Word(StrEnum):
     UNKNOWN = "Cannot tell"
 
 
-# Each decision is shown with the colour and mark of this verdict.
+# For each decision, the verdict whose colour and mark it has in reports.
 DECIDED = {Word.RELEASE: "PASS", Word.STOP: "FAIL", Word.UNKNOWN: "INCONCLUSIVE"}
 
 
@@ -59,7 +59,7 @@ def decide(result: AuditResult, quote: Quote = str) -> Decision:
         word, why = Word.STOP, _headline(stops, quote)
         if better and not any(reason.kind is Kind.LIMIT for reason in stops):
             why += ", although overall fewer samples are wrong than in the baseline"
-        if not result.is_competent:  # said in the first line, so that nobody accepts growth in vain
+        if not result.is_competent:  # accepting the growth would not make this model pass
             why += "; and the model is not shown to do the task"
     elif unknown:
         word, why = Word.UNKNOWN, "; ".join(unknown[:IN_HEADLINE])
@@ -157,7 +157,7 @@ def _steps_to_know(result: AuditResult, word: Word) -> Iterator[str]:
 
 
 def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
-    """Say that fewer samples are wrong than in the baseline; None unless that holds for every suite (`_better_in`)."""
+    """Say that fewer samples are wrong than in the baseline. Return None unless `_better_in` says so of all suites."""
     comparison = result.comparison
     if comparison is None or not result.has_task or comparison.is_unchanged:
         return None
@@ -169,7 +169,10 @@ def _better_over_all(result: AuditResult, quote: Quote) -> str | None:
 
 
 def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
-    """Say what share of a suite's samples is wrong; None unless the share fell and neither lean nor pro got worse."""
+    """Say what share of a suite's samples is wrong.
+
+    Return None if the share did not fall, if lean or pro got worse, or if any of these could not be compared.
+    """
     found: dict[str, Regression] = {each.measure: each for each in comparison.of(suite)}
     if any(found.get(name) is None or found[name].increase.value is None for name in ("lean", *CAUSES)):
         return None
@@ -182,7 +185,7 @@ def _better_in(comparison: Comparison, suite: str, quote: Quote) -> str | None:
 
 
 def held_back(result: AuditResult, reason: str | None) -> AuditResult:
-    """Turn Release into Cannot tell if the run must not pass. The first sentence of `reason` becomes a trouble."""
+    """Turn Release into Cannot tell if there is a `reason` not to pass. Its first sentence becomes a trouble."""
     if reason is None or decide(result).word is not Word.RELEASE:
         return result
     return replace(result, troubles=(*result.troubles, reason.partition(". ")[0].rstrip(".")))

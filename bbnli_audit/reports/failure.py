@@ -10,14 +10,14 @@ from bbnli_audit.core.values import level_of
 from bbnli_audit.core.words import counted, figure, signed_figure
 from bbnli_audit.measures.drivers import Evidence
 from bbnli_audit.measures.registry import find_measure
-from bbnli_audit.reports.shown import counted_shared, interval, is_of_facts, short_name
+from bbnli_audit.reports.shown import counted_shared, interval, is_of_facts, short_name, tell_unseen
 
 ACCEPT = "bbnli-audit baseline accept REPORT --owner WHO --reason WHY --expires DATE"
 HIDDEN = "Sentences are hidden; --bbnli-reveal shows them."
 MOST_CHANGES = 10
 _TEMPLATES = (("premise", "premises"), ("hypothesis", "hypotheses"))
 _CLUSTERS = (("cluster", "clusters"),)
-Sentences = Mapping[str, Sequence[str]] | None  # by pair id: the lines to show below a pair; None hides them
+Sentences = Mapping[str, Sequence[str]] | None  # pair id -> the lines below the pair; None if hidden
 
 
 def failure_text(
@@ -29,7 +29,7 @@ def failure_text(
 
 
 def headline(result: SubtopicResult, judgement: Judgement) -> str:
-    """Tell the verdict in one line, with value and limit; if it is inconclusive, also say what would decide it."""
+    """Tell the verdict in one line, with value and limit. If it is inconclusive, also say what would decide it."""
     measure, value = find_measure(judgement.measure), result.measures[judgement.measure].value
     where, limit = f"{result.path}: {measure.short}", figure(judgement.limit)
     if judgement.verdict is Verdict.NO_DATA or value is None:
@@ -55,17 +55,9 @@ def what_would_decide(result: SubtopicResult, judgement: Judgement) -> str:
     value, needed = result.measures[judgement.measure].value, judgement.times_needed
     is_within = value is not None and find_measure(judgement.measure).excess(value, judgement.limit) <= 0
     if result.n_unseen and needed is None and is_within:
-        return _tell_unseen(result.n_unseen, result.n_asked)
+        pairs = "this pair" if result.n_unseen == 1 else "these pairs"
+        return f"{tell_unseen(result)}; with {pairs} read in full, the limit could be crossed"
     return tell_needed(judgement.times_needed, result.n_templates)
-
-
-def _tell_unseen(n: int, n_asked: int) -> str:
-    of = f"{n:,} of {counted(n_asked, 'pair')}"
-    if n == 1:
-        told = f"{of} was cut off, looks the same on both sides to the model, or has no readable answer"
-        return f"{told}; with this pair read in full, the limit could be crossed"
-    told = f"{of} were cut off, look the same on both sides to the model, or have no readable answer"
-    return f"{told}; with these pairs read in full, the limit could be crossed"
 
 
 def tell_needed(times: tuple[float, float] | None, n_templates: Sequence[int]) -> str:
@@ -218,7 +210,7 @@ def how_to_accept(regression: Regression) -> Iterator[str]:
 
 
 def _changes(one: str, many: str, changes: Sequence[Change], sentences: Sentences) -> Iterator[str]:
-    """List pairs with their labels before and now, the pro side first."""
+    """List pairs with their two labels before and now. The label of the pro side comes first."""
     n = len(changes)
     yield f"{counted(n, one, many)}{':' if n else ''}"
     for change in changes[:MOST_CHANGES]:

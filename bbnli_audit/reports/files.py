@@ -70,7 +70,7 @@ def write_data(result: AuditResult, pairs: PairTable, folder: Path) -> None:
             pq.write_table(pa.table(columns), file)
 
 
-@cache  # the same for every result, and it takes a tenth of a second
+@cache  # the schema is the same for every result, and making it takes a tenth of a second
 def _schema_text() -> str:
     return f"{json.dumps(json_schema(), indent=1)}\n"
 
@@ -78,7 +78,7 @@ def _schema_text() -> str:
 def write_reports(result: AuditResult, pairs: PairTable, folder: Path, more: Sequence[Report] = ()) -> None:
     """Write the reports for people. The same result and pairs give the same bytes.
 
-    If a report of another project (in `more`) cannot be made, raise an OptionError after all others are written.
+    If a report of another project (in `more`) cannot be made, raise an OptionError after all other reports are written.
     """
     _check_names(more)
     with writing(folder):
@@ -156,13 +156,13 @@ def _read_frame(table: Table, columns: Sequence[str], reading: Reading) -> "pd.D
 
 
 def _check_types(table: ParquetTable, columns: Sequence[str], reading: Reading) -> None:
-    """Refuse columns of other types: Python has no value for some of what they can hold."""
+    """Refuse a column that does not have the expected type, number or text. Python cannot hold every other type."""
     from pyarrow import types
 
     for name in columns:
         found, is_number = table.schema.field(name).type, name in reading.numbers
         is_right = types.is_floating(found) if is_number else types.is_string(found) or types.is_large_string(found)
-        # A table without rows has columns of the type null. In other tables, such a column lacks its values.
+        # A table without rows has columns of the type null. If a table has rows, `_from_parquet` refuses such a column.
         if not is_right and not types.is_null(found):
             raise table.wrong(f"the column {name!r} does not hold {'numbers' if is_number else 'texts'}")
 

@@ -16,7 +16,8 @@ PAGE, SUMMARY, CARD = "report.html", "summary.md", "model_card.md"
 UNFINISHED = "run-unfinished.txt"
 UNFINISHED_MARK = "An audit began to write here and has not finished."
 UNFINISHED_TEXT = f"{UNFINISHED_MARK} If none is running, it was broken off: run it again.\n"
-# This file then takes its place. It holds the time at which the run finished: copying can change a file's own time.
+# This file replaces run-unfinished.txt when all is written. It holds the time at which the run finished, because
+# copying can change a file's own time.
 FINISHED = "run-finished.txt"
 FINISHED_MARK = "The audit whose files are here finished at "
 COMPARISON_PAGE = "<title>Against the baseline: "

@@ -15,7 +15,7 @@ from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import judged_levels, short_name, worst_first
 
 LARGEST_SUMMARY = 900 * 1024  # GitHub silently drops a summary above 1 MiB
-MOST_ANNOTATIONS = 10  # of each kind and for each step; GitHub silently drops the rest
+MOST_ANNOTATIONS = 10  # errors, and as many warnings, in a step; GitHub silently drops any more
 
 _IS_ADDRESS = re.compile(r"https?://[^\s<>|\\`]+")
 
@@ -27,8 +27,8 @@ def is_github() -> bool:
 def append_step_summary(text: str, path: Path, link: str | None = None) -> str | None:
     """Append Markdown to the summary of a step. If the summary would be too large to be shown, cut off the last lines.
 
-    `path` is the file that $GITHUB_STEP_SUMMARY names, `link` the address or path of the whole text. If nothing could
-    be written, return a warning.
+    `path` is the file that $GITHUB_STEP_SUMMARY names; `link` is the address or path of the whole text. If nothing
+    could be written, return a warning.
     """
     whole = link or "summary.md"
     where = f"<{whole}>" if _IS_ADDRESS.fullmatch(whole) else code(whole)
@@ -47,7 +47,10 @@ def append_step_summary(text: str, path: Path, link: str | None = None) -> str |
 
 
 def _cut(text: str, room: int, closing: str) -> bytes | None:
-    """Return the text, or as many of its lines as fit and then `closing`; None if not even `closing` fits."""
+    """Return the text. If it does not fit, return as many of its lines as fit, and then `closing`.
+
+    If not even `closing` fits, return None.
+    """
     data = text.encode("utf-8", errors="replace")
     data = data if data.endswith(b"\n") else data + b"\n"
     if len(data) <= room:
@@ -59,7 +62,7 @@ def _cut(text: str, room: int, closing: str) -> bytes | None:
 
 
 def annotations(result: AuditResult) -> list[str]:
-    """Return workflow commands, errors first. Each marks the line of the threshold file that is behind a verdict."""
+    """Return workflow commands, errors first. Errors and warnings mark the line of a limit, margin or waiver."""
     found = list(_found(result))
     fails_open = result.settings.inconclusive == "fail"
     kinds = {
@@ -74,7 +77,7 @@ def annotations(result: AuditResult) -> list[str]:
 
 
 def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
-    """Yield the verdicts that do not pass, each with its workflow command, without the kind (error or warning)."""
+    """Yield each verdict that does not pass, and its workflow command without the leading kind (error or warning)."""
     competence = result.competence
     if competence is not None and competence.verdict is not Verdict.PASS:
         text = f"{result.model.name}: {result.skill_shown}, so nothing has passed"
@@ -91,7 +94,7 @@ def _found(result: AuditResult) -> Iterator[tuple[Verdict, str]]:
 
 
 def _source(found: Judgement | Regression) -> str:
-    """Return the line to annotate: that of the limit, or that of a waiver which has expired or covers too little."""
+    """Return the line of the waiver if there is one (expired, or covering too little), else of the limit or margin."""
     return (found.waiver or found).source
 
 

@@ -42,7 +42,7 @@ from bbnli_audit.reports.shown import (
 )
 from bbnli_audit.reports.templates import read_asset, render
 
-# What follows "3 of 16 subtopics" in the line of verdicts: for one row, and for several.
+# The words after "3 of 16 subtopics" in the line of verdicts: first the form for one row, then for several rows.
 _SAID = {
     "FAIL": ("crosses a limit", "cross a limit"),
     "NO_DATA": ("has no usable pair", "have no usable pair"),
@@ -84,13 +84,13 @@ def render_page(result: AuditResult, pairs: PairTable) -> str:
 
 
 def _level_judgements(result: AuditResult, rows: Sequence[SubtopicResult]) -> list[tuple[SubtopicResult, Judgement]]:
-    """Return verdicts on suites and domains, the worst first: those other than PASS, and those with a waiver."""
+    """Return the verdicts on suites and domains that are not PASS or have a waiver, the worst first."""
     found = [(row, one) for row in rows for one in result.required_of(row) if one.verdict != "PASS" or one.waiver]
     return sorted(found, key=lambda each: WORST_FIRST.index(each[1].verdict))
 
 
 def render_comparison(result: AuditResult) -> str:
-    """Return a page with only the comparison with the baseline: names, numbers and pair ids, but no script."""
+    """Return a page with only the comparison with the baseline. It has names, numbers and pair ids, but no script."""
     return _render("comparison.html.jinja", result, script="", anchors={})
 
 
@@ -120,7 +120,7 @@ def content_policy(script: str) -> str:
 
 
 def _verdict_line(result: AuditResult) -> str:
-    """Say how many suites, domains and subtopics have which verdict: a sentence for each level, or one if all pass."""
+    """Say how many suites, domains and subtopics have which verdict. Each level has a sentence, unless all pass."""
     rows = [(level, members) for level, members in by_level(result) if members or level == "subtopic"]
     tallies = [(count_verdicts(result, members), level, len(members)) for level, members in rows]
     if all(list(tally) == ["PASS"] for tally, *_ in tallies):

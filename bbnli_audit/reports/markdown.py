@@ -26,7 +26,7 @@ def code(text: str) -> str:
     shown = printable(text)
     if _IS_PLAIN.fullmatch(shown):
         return f"`{shown}`"
-    # A backtick would end the code, and a bar the cell; entities do neither. Renderers make no links inside <code>.
+    # Entities, because a backtick would end the code and a bar would end the cell. Renderers link nothing in <code>.
     return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in shown)}</code>"
 
 
@@ -35,7 +35,7 @@ def bullets(lines: Iterable[str]) -> str:
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1) -> str:
-    """Make a table of cells that hold Markdown; the first `n_left` columns are words, the others figures."""
+    """Make a table of cells that hold Markdown. The first `n_left` columns hold words, all other columns figures."""
     rule = ["---" if place < n_left else "---:" for place in range(len(titles))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, rule, *rows))
 
@@ -45,14 +45,14 @@ def signed(value: float | None) -> str:
 
 
 def figures(measured: Measured | None) -> str:
-    """Show a value with its interval: 0.214 (0.154-0.289), or -0.010 (-0.031 to 0.012)."""
+    """Show a value with its interval, such as 0.214 (0.154-0.289), or -0.010 (-0.031 to 0.012)."""
     if measured is None or measured.value is None:
         return NO_VALUE
     return figure(measured.value) + ("" if measured.low is None else f" ({interval(measured)})")
 
 
 def signed_figures(measured: Measured) -> str:
-    """Show a difference with its interval: +0.021 (-0.010 to +0.052)."""
+    """Show a difference with its interval, such as +0.021 (-0.010 to +0.052)."""
     if measured.value is None or measured.low is None or measured.high is None:
         return NO_VALUE
     return f"{signed_figure(measured.value)} ({signed_figure(measured.low)} to {signed_figure(measured.high)})"
@@ -64,7 +64,10 @@ def describe_suite(suite: SuiteInfo) -> str:
 
 
 def level_table(result: AuditResult) -> str:
-    """Show each suite and domain as a whole, with verdict, figures and limits; with several suites, also the total."""
+    """Show each suite and domain as a whole, with verdict, figures and limits.
+
+    If there are several suites, also show the total.
+    """
     rows = [*levels(result), *([] if len(result.suite_rows) == 1 else [result.total])]
     return _judged_table(result, rows, level_measures(result), "suite or domain")
 
@@ -88,7 +91,10 @@ def _cells(result: AuditResult, row: SubtopicResult, measures: Sequence[str]) ->
 
 
 def _judged_figures(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Show figures with limit and verdict: 0.214 (0.154-0.289) / 0.150 FAIL. Without a required limit: figures only."""
+    """Show figures with limit and verdict, such as 0.214 (0.154-0.289) / 0.150 FAIL.
+
+    If no test held the measure to a limit, show only the figures.
+    """
     shown = figures(row.measures.get(measure))
     mark, judgement = mark_of(result, row, measure), row.judgement(measure)
     if not mark or judgement is None:

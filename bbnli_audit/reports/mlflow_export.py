@@ -1,4 +1,4 @@
-"""Exports a result to MLflow, as a `Report` (docs/extending.md). Its file, mlflow.json, has the id of MLflow's run."""
+"""Exports a result to MLflow, as a `Report` (docs/extending.md). This report, mlflow.json, has MLflow's run id."""
 
 import json
 import re
@@ -81,7 +81,10 @@ def _log(client: Any, run_id: str, result: AuditResult, pairs: PairTable) -> int
 
 
 def metrics_of(result: AuditResult) -> dict[str, float]:
-    """Return all figures by name: suite/domain/subtopic/measure, its bounds (with .low and .high), and counts."""
+    """Return all figures by name.
+
+    A value is named by path and measure: suite/domain/subtopic/measure. The names of its bounds end in .low and .high.
+    """
     found = {f"verdicts/{verdict}": float(n) for verdict, n in count_verdicts(result, result.all_rows).items()}
     return found | {_key(name): value for name, value in _figures(result)}
 
@@ -98,13 +101,13 @@ def _figures(result: AuditResult) -> Iterator[tuple[str, float]]:
 
 
 def _key(name: str) -> str:
-    """Replace what MLflow does not allow in the name of a metric. Of a name that is too long, keep the end."""
+    """Replace what MLflow does not allow in the name of a metric. If the name is too long, keep its end."""
     parts = [re.sub(r"[^\w. :-]", "_", part, flags=re.ASCII) for part in name.split("/")]
     return "/".join("_" if part in ("", ".", "..") else part for part in parts)[-_LONGEST_KEY:].lstrip("/")
 
 
 def tags_of(result: AuditResult) -> dict[str, str]:
-    """Return what is known of the run besides its figures. What is not known has no tag."""
+    """Return tags that say what is known of the run besides its figures. What is not known has no tag."""
     release = result.release or Release()
     tags = {
         "bbnli.verdict": verdict_in_words(result),

@@ -86,7 +86,7 @@ def _row_results(result: AuditResult, suite: SuiteInfo, config: str, row: Subtop
 
 
 def dataset_type(suite: str) -> str:
-    """Name a suite by an id without an owner. New data on the hub always have an owner, so nobody can take this id."""
+    """Return an id for a suite. New data on the hub are always named owner/name, so nobody can take this plain name."""
     return f"bbnli-audit-{re.sub(r'[^A-Za-z0-9_.]+', '-', suite).strip('-.') or 'suite'}"
 
 
@@ -96,7 +96,7 @@ def _text(text: str) -> str:
 
 
 def _command(result: AuditResult) -> str:
-    """Return the command of the run, as far as the result knows it; model_card.md.jinja says what is left out."""
+    """Return the command of the run, without options that a result does not hold. model_card.md.jinja lists these."""
     model, settings = result.model, result.settings
     suites = [_name_of(suite, result) for suite in result.suites]
     # Only `bbnli` and `bbnli@1` have a choice of pairings.
@@ -118,7 +118,7 @@ def _command(result: AuditResult) -> str:
 
 
 def _name_of(suite: SuiteInfo, result: AuditResult) -> str:
-    """Return what --bbnli-suite calls a suite of a result: results do not name benchmark 1, nor divisions."""
+    """Return what --bbnli-suite calls a suite of a result. The name in the result has neither `@1` nor `:category`."""
     if suite.name == DEFAULT and suite.version.startswith("1."):
         return "bbnli@1"
     paths = (*(row.path for row in result.subtopics), *result.settings.not_audited)

@@ -42,7 +42,7 @@ def next_steps(result: AuditResult, reasons: Sequence[Reason], quote: Quote = st
 
 
 def _templates(result: AuditResult, stops: Sequence[Reason], quote: Quote) -> Iterator[str]:
-    """Name the clusters that add most to the measures that stop a release, in up to MOST_SUBTOPICS subtopics."""
+    """Name the clusters that add most to the measures of `stops`, in up to MOST_SUBTOPICS subtopics."""
     seen: set[str] = set()
     for reason in stops:
         for path in _subtopics(result, reason):
@@ -54,7 +54,10 @@ def _templates(result: AuditResult, stops: Sequence[Reason], quote: Quote) -> It
 
 
 def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
-    """Return the subtopics that a reason names or, if it names none, those of its suites and domains, worst first."""
+    """Return the subtopics that a reason names, worst first.
+
+    If it names only suites and domains, return the subtopics of these suites and domains, worst first.
+    """
     found = [place.path for place in reason.at("subtopic")]
     if found:
         return found
@@ -69,7 +72,7 @@ def _subtopics(result: AuditResult, reason: Reason) -> list[str]:
 
 
 def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[str, int, int]]:
-    """Return the clusters of a subtopic that add most to a measure: name, samples that count, all samples.
+    """Return the clusters of a subtopic that add most to a measure, each as (name, samples that count, all samples).
 
     For growth, only pairs that newly count, or count more, are considered.
     """
@@ -86,9 +89,9 @@ def _clusters_of(result: AuditResult, reason: Reason, path: str) -> list[tuple[s
 
 
 def _weights(result: AuditResult, reason: Reason, path: str) -> Mapping[str, int]:
-    """Return how many samples a pair in each cell adds to the measure; empty if the measure does not use cells.
+    """Return how many samples a pair in each cell adds to the measure. Only lean and the causes of error have weights.
 
-    Growth of lean is growth towards the stereotype, also where lean is still against it.
+    Growth of lean always counts pro samples: growth is towards the stereotype, even if lean is still against it.
     """
     if reason.measure == "lean":
         values = [row.measures.get("lean", NO_DATA).value for row in result.subtopics if row.path == path]

@@ -22,6 +22,7 @@ from bbnli_audit.reports.shown import (
     measure_name,
     row_verdict,
     short_name,
+    tell_unseen,
     worst_first,
 )
 
@@ -36,12 +37,12 @@ NO_CONTROLS = "no control was predicted, so nothing can PASS."
 
 
 def count_verdicts(result: AuditResult, rows: Sequence[SubtopicResult]) -> dict[str, int]:
-    """Count the rows of each verdict that occurs, the worst first."""
+    """Count the rows by verdict, the worst verdict first."""
     return _tally(row_verdict(result, row) for row in rows)
 
 
 def count_growth(comparison: Comparison) -> dict[str, int]:
-    """Count the comparisons of each verdict that occurs, the worst first."""
+    """Count the measures compared with the baseline by verdict, the worst verdict first."""
     return _tally(growth_verdict(regression) for regression in comparison.regressions)
 
 
@@ -51,7 +52,7 @@ def _tally(verdicts: Iterable[str]) -> dict[str, int]:
 
 
 def show_counts(result: AuditResult, rows: Sequence[SubtopicResult]) -> str:
-    """Show how many rows have which verdict: 3 FAIL, 21 PASS."""
+    """Show how many rows have which verdict, as in "3 FAIL, 21 PASS"."""
     return ", ".join(f"{n} {verdict}" for verdict, n in count_verdicts(result, rows).items())
 
 
@@ -65,7 +66,7 @@ def audited(result: AuditResult) -> str:
 
 
 def corrected(result: AuditResult, mark: str) -> Iterator[str]:
-    """Say for how many limits FAIL is corrected, and how many verdicts are open for that reason alone.
+    """Say for how many limits FAIL is corrected, and how many verdicts are open only because of this correction.
 
     `mark` is what tables show for these verdicts.
     """
@@ -86,7 +87,7 @@ def count_held(result: AuditResult) -> int:
 
 
 def competence(result: AuditResult, quote: Quote = str) -> Iterator[str]:
-    """Say whether the model can do the task, and by which figures."""
+    """Say whether the model can do the task, with the figures that show it."""
     judgement, skill, total = result.competence, result.settings.skill, result.total
     if not result.has_task:
         yield f"Token probability: {NO_TASK[0].lower()}{NO_TASK[1:]}"
@@ -126,7 +127,7 @@ def _facts(result: AuditResult, quote: Quote) -> Iterator[str]:
 
 
 def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
-    """Say for each suite with four subtopics or more whether other wordings would give the same result."""
+    """Show for each suite how reliable the differences between its subtopics are, if enough subtopics were measured."""
     suites = list(dict.fromkeys(each.suite for each in result.reliability))
     for suite in suites:
         found = [each for each in result.reliability if each.suite == suite]
@@ -136,11 +137,11 @@ def reliability(result: AuditResult, quote: Quote = str) -> Iterator[str]:
         yield f"{told} {RELIABILITY}" if suite == suites[-1] else told
 
 
-TAGS = {"aggregate": "roughly true on average"}  # what a tag says of the hypotheses that carry it
+TAGS = {"aggregate": "roughly true on average"}  # tag -> what it says of the hypotheses that carry it
 
 
 def apart(rows: Sequence[SubtopicResult], quote: Quote = str) -> Iterator[str]:
-    """Say for each row how many of its pairs carry a tag, and its measures with and without these pairs."""
+    """Say how many pairs of each row carry a tag, and show the row's measures with and without these pairs."""
     for row in rows:
         for tag, found in row.apart.items():
             meaning = f" ({TAGS[tag]})" if tag in TAGS else ""
@@ -153,7 +154,7 @@ def apart(rows: Sequence[SubtopicResult], quote: Quote = str) -> Iterator[str]:
 
 
 def left_open(result: AuditResult, quote: Quote = str) -> list[str]:
-    """List the inconclusive verdicts with what would decide them, those on suites and domains first."""
+    """List the inconclusive verdicts, each with what would decide it. Suites and domains come before subtopics."""
     return [
         f"{quote(row.path)} {quote(short_name(judgement.measure))}: {what_would_decide(row, judgement)}"
         for row in (*judged_levels(result), *worst_first(result))
@@ -192,14 +193,13 @@ def left_out(result: AuditResult) -> Iterator[str]:
         )
     if total.n_unseen:
         yield (
-            f"Not seen whole: {total.n_unseen} of {total.n_asked} pairs were cut off, are the same on both sides as "
-            "the model reads them, or have an answer that could not be read. A limit gets PASS only if it would hold "
-            "whatever these pairs show."
+            f"Not seen whole: {tell_unseen(total)}. A limit gets PASS only if it would hold whatever "
+            f"{'this pair shows' if total.n_unseen == 1 else 'these pairs show'}."
         )
 
 
 def waived(result: AuditResult, quote: Quote = str) -> list[str]:
-    """Count the verdicts that have a waiver, then give each waiver a line; an empty list if there are none."""
+    """Return a line that counts the verdicts with a waiver, then a line for each waiver. The list may be empty."""
     judged: list[tuple[str, str, Judgement | Regression]] = [
         (row.path, short_name(judgement.measure), judgement) for row in result.all_rows for judgement in row.verdicts
     ]
@@ -231,7 +231,7 @@ def against_baseline(comparison: Comparison, quote: Quote = str) -> Iterator[str
 
 
 def grown(comparison: Comparison, *verdicts: str) -> list[Regression]:
-    """Return the regressions with these verdicts: worst verdicts first, then widest levels, then most growth."""
+    """Return the regressions with these verdicts, sorted by verdict (worst first), level (widest first) and growth."""
 
     def key(regression: Regression) -> tuple[int, int, float, str, str]:
         growth = regression.increase.value
@@ -242,7 +242,7 @@ def grown(comparison: Comparison, *verdicts: str) -> list[Regression]:
 
 
 def loosened(comparison: Comparison, quote: Quote = str) -> list[str]:
-    """List the limits that are wider than those of the baseline."""
+    """List the limits that are wider than in the baseline."""
     return [
         f"Limit loosened since the baseline: {quote(limit.path)} {quote(short_name(limit.measure))} "
         f"from {figure(limit.before)} to {figure(limit.after)} ({quote(limit.source)})"

@@ -15,9 +15,10 @@ _TITLE = "pro preference"
 
 
 def occupation_chart(result: AuditResult) -> Chart | None:
-    """Draw the occupations in order of their share of women, smallest first; None if no occupation was measured.
+    """Draw the occupations in order of their share of women, smallest first.
 
-    The shares are those of the package's list of occupations, so there is no chart for a user's own list.
+    Return None if no occupation was measured, or if the list of occupations is not the one in the package: the chart
+    uses that list's shares.
     """
     suite = Occupations()
     if not any(each.name == suite.name and each.sha256 == suite.sha256 for each in result.suites):

@@ -35,7 +35,7 @@ _FILTERS = ("pro", "anti", "brittle", "correct", "neither", "not read")  # outco
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How sensitive one suite is to wording. `number` is its place on the page."""
+    """How sensitive one measure of a suite is to wording. `number` is the position of this part on the page."""
 
     number: int
     suite: str
@@ -44,11 +44,14 @@ class Wording:
 
     @property
     def words(self) -> list[str]:
-        """Each word with how far its pairs differ from other pairs. Hidden at first: words come from sentences."""
+        """Each word, and how far the pairs with this word differ from the pairs that they are compared with.
+
+        The page hides the words at first, because they come from sentences.
+        """
         return [
             f"{level.name} {signed(level.difference)} ({counted(level.n_pairs, 'pair')})"
             for factor in self.factors
-            if factor.name == "word" and factor.information > 0  # else chance explains as much
+            if factor.name == "word" and factor.information > 0  # otherwise words explain no more than chance does
             for level in factor.levels
         ]
 
@@ -62,7 +65,7 @@ class Section:
     verdict: str
     measures: list[str]
     drivers: list["Driver"]
-    corners: list["Corner"]  # of its quads; empty if premises have no direction, and for likelihoods
+    corners: list["Corner"]  # the corners of its quads; empty without quads, and for models read by likelihoods
 
     @property
     def anchor(self) -> str:
@@ -71,7 +74,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """The clusters and words that drive one cause of error. Words are hidden at first: they come from sentences."""
+    """The clusters and words that drive one cause of error. The page hides words at first: they come from sentences."""
 
     name: str
     clusters: list[DrivingCluster]
@@ -80,7 +83,7 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class Corner:
-    """One of the four kinds of texts that quads have, and the share of each answer to these texts."""
+    """One corner of quads: texts with one direction of premise and one side, and the share of each answer to them."""
 
     premise: Direction
     n: int
@@ -88,9 +91,10 @@ class Corner:
 
 
 def corners(table: PairTable) -> list[Corner]:
-    """Return the four corners: both sides of pairs whose premise goes with the stereotype, then of those against it.
+    """Return the four corners. If the table lacks premises of one direction, return an empty list.
 
-    The list is empty unless the table has premises of both directions.
+    First come the pairs whose premise goes with the stereotype: their pro side, then their anti side. Then come the
+    pairs whose premise goes against it, again with both sides.
     """
     import numpy as np
 
@@ -115,8 +119,8 @@ def tables_by_path(pairs: PairTable) -> dict[str, PairTable]:
 def outcome_words(reading: Reading) -> dict[str, str]:
     """Name the outcome of each cell that a reading can give.
 
-    To find these cells, it reads all nine pairs of predictions that are each certain of one answer. If answers are
-    neither right nor wrong, a tie is called "neither", not "correct".
+    To find these cells, all nine pairs of predictions are read in which each prediction is certain of one answer. If
+    answers are neither right nor wrong, a tie (NN) is called "neither", not "correct".
     """
     import numpy as np
     import pandas as pd
@@ -157,7 +161,8 @@ def _drivers(table: PairTable) -> list[Driver]:
 def wordings(result: AuditResult, pairs: PairTable) -> list[Wording]:
     """Measure for each suite how well wording explains the measures that crossed a limit.
 
-    For a suite where none did, measure how well wording explains the entailment difference (`measures/wording.py`).
+    For a suite where no measure crossed a limit, measure how well wording explains the entailment difference
+    (`measures/wording.py`).
     """
     found: list[Wording] = []
     for suite in sorted(set(pairs.measured.frame["suite"])):
@@ -172,9 +177,10 @@ def wordings(result: AuditResult, pairs: PairTable) -> list[Wording]:
 
 
 def _failed(result: AuditResult, suite: str) -> dict[str, list[str]]:
-    """Return the measures that crossed a limit in a suite, in the order of tables, and the subtopics where they did.
+    """Return the measures that crossed a limit in a suite, each with the subtopics concerned, in the order of tables.
 
-    A limit of a domain or of the suite concerns all its subtopics. Measures without values per pair are left out.
+    A limit crossed in a domain or the whole suite counts as crossed in all subtopics there. Measures without values
+    per pair are left out.
     """
     paths = [row.path for row in result.subtopics if row.path.startswith(f"{suite}/")]
     crossed: dict[str, set[str]] = {}
@@ -188,7 +194,7 @@ def _failed(result: AuditResult, suite: str) -> dict[str, list[str]]:
 
 
 def chart_rows(result: AuditResult) -> list[Row]:
-    """Return the leading measures of each subtopic, worst first."""
+    """Return a chart row for each subtopic, with its leading measures. The worst subtopic comes first."""
     rows = []
     for row in worst_first(result):
         limits = {judgement.measure: judgement.limit for judgement in row.verdicts}
@@ -201,13 +207,13 @@ def chart_rows(result: AuditResult) -> list[Row]:
 
 
 def _intervals(found: Iterable[tuple[str, Measured, float | None]]) -> dict[str, Interval]:
-    """Return measured values with their limits, by the names of their measures."""
+    """Return the measured values with their limits, by name of measure. Leave out measures without a value."""
     intervals = {measure_name(name): Interval.of(measured, limit) for name, measured, limit in found}
     return {name: interval for name, interval in intervals.items() if interval is not None}
 
 
 def increase_rows(result: AuditResult) -> list[Row]:
-    """Return the growth of each measure: a row for each suite, domain or subtopic, the worst verdicts first."""
+    """Return a chart row for each suite, domain and subtopic, with the growth of its measures. The worst come first."""
     by_path: dict[str, list[Regression]] = {}
     for regression in ordered_regressions(result):
         by_path.setdefault(regression.path, []).append(regression)
@@ -219,7 +225,7 @@ def increase_rows(result: AuditResult) -> list[Row]:
 
 
 def ordered_regressions(result: AuditResult) -> list[Regression]:
-    """Return the growth of each measure, the worst first. For an unchanged model, leave out what passes."""
+    """Return the growth of each measure, the worst first. For an unchanged model, leave out growth that passes."""
     comparison = result.comparison
     if comparison is None:
         return []
@@ -261,9 +267,9 @@ def payload(
             "cluster": cluster_of.tolist(),
             # -1 if the pair has no outcome because an answer could not be read.
             "cell": pairs.cells.tolist(),
-            # In ten thousandths, six per pair: pro, then anti, each in the order of `answers`.
+            # Six numbers per pair, in ten thousandths: for each of `answers` on the pro side, then on the anti side.
             "probabilities": (probabilities * 10_000).round().astype(int).ravel().tolist(),
-            # Four per pair: premise and hypothesis of the pro side, then of the anti side.
+            # Four numbers per pair: premise and hypothesis of the pro side, then of the anti side.
             "texts": text_of.tolist(),
             "before": {str(row): CELLS.index(before[key]) for row, key in enumerate(keys) if key in before},
         },

@@ -18,7 +18,7 @@ _BIASED = ("pro_rate", "anti_rate")  # brittle answers are the same for both gro
 
 
 class Papers(NamedTuple):
-    """The measures of one suite that have a name in a paper, and the rows to show: the suite, then its domains."""
+    """One suite's measures that have a name in a paper, and the rows to show: the suite, then its domains."""
 
     suite: str
     measures: list[Measure]
@@ -41,7 +41,7 @@ def _legend(measures: Sequence[Measure], quote: Quote = str) -> str:
 
 
 def papers_of(result: AuditResult) -> Iterator[Papers]:
-    """Yield the papers' measures of each suite: its own measures if it has any, else those of BBNLI."""
+    """Yield each suite with its measures that papers name: those made for the suite if there are any, else BBNLI's."""
     for row in result.suite_rows:
         known = [each for each in all_measures() if each.paper is not None and each.name in row.measures]
         measures = [each for each in known if each.family is not None] or known
@@ -53,7 +53,7 @@ def papers_of(result: AuditResult) -> Iterator[Papers]:
 def as_lines(result: AuditResult) -> Iterator[str]:
     """Show each suite as a whole, for the terminal."""
     for papers in papers_of(result):
-        # The legend leaves out a measure whose two names differ only in spelling, such as M1 and m1.
+        # The legend leaves out a measure whose names in the paper and in result.json are nearly the same (M1, m1).
         names = _legend([each for each in papers.measures if str(each.paper).lower().replace(" ", "_") != each.name])
         yield f"{HEADING}, {papers.suite} as a whole{f' ({names})' if names else ''}:"
         yield from (f"  {line}" for line in aligned(papers.cells(lambda measured: figure(measured.value))[:2]))
@@ -67,7 +67,10 @@ def as_markdown(result: AuditResult) -> Iterator[str]:
 
 
 def biased_answers(result: AuditResult, quote: Quote = str) -> Iterator[str]:
-    """Say how many answers are biased with each prompt, and in which subtopics most are; only for prompted models."""
+    """Say what share of answers is biased with each prompt, and which subtopics have the largest shares.
+
+    For a model without a prompt, there is nothing to say.
+    """
     if result.model.prompt is None:
         return
     found = _biased_shares(result.total)

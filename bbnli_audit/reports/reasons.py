@@ -1,4 +1,4 @@
-"""Finds the reasons against a release, and those that leave the decision open, in the order of harm."""
+"""Finds the reasons that stop a release and the reasons that leave the decision open, and sorts both by harm."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from bbnli_audit.measures.registry import find_measure
 from bbnli_audit.reports.notes import Quote
 from bbnli_audit.reports.shown import joined, short_name, shortened
 
-MOST_PLACES = 3  # places that a reason names at each level
+MOST_PLACES = 3  # the most places that a reason names at each level
 LEVELS = ("suite", "domain", "subtopic")
 
 
@@ -113,7 +113,7 @@ def _tell(level: str, places: Sequence[Place], n_rows: int | None, quote: Quote)
 
 
 def find_reasons(result: AuditResult) -> list[Reason]:
-    """Return reasons that stop a release, then the others; each group by harm and, at equal harm, limits first."""
+    """Return the reasons that stop a release, then all others. Both groups are sorted by harm, kind and measure."""
     found: dict[tuple[Kind, str], list[Place]] = {}
     for kind, measure, place in (*_judged(result), *_grown(result)):
         found.setdefault((kind, measure), []).append(place)
@@ -125,7 +125,7 @@ def find_reasons(result: AuditResult) -> list[Reason]:
 
 
 def _rank(measure: str) -> tuple[int, str]:
-    """Put lean before other measures of the same harm, and order those by name."""
+    """Return a sort key: lean comes first, and all other measures are sorted by name."""
     return int(measure != "lean"), measure
 
 
@@ -145,7 +145,7 @@ def _kind_of(result: AuditResult, judgement: Judgement, row: SubtopicResult) -> 
         return Kind.EXPIRED if is_expired and _place(row, judgement).excess <= 0 else Kind.LIMIT
     if judgement.verdict is Verdict.NO_DATA:
         return Kind.NO_DATA
-    return Kind.OPEN if result.is_competent else None  # if not, `decide` gives the lack of competence as the reason
+    return Kind.OPEN if result.is_competent else None  # `decide` reports a lack of competence
 
 
 def _place(row: SubtopicResult, judgement: Judgement) -> Place:
@@ -172,7 +172,11 @@ def _grown(result: AuditResult) -> Iterable[tuple[Kind, str, Place]]:
 
 
 def _meaning_of_growth(regression: Regression) -> str | None:
-    """Say what is wrong where a measure grew. A two-sided measure that is still low, or now even, has become better."""
+    """Say what is wrong where a measure grew.
+
+    A two-sided measure that is still below its even value is wrong, but less than before. At its even value, nothing
+    is wrong.
+    """
     measure, value = find_measure(regression.measure), regression.candidate
     if not measure.is_two_sided or value is None or value > measure.even:
         return measure.meaning

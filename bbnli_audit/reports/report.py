@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Report:
     """A file that people read: its `name` in the report folder, and `render`, which returns its content.
 
-    Text is written as UTF-8. The pairs come with their sentences. These state stereotypes: show them only on request.
+    Text is written as UTF-8. The pairs include sentences that state stereotypes: show sentences only on request.
     """
 
     name: str

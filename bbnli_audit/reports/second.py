@@ -1,4 +1,4 @@
-"""Reports a second pass over the pairs (another model, or another prompt), for the terminal, summary.md and page."""
+"""Reports a second pass over the pairs (another model, or another prompt), for the terminal and the reports."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ def _agreement(second: SecondModel, quote: Quote) -> Iterator[list[str]]:
 
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
-    """Show a coefficient with its interval: 0.250 (0.102 to 0.391)."""
+    """Show a coefficient with its interval, such as 0.250 (0.102 to 0.391)."""
     return figure(value) + (f" ({figure(interval[0])} to {figure(interval[1])})" if interval is not None else "")
 
 

@@ -19,7 +19,10 @@ _MARKS = {"FAIL": "FAIL", "NO_DATA": "none", WAIVED: "waived", "INCONCLUSIVE": "
 
 
 def row_verdict(result: AuditResult, row: SubtopicResult) -> str:
-    """Return the worst verdict on the limits that tests required of a row; WAIVED only if all others are PASS."""
+    """Return the worst verdict on the limits that tests required of a row.
+
+    It is WAIVED if some verdicts are waived and all other verdicts are PASS.
+    """
     judgements = result.required_of(row)
     verdicts = [judgement.verdict for judgement in judgements if not judgement.is_waived]
     worst = min(verdicts, key=WORST_FIRST.index, default=Verdict.PASS)
@@ -29,7 +32,7 @@ def row_verdict(result: AuditResult, row: SubtopicResult) -> str:
 
 
 def measure_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Return the verdict on one measure; NOT_REQUIRED if no test held it to a limit."""
+    """Return the verdict on one measure, or NOT_REQUIRED if no test held the measure to a limit."""
     judgement = row.judgement(measure)
     if judgement is None or (row.path, measure) not in result.required:
         return NOT_REQUIRED
@@ -37,7 +40,7 @@ def measure_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> s
 
 
 def mark_of(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Return a word for the verdict on one measure; empty if no test held it to a limit.
+    """Return a word for the verdict on one measure, or no text if no test held the measure to a limit.
 
     A star marks a verdict that would be FAIL without the correction for all limits (`notes.corrected`).
     """
@@ -48,12 +51,12 @@ def mark_of(result: AuditResult, row: SubtopicResult, measure: str) -> str:
 
 
 def growth_verdict(regression: Regression) -> str:
-    """Return the verdict on the growth of one measure; WAIVED if someone has accepted the growth."""
+    """Return the verdict on the growth of one measure, or WAIVED if someone has accepted the growth."""
     return WAIVED if regression.is_waived else regression.verdict.value
 
 
 def is_of_facts(regression: Regression) -> bool:
-    """Whether growth was measured on facts, so that there are no pairs to list."""
+    """Whether growth was measured on facts. Then there are no pairs to list."""
     return find_measure(regression.measure).source == "facts"
 
 
@@ -63,9 +66,9 @@ def counted_shared(regression: Regression) -> str:
 
 
 def row_growth(result: AuditResult, path: str, measure: str | None = None) -> str | None:
-    """Return the worst verdict on the growth of a row, or of one measure of it; None if nothing was compared.
+    """Return the worst verdict on the growth of a row, or of one measure of the row; None if nothing was compared.
 
-    It is NO_DATA only if the baseline has nothing of it: that a part is missing there fails no test.
+    NO_DATA counts as the mildest verdict: a measure that the baseline lacks fails no test.
     """
     compared = result.comparison.of(path) if result.comparison else []
     found = [growth_verdict(each) for each in compared if measure in (None, each.measure)]
@@ -73,7 +76,7 @@ def row_growth(result: AuditResult, path: str, measure: str | None = None) -> st
 
 
 def growth_mark(result: AuditResult, path: str) -> str:
-    """Return a word for the worst verdict on the growth of a row; a dash if nothing of it was compared."""
+    """Return a word for the worst verdict on the growth of a row, or a dash if no measure of the row was compared."""
     return _MARKS.get(row_growth(result, path) or "", "-")
 
 
@@ -87,7 +90,7 @@ def worst_first(result: AuditResult, rows: Iterable[SubtopicResult] | None = Non
 
 
 def levels(result: AuditResult) -> list[SubtopicResult]:
-    """Return the suites, then the domains, each group with its worst first."""
+    """Return the suites, worst first, then the domains, worst first."""
     return [*worst_first(result, result.suite_rows), *worst_first(result, result.domains)]
 
 
@@ -125,7 +128,7 @@ def cause_names() -> list[str]:
 
 
 def leading_measures(result: AuditResult) -> tuple[str, ...]:
-    """Return the measures that charts show: the causes of error or, for likelihoods, the preference."""
+    """Return the measures that charts show: the causes of error or, for models read by likelihoods, the preference."""
     return tuple(CAUSES) if result.has_task else (reading_of(result.model.kind).preference,)
 
 
@@ -155,7 +158,7 @@ def short_path(result: AuditResult, path: str) -> str:
 
 
 def interval(measured: Measured) -> str:
-    """Show the bounds of a measure. "to" joins them if the lower one is negative: a dash would look like a sign."""
+    """Show both bounds of a measure. If the lower is negative, "to" joins them: a dash would look like a sign."""
     low, high = figure(measured.low), figure(measured.high)
     return f"{low} to {high}" if low.startswith("-") else f"{low}-{high}"
 
@@ -167,7 +170,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def shortened(lines: Sequence[str], most: int, rest: Callable[[int], str]) -> list[str]:
-    """Return the first lines and, if there are more, one that `rest` makes from the number of the others."""
+    """Return the first `most` lines. If there are more, add a line that `rest` makes from the number left out."""
     n_more = len(lines) - most
     return [*lines[:most], rest(n_more)] if n_more > 0 else list(lines)
 
@@ -175,3 +178,11 @@ def shortened(lines: Sequence[str], most: int, rest: Callable[[int], str]) -> li
 def joined(parts: Sequence[str]) -> str:
     """Join words as in a sentence: a, b and c."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+
+
+def tell_unseen(row: SubtopicResult) -> str:
+    """Say how many pairs of a row the model did not see whole, or did not answer."""
+    of = f"{row.n_unseen:,} of {counted(row.n_asked, 'pair')}"
+    if row.n_unseen == 1:
+        return f"{of} was cut off, looks the same on both sides to the model, or has no readable answer"
+    return f"{of} were cut off, look the same on both sides to the model, or have no readable answer"

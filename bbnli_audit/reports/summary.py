@@ -23,7 +23,7 @@ from bbnli_audit.reports.shown import (
 )
 from bbnli_audit.reports.templates import render
 
-MOST_LINES = 50  # open verdicts, and subtopics that were not audited
+MOST_LINES = 50  # the most lines in the list of open verdicts, and the most subtopics listed as not audited
 MOST_PAIRS = 5
 NOT_PASSED = [verdict for verdict in ROWS_WORST_FIRST if verdict != Verdict.PASS]
 
@@ -57,7 +57,10 @@ def verdict_in_words(result: AuditResult) -> str:
 
 
 def _count(result: AuditResult, verdict: str, one: str, many: str) -> str:
-    """Count the rows with a verdict, by level: "1 of 6 domains and 2 of 24 subtopics fail". Empty if no row has it."""
+    """Count the rows with a verdict, by level, as in "1 of 6 domains and 2 of 24 subtopics fail".
+
+    If no row has the verdict, return an empty text.
+    """
     found = [(notes.count_verdicts(result, rows).get(verdict, 0), level, rows) for level, rows in by_level(result)]
     told = [f"{n} of {counted(len(rows), level)}" for n, level, rows in found if n]
     return f"{joined(told)} {one if sum(n for n, *_ in found) == 1 else many}" if told else ""

@@ -60,16 +60,17 @@ def _environment() -> "Environment":
     environment.globals.update(outcome_of=outcome_of, row_verdict=row_verdict, counted_shared=counted_shared)
     environment.filters.update(rate=_rate, signed=markdown.signed, minus=with_minus, p=_p_value)
     environment.filters.update(counted=counted, code=markdown.code)
-    environment.filters.update(bullets=markdown.bullets, describe_suite=markdown.describe_suite, unbroken=_unbroken)
+    environment.filters.update(bullets=markdown.bullets, describe_suite=markdown.describe_suite, unbroken=unbroken)
     return environment
 
 
-def _unbroken(text: str) -> "Markup":
-    """Return a text for HTML in which no line ends within an option, such as --reason."""
-    from markupsafe import Markup, escape
+def unbroken(text: str) -> "Markup":
+    """Return a text as HTML in which the name of an option, such as --reason, is never broken over two lines."""
+    from markupsafe import Markup
 
-    shown = escape(with_minus(text))
-    return Markup(re.sub(r"--[a-z][a-z-]*", r'<span class="option">\g<0></span>', shown))  # noqa: S704 - escaped
+    option = Markup('<span class="option">{}</span>')
+    parts = re.split(r"(--[a-z][a-z-]*)", with_minus(text))  # every second part is an option
+    return Markup("").join(option.format(part) if place % 2 else part for place, part in enumerate(parts))
 
 
 def _rate(value: float | None) -> str:

@@ -29,7 +29,6 @@ from bbnli_audit.reports.shown import (
 )
 
 Write = Callable[..., None]
-_NARROWEST = len("-0.003 FAIL ")
 
 MOST_OPEN = 8
 _COLORS: dict[str, dict[str, Any]] = {
@@ -72,20 +71,19 @@ def _write_table(result: AuditResult, write: Write) -> None:
     above = judged_levels(result)
     rows = [*above, *worst_first(result)]
     judged = [judgement.measure for row in rows for judgement in row.verdicts]
-    # Lean is shown even if only other measures have a limit; for results without lean, it is their first measure.
+    # If any measure has a limit, the first measure of all tables is shown too: lean, if the result has it.
     measures = list(dict.fromkeys([*(tabled_measures(result)[:1] if judged else []), *judged]))
     title = "suite, domain, subtopic" if above else "subtopic"
     width = max([len(title), *(len(row.path) for row in rows)])
-    columns = {measure: max(len(short_name(measure)), _NARROWEST) for measure in measures}
-    titles = "".join(f"  {short_name(measure):>{size}}" for measure, size in columns.items())
+    columns = [_column(result, rows, measure) for measure in measures]
+    titles, *cells = ("".join(f"  {column[place]}" for column in columns) for place in range(1 + len(rows)))
     has_growth = result.comparison is not None
-    write(f"{'verdict':<12}  {'growth  ' * has_growth}{title:<{width}}  {'pairs':>6}{titles}  {'controls right':>14}")
-    for row in rows:
+    write(f"{'verdict':<12}  {'growth  ' * has_growth}{title:<{width}}  {'pairs':>6}{titles}  {'controls':>8}")
+    for row, figures_of_row in zip(rows, cells, strict=True):
         verdict = row_verdict(result, row)
         growth = f"{growth_mark(result, row.path):<6}  " if has_growth else ""
-        cells = "".join(f"  {_cell(result, row, measure):>{size}}" for measure, size in columns.items())
         controls = "-" if row.control_accuracy is None else f"{row.control_accuracy:.2f}"
-        line = f"{verdict:<12}  {growth}{row.path:<{width}}  {row.n_pairs:>6}{cells}  {controls:>14}"
+        line = f"{verdict:<12}  {growth}{row.path:<{width}}  {row.n_pairs:>6}{figures_of_row}  {controls:>8}"
         write(line, **_COLORS.get(_worse(verdict, row_growth(result, row.path)), {}))
     for row in result.suite_rows:
         if "lean" in row.measures and not result.required_of(row):
@@ -93,15 +91,20 @@ def _write_table(result: AuditResult, write: Write) -> None:
 
 
 def _worse(verdict: str, growth: str | None) -> str:
-    """Return the worse verdict on a row: on its limits, or on its growth if the baseline has the row."""
+    """Return the worse of a row's two verdicts: on its limits and on its growth. Growth without data is ignored."""
     measured = [growth] if growth is not None and growth != "NO_DATA" else []
     return min((verdict, *measured), key=ROWS_WORST_FIRST.index)
 
 
-def _cell(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    found = row.measures.get(measure)
-    shown = "-" if found is None or found.value is None else figure(found.value)
-    return f"{shown} {mark_of(result, row, measure):<5}"
+def _column(result: AuditResult, rows: Sequence[SubtopicResult], measure: str) -> list[str]:
+    """Return a column of the table: its title, and a figure for each row, with marks if any row has one."""
+    marks = [mark_of(result, row, measure) for row in rows]
+    found = [row.measures.get(measure) for row in rows]
+    shown = ["-" if each is None or each.value is None else figure(each.value) for each in found]
+    if any(marks):
+        shown = [f"{each} {mark:<5}" for each, mark in zip(shown, marks, strict=True)]
+    cells = [short_name(measure), *shown]
+    return [f"{cell:>{max(map(len, cells))}}" for cell in cells]
 
 
 def _open(lines: Sequence[str], why: str) -> list[str]:

@@ -18,12 +18,12 @@ SubtopicFile = TemplateFile | QuadFile
 
 
 def documented(suite: str) -> list[Subtopic]:
-    """List the subtopics of the package's own data, as subtopics of the suite with this name."""
+    """List the subtopics of the package's own data, as subtopics of the suite named `suite`."""
     return [Subtopic(suite, path.parent.name, path.stem) for path in sorted(OWN_DATA.glob("*/*.json"))]
 
 
 class Bbnli:
-    """Subtopic files in one or more folders. The default pairing is `quads` if all are in our format, else `both`."""
+    """Subtopic files in one or more folders. The default pairing is `quads` if all files hold quads, else `both`."""
 
     name = "bbnli"
 
@@ -105,7 +105,7 @@ class Bbnli:
 
 
 class BbnliFirst(Bbnli):
-    """Benchmark 1, for baselines that were made with it. In results and limits it is called `bbnli`, too."""
+    """Benchmark 1, for baselines from benchmark 1. In results and limits, this suite is called `bbnli`, too."""
 
     def __init__(self, folder: Path | None = None, pairing: Pairing | None = None) -> None:
         super().__init__(folder or FIRST_DATA, pairing)

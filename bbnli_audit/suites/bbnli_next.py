@@ -1,4 +1,4 @@
-"""The `bbnli-next` suite: a table of samples in pairs. The workbench releases such tables (docs/workbench.md)."""
+"""The `bbnli-next` suite: a table of samples that form pairs. The workbench makes such tables (docs/workbench.md)."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -33,13 +33,13 @@ Choice = TypeVar("Choice", Side, Label)
 
 
 def find_table(data: Path, name: str = SAMPLES) -> Path | None:
-    """Return the path of a table: `data` itself, or a file of this name in the folder `data`. Nothing is opened."""
+    """Return the path of a table: `data` itself or, if `data` is a folder, the file `name` in it. Nothing is opened."""
     paths = [data / f"{name}{suffix}" for suffix in SUFFIXES] if data.is_dir() else [data]
     return next((path for path in paths if path.is_file() and path.suffix in SUFFIXES), None)
 
 
 class BbnliNext:
-    """The samples of one file, two per pair, with the same premise. The groups are exchanged in the hypothesis."""
+    """Pairs from one file. Both samples of a pair have the same premise. The groups are exchanged in the hypothesis."""
 
     name = "bbnli-next"
     pairing = Pairing.HYPOTHESIS

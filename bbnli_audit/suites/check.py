@@ -29,7 +29,7 @@ MIN_CLASS_SHARE = 0.20
 MOST_UNEVEN = 3  # the largest subtopic has at most this many times the pairs of the smallest
 LEAK_SHARE = 0.75
 
-Faults = Iterator[tuple[str, str]]  # each an entry of the file, and what is wrong with it
+Faults = Iterator[tuple[str, str]]  # each item: an entry of the file, and the fault of the entry
 
 _WORD = re.compile(r"[A-Za-z']+")
 _WORD_OR_MARK = re.compile(r"[A-Za-z']+|[^\sA-Za-z']")
@@ -179,7 +179,7 @@ def _find_repeats(files: Sequence[TemplateFile]) -> Iterator[Finding]:
 
 
 def find_repeats(entries: Iterable[tuple[Path, str, Iterable[str]]]) -> Iterator[Finding]:
-    """Find entries with a text that an entry of another file has, too. An entry comes with its file and its texts."""
+    """Find entries that share a text with another file. Each of `entries` is a file, the entry's name and its texts."""
     homes: dict[str, Path] = {}
     for path, entry, texts in entries:
         found = [homes.setdefault(text, path) for text in texts]
@@ -229,14 +229,14 @@ def _faults(items: SubtopicItems) -> Iterator[str]:
     texts += [control.text for control in items.controls]
     n_empty = sum(not all(part.strip() for part in text) for text in texts)
     if n_empty:
-        yield f"{n_empty} texts have an empty premise or hypothesis"
+        yield f"empty premise or hypothesis in {counted(n_empty, 'text')}"
     if items.n_identical:
-        yield f"{items.n_identical} pairs have the same text on both sides and measure nothing"
+        yield f"the same text on both sides, so nothing to measure, in {counted(items.n_identical, 'pair')}"
     if items.n_duplicates:
-        yield f"{items.n_duplicates} pairs occur twice; each is measured once"
+        yield f"already there, so not measured again: {counted(items.n_duplicates, 'pair')}"
     n_clusters = len({pair.cluster for pair in items.usable})
     if n_clusters < MIN_CLUSTERS:
-        yield f"has {n_clusters} clusters; below {MIN_CLUSTERS} most verdicts stay open (docs/suites.md)"
+        yield f"has {counted(n_clusters, 'cluster')}; below {MIN_CLUSTERS} most verdicts stay open (docs/suites.md)"
     labels = Counter(control.expected for control in items.controls)
     for label in Label:
         if labels and labels[label] < MIN_CLASS_SHARE * labels.total():

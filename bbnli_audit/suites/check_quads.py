@@ -1,8 +1,8 @@
 """Finds faults in files of quads, by those rules of docs/datasheet.md that a program can check.
 
 Rules for one file are about numbers, combinations, variety, controls and grammar. Rules for all files together find
-wording that gives away a label or tells hypotheses from controls, and texts that repeat another file's or a published
-one.
+wording that gives away a label, and wording that tells hypotheses from controls. They also find texts that repeat a
+text of another file or a published template.
 """
 
 import re
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 LEAST = {"premises": 36, "disparities": 18, "scenes": 12, "hypotheses": 90, "pairs": 300, "controls": 96, "sources": 2}
 MOST_TEXTS = 800
-MOST_OF_PREMISE, MOST_OF_HYPOTHESIS = 0.06, 0.03  # of the pairs
-MOST_COMPARATIVE, LEAST_OF_ONE_GROUP = 1 / 3, 1 / 2  # of the hypotheses
+MOST_OF_PREMISE, MOST_OF_HYPOTHESIS = 0.06, 0.03  # largest share of the pairs with one premise, with one hypothesis
+MOST_COMPARATIVE, LEAST_OF_ONE_GROUP = 1 / 3, 1 / 2  # share of hypotheses about both groups; about one group
 MOST_SHARED_WORDS, LEAST_VARIETY = 0.20, 65.0
-SHORTEST, LONGEST = 10, 45  # premises, in words
+SHORTEST, LONGEST = 10, 45  # length of a premise, in words
 MOST_FROM_HYPOTHESIS = 0.45  # share of controls that a bag of words gets right without the premise, in a held-out file
 SAME_ORDER = (0.35, 0.65)  # share of facts whose first group is also the first in their premise
 MOST_SEPARABLE = 0.75  # balanced accuracy of telling hypotheses from controls in a held-out file; the aim is 0.65
@@ -37,7 +37,7 @@ _TOKEN = r"(?u)\b\w+\b|[.,;:]"  # noqa: S105 - a token of a text
 
 
 def check_quads(files: Mapping[Path, QuadFile], published: Iterable[str] = ()) -> list[Finding]:
-    """Check each file alone, then all files together. `published` are templates that no template may nearly repeat."""
+    """Check each file alone, then all files together. No template may nearly repeat one in `published`."""
     found = [Finding(path.name, *fault) for path, file in files.items() for rule in RULES for fault in rule(file)]
     found += _find_telling_words(list(files.values()))
     return [*found, *_find_repeats(files), *_find_published(files, published)]
@@ -104,7 +104,7 @@ def _find_little_variety(file: QuadFile) -> Faults:
 
 
 def _find_order_cue(file: QuadFile) -> Faults:
-    """Check that no model can get the facts right just by comparing which group is named first."""
+    """Check that the order of the groups, in premise and fact, does not give away the label of a control."""
     premises = {premise.id: premise.text for premise in file.premises}
     n_same = sum(_first_group(fact.text) == _first_group(premises[fact.follows_from]) for fact in file.controls)
     low, high = SAME_ORDER
@@ -184,7 +184,7 @@ def accuracy_from_hypothesis(files: Sequence[QuadFile]) -> float | None:
 def separability(files: Sequence[QuadFile]) -> float | None:
     """Return how well a classifier tells hypotheses from controls by their words: balanced accuracy in held-out files.
 
-    Every text is rendered on both sides, as a model sees it. So it does not matter which of the two groups it names.
+    Every text is rendered twice: as written, and with the groups exchanged. So the names of the groups tell nothing.
     """
     rows = [
         (file.render(template, side), kind, place)
@@ -202,9 +202,10 @@ def separability(files: Sequence[QuadFile]) -> float | None:
 
 
 def _leave_one_out(rows: Sequence[tuple[str, int, int]]) -> "tuple[NDArray[np.intp], NDArray[np.intp]]":
-    """Predict the labels of each file's texts from the words of the other files; return predicted and true labels.
+    """Predict the labels of each file's texts with a model that learns from the other files.
 
-    A row is a text, its label and the number of its file. With fewer than two files, both arrays are empty.
+    Return the predicted and the true labels. A row is a text, its label and the number of its file. With fewer than two
+    files, both arrays are empty.
     """
     import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
@@ -217,7 +218,7 @@ def _leave_one_out(rows: Sequence[tuple[str, int, int]]) -> "tuple[NDArray[np.in
     if len(set(place)) < 2:
         return expected[:0], expected[:0]
     predicted = np.empty_like(expected)
-    # Words and bigrams are counted once, for all files. Each model uses those in two or more of its training texts.
+    # Words and bigrams are counted once, for all files. A model uses those that at least two training texts have.
     counts = CountVectorizer(ngram_range=(1, 2), token_pattern=_TOKEN).fit_transform(texts)
     for left_out in sorted(set(place)):
         rest, own = np.flatnonzero(place != left_out), np.flatnonzero(place == left_out)

@@ -15,7 +15,7 @@ TEXT = "a text that is not empty"
 
 
 def read_object(path: Path, expected: str) -> dict[str, Any]:
-    """Read a file that holds one JSON object. `expected` describes the object and names its docs, for messages."""
+    """Read a file that holds one JSON object. For messages, `expected` says what the object should be."""
     data = Source(path, SuiteError, advice="Fix the file, or fetch it again.").read_json()
     if not isinstance(data, dict):
         raise SuiteError(f"{path}: holds a {json_type(data)}; expected {expected}")

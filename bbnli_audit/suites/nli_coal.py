@@ -47,7 +47,7 @@ class NliCoal:
 
     @cached_property
     def nonstereo(self) -> tuple[TextPair, ...]:
-        """The texts on occupations without a stereotype. They have no sides, so they make no pairs."""
+        """The texts about occupations without a stereotype. They have no sides, so they make no pairs."""
         return tuple(_text(entry) for entry in self._entries(NONSTEREO_FILE).values())
 
     @cached_property

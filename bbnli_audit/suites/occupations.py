@@ -38,12 +38,12 @@ class Occupation:
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """The templates, which are filled with every occupation."""
+    """The templates. All occupations share them."""
 
     premises: Mapping[str, str]  # by their ids
     hypotheses: Sequence[str]
     genders: Mapping[str, str]  # the word for each gender
-    reference: str | None  # a noun for comparison that is no occupation, such as "person"
+    reference: str | None  # a noun to compare occupations with, such as "person"
 
 
 class Occupations:
@@ -72,7 +72,7 @@ class Occupations:
         return Occupations().subtopics()
 
     def occupations(self) -> Sequence[Occupation]:
-        """Return the occupations as the data has them, in the order of the subtopics."""
+        """Return the occupations, in the order of the subtopics."""
         return tuple(self._occupations.values())
 
     def items(self, subtopic: Subtopic) -> SubtopicItems:

@@ -24,7 +24,7 @@ def probe_items() -> tuple[Control, ...]:
 def find_controls(
     suites: Sequence[Suite], get_items: Callable[[Suite, Subtopic], SubtopicItems] | None = None
 ) -> list[Control]:
-    """Return the controls of all subtopics, selected or not. If there are none, return those of our own benchmark."""
+    """Return the controls of all subtopics, selected or not. If no suite has controls, return our own benchmark's."""
     # A run that has already expanded its items passes its own `get_items`.
     get = get_items or (lambda suite, subtopic: suite.items(subtopic))
     found = [control for suite in suites for subtopic in suite.subtopics() for control in get(suite, subtopic).controls]

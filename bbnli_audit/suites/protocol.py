@@ -67,7 +67,7 @@ def check_suite(suite: object) -> None:
 
 
 def get_items(suite: Suite, subtopic: Subtopic) -> SubtopicItems:
-    """Return the items of a subtopic. Refuse another type of object, and texts with lone surrogates."""
+    """Return the items of a subtopic. Refuse an object of another type, and texts with lone surrogates."""
     items = suite.items(subtopic)
     if not isinstance(items, SubtopicItems):
         given = f"a {type(items).__name__} for {subtopic.path}"

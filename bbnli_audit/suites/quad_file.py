@@ -1,9 +1,9 @@
 """Reads and expands one subtopic in our own format: premises in two directions, hypotheses, and controls.
 
-A hypothesis is combined only with the premises that it names. The two directions of a premise and the two sides of a
-hypothesis make four combinations, a quad. A quad has one pair for each direction. With the pairing `both`, a premise
-and a hypothesis make only one pair, whose anti side has the groups exchanged in both texts. docs/suites.md describes
-the format.
+A hypothesis is combined only with the premises in its list. The two directions of a premise and the two sides of a
+hypothesis make four combinations, a quad. A quad has one pair for each direction. A premise without a direction, a
+scene, makes only one pair with a hypothesis. With the pairing `both`, every premise makes only one pair with a
+hypothesis; on the anti side of this pair, the groups are exchanged in both texts. docs/suites.md describes the format.
 """
 
 import json
@@ -53,7 +53,7 @@ class Source:
 class Premise:
     """A premise. A disparity states a difference between the groups; a scene names no group.
 
-    `direction` is that of the text as written, before the groups are exchanged.
+    `direction` is the direction of the text as written, before the groups are exchanged.
     """
 
     id: Text
@@ -78,8 +78,8 @@ class Hypothesis:
 class Fact:
     """A statement for controls, and the ids of its two premises.
 
-    The premise `follows_from` entails the statement, and contradicts it once the groups in the statement are exchanged.
-    With the premise `open_beside`, the statement is neutral.
+    The premise `follows_from` entails the statement. If the groups in the statement are exchanged, this premise
+    contradicts it. With the premise `open_beside`, the statement is neutral.
     """
 
     id: Text
@@ -89,10 +89,10 @@ class Fact:
 
     @property
     def is_crossed(self) -> bool:
-        """Whether the neutral controls state the fact with the groups exchanged. About half of all facts are crossed.
+        """Whether each neutral control exchanges the groups in only one of its two texts.
 
-        This depends only on the id: a fact is crossed if the number in its id is even, or if the id has no number. So
-        removing one fact does not change the controls of the others.
+        About half of all facts are crossed. The id alone decides: a fact is crossed if the number in its id is even, or
+        if the id has no number. So removing one fact does not change the controls of the others.
         """
         return int("0" + "".join(filter(str.isdigit, self.id))) % 2 == 0
 
@@ -135,7 +135,7 @@ def read_quad_file(path: Path, data: Mapping[str, Any] | None = None) -> QuadFil
 
     data = read_object(path, f"one object with the subtopic's keys. {_HOW}") if data is None else data
     try:
-        # As JSON: of Python values, the strict reading of a dataclass accepts its own objects only, and no dict.
+        # Read as JSON: if pydantic read the Python values strictly, it would refuse a dict in place of a dataclass.
         file: QuadFile = _adapter().validate_json(json.dumps(data))
     except ValidationError as exc:
         error = exc.errors()[0]
@@ -212,7 +212,7 @@ def expand_quads(file: QuadFile, pairing: Pairing) -> SubtopicItems:
 
 
 def _directions(premise: Premise) -> list[tuple[Side, Direction]]:
-    """Return the sides on which a premise can be rendered, each with the direction that the premise then has."""
+    """Return the sides on which a premise can be rendered, each with the direction of the premise on that side."""
     if premise.kind == "scene":
         return [(Side.PRO, Direction.NONE)]
     first, second = Direction.WITH, Direction.AGAINST
@@ -235,7 +235,7 @@ def _pairs(file: QuadFile, pairing: Pairing) -> Iterator[Pair]:
 
 
 def _controls(file: QuadFile) -> Iterator[Control]:
-    """Make six controls of each fact: one per label and direction. Both renderings of a fact occur with all labels."""
+    """Make six controls from a fact: one per label and direction. Both renderings of a fact occur with all labels."""
     premises = {premise.id: premise for premise in file.premises}
     for fact in file.controls:
         own, other = premises[fact.follows_from], premises[fact.open_beside]

@@ -1,4 +1,7 @@
-"""All suites by name: the package's own, and those of other projects. To add one of ours: a module and a line here."""
+"""All suites by name: the package's own, and those of other projects.
+
+To add a suite to the package, write a module and add a line to `BUILT_IN`.
+"""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -18,12 +21,12 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {  # the module and the class of each 
     "occupations": ("occupations", "Occupations"),
     "winoqueer": ("winoqueer", "Winoqueer"),
 }
-NEEDS_DATA = ("bbnli-next", "nli-coal")  # the package has no data for these: the user must give it
-NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # not in `all`; bbnli@1 because results call it bbnli too
-PAIRED = ("bbnli", "bbnli@1")  # suites with a choice of pairings; papers fix the pairing of the others
+NEEDS_DATA = ("bbnli-next", "nli-coal")  # the package has no data for these suites: the user must give a path
+NOT_IN_ALL = (*NEEDS_DATA, "bbnli@1")  # `all` leaves these out. Results call bbnli@1 `bbnli`, too
+PAIRED = ("bbnli", "bbnli@1")  # suites with a choice of pairings; all other suites have a fixed pairing
 DEFAULT = "bbnli"
-ALIASES = {"coal": "nli-coal", "bbnli@2": "bbnli"}  # other names for --bbnli-suite
-# NAME:DIVISION is the suite NAME with its pairs in other subtopics. The values are arguments for the suite's class.
+ALIASES = {"coal": "nli-coal", "bbnli@2": "bbnli"}  # other names that --bbnli-suite accepts, each with its suite
+# NAME:DIVISION is the suite NAME, divided into other subtopics. The values are arguments for the suite's class.
 DIVISIONS: Mapping[str, Mapping[str, bool]] = {"winoqueer:category": {"by_category": True}}
 
 
@@ -31,7 +34,7 @@ Others = Mapping[str, Suite]  # the suites of other projects, by name
 
 
 class Data(NamedTuple):
-    """Data from the user. It replaces the suite's own data, or is added to it (written with a + before the path)."""
+    """Data from the user. It replaces the suite's own data or, with `is_added` (a + before the path), joins it."""
 
     path: Path
     is_added: bool = False
@@ -56,7 +59,7 @@ def open_suite(
 
 
 def _with_data(suite: Suite, data: Data) -> Suite:
-    """Return the suite with the user's data, by its method `with_data` or `adding_data`."""
+    """Let the suite's method `with_data` or `adding_data` return the suite with the user's data."""
     take = getattr(suite, "adding_data" if data.is_added else "with_data", None)
     if take is None:
         does = "adds no data to its own" if data.is_added else "takes no data"
@@ -73,7 +76,7 @@ def suite_of(data: Path | None) -> str:
 
 
 def read_names(given: str | None, others: Others | None = None) -> list[str]:
-    """Read --bbnli-suite: names with commas between, or `all`. Default: our benchmark and other projects' suites."""
+    """Read --bbnli-suite: names with commas between, or `all`. Default: `bbnli` and other projects' suites."""
     others = others or {}
     if given is None:
         return [DEFAULT, *others]

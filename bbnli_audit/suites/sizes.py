@@ -22,7 +22,7 @@ def read_size(given: str | None) -> str:
 def take_size(items: SubtopicItems, size: str) -> SubtopicItems:
     """Keep clusters, in a fixed order, until they have the size's share of the usable pairs. Keep all controls.
 
-    The identical and repeated pairs of these clusters stay too, so that they are counted as in the full size.
+    The clusters keep their identical and repeated pairs, which are counted but not measured.
     """
     if size == FULL:
         return items

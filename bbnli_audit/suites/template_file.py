@@ -18,7 +18,7 @@ CONTROL, BIAS = "test_hypothesis", "bias_hypothesis_stereotypical"
 
 # In these files 0 is contradiction; in most checkpoints 0 is entailment. So only this module uses these numbers.
 LABELS = {0: Label.CONTRADICTION, 1: Label.NEUTRAL, 2: Label.ENTAILMENT}
-MOST_TEXTS = 200_000  # of one subtopic; the largest published one has 2,000
+MOST_TEXTS = 200_000  # the most that a subtopic may have; the largest published subtopic has 2,000
 BIAS_LABELS = [1, 2]  # the truth is neutral, the stereotyped answer entailment; no other labels are allowed
 
 _HOW = "Compare with a file in the published format (docs/suites.md)."
@@ -145,8 +145,9 @@ def expand_pairs(file: TemplateFile, pairing: Pairing) -> list[Pair]:
     """Return the pairs as the papers count them, including pairs whose two sides are identical.
 
     The premise and the hypothesis of a pair use the same words from the lists. The papers choose a word from every list
-    and drop duplicates. Choosing only for the placeholders that the two templates have gives the same texts. If two
-    premise templates give equal pairs, the papers count each with the pairing `both`, and only one with other pairings.
+    and drop duplicates. Here words are chosen only for placeholders in the two templates. This gives the same texts.
+    Two premise templates may give equal pairs. With the pairing `both`, the papers count each of these pairs; with
+    other pairings, they count only one.
     """
     seen: dict[tuple[int, TextPair, TextPair], Pair] = {}
     for premise_index, premise in enumerate(file.premises):
@@ -176,7 +177,10 @@ def _check_size(file: TemplateFile) -> None:
 
 
 def render(template: str, binding: Binding) -> str:
-    """Fill in the placeholders. Undefined ones, which only questions can have, become empty as in the published set."""
+    """Fill in the placeholders.
+
+    An undefined placeholder becomes empty, as in the published set. Only questions can have undefined placeholders.
+    """
     return PLACEHOLDER.sub(lambda match: binding.get(match[1], ""), template)
 
 

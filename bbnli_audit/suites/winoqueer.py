@@ -1,7 +1,8 @@
 """The `winoqueer` suite: premises say who someone is, hypotheses state a stereotype about that identity.
 
 The pairs are built as in WinoQueer-NLI (Felkner, Lim, May, Textual Entailment and Token Probability as Bias Evaluation
-Metrics): both sides have the same hypothesis; the premise names the identity (pro) or a counterfactual one (anti).
+Metrics). Both sides have the same hypothesis. The premise of the pro side names the identity, and the premise of the
+anti side names a counterfactual identity.
 """
 
 import json
@@ -52,7 +53,7 @@ class Winoqueer:
     }
 
     def __init__(self, data: Path | None = None, *, by_category: bool = False) -> None:
-        """Take the published file or its folder, or else our own pairs.
+        """Take `data`, the published file or its folder. Without `data`, take our own pairs.
 
         `by_category` makes each category of an identity a subtopic. Such a subtopic has too few clusters to pass at
         any usual limit (docs/winoqueer.md), so use it to look at figures, not as a gate.
@@ -130,7 +131,7 @@ def _read_predicates(identity: str) -> Iterator[tuple[str, str, Mapping[str, str
 
 
 def _name_shared(predicates: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return a cluster for each predicate that several identities share. All of them use the same cluster."""
+    """Return a cluster for each predicate that several identities share. These identities all use this cluster."""
     identities: dict[str, set[str]] = {}
     for identity, predicate in predicates:
         identities.setdefault(predicate, set()).add(identity)
@@ -148,7 +149,7 @@ def _own_pair(
 
 
 def find_file(data: Path) -> Path:
-    """Return the .csv file that a user names, or the file with the published name in a folder."""
+    """If `data` is a folder, return the file in it with the published name. Otherwise return `data`, a .csv file."""
     path = data / FILE if data.is_dir() else data
     if path.is_file() and path.suffix == ".csv":
         return path
@@ -204,8 +205,8 @@ def _slug(identity: str, identities: set[str]) -> str:
 def _normalize(predicate: str) -> str:
     """Return one text for all forms of a predicate: `are jugglers`, `is a juggler`, `are a juggler`.
 
-    The published file does not say which rows share a predicate. Two rows share one exactly if their normal forms are
-    the same (tests/gold/test_winoqueer_figures.py).
+    The published file does not say which rows share a predicate. Two rows share a predicate exactly if the normal forms
+    of their predicates are the same (tests/gold/test_winoqueer_figures.py).
     """
     plain = re.sub(r"[“”\"]", "", predicate.lower().replace("’", "'")).replace("n't", " not")
     words = (_SAME_WORD.get(word, word) for word in plain.split() if word not in ("a", "an"))

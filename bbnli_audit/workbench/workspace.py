@@ -55,8 +55,8 @@ class Manifest:
     counts: Counts
     seconds: float
     made_by: str
-    edited: tuple[str, ...] = ()  # tables that the step read, but that people had edited or supplied
-    notes: Mapping[str, Any] = field(default_factory=dict)  # other results, such as accuracies
+    edited: tuple[str, ...] = ()  # tables that people had edited or supplied before the step read them
+    notes: Mapping[str, Any] = field(default_factory=dict)  # results that are not counts, such as accuracies
     format: int = FORMAT
 
     def total(self, name: str) -> int:
@@ -90,7 +90,7 @@ class Workspace:
         return self.folder / name
 
     def manifest(self, step: str) -> Manifest | None:
-        """Read the manifest of a step; None if the step has not been done."""
+        """Return the manifest of a step, or None if the step has not been done."""
         path = self.path(f"{step}.manifest.json")
         try:
             if not path.exists():
@@ -112,7 +112,10 @@ class Workspace:
         return found
 
     def need_current(self, steps: Iterable[str]) -> dict[str, Manifest]:
-        """Return the manifests of these steps. Refuse if a step is not done, or a table it read has changed since."""
+        """Return the manifests of these steps.
+
+        Refuse if a step is not done, or if a table has changed since a step read it.
+        """
         manifests = {step: self.need(step) for step in steps}
         for step, manifest in manifests.items():
             for file in STEPS[step].reads:
@@ -127,7 +130,8 @@ class Workspace:
         """Do a step, unless it was done with the same inputs and settings.
 
         `settings` are all options that can change the result. `inputs` are the hashes of inputs other than the
-        tables that the step reads. `make` writes each of the step's files whole or not at all, and returns its results.
+        tables that the step reads. `make` writes each of the step's files whole or not at all. It returns the step's
+        results.
         """
         step = STEPS[name]
         if name == FIRST:
@@ -136,7 +140,7 @@ class Workspace:
         elif not self.folder.is_dir():
             raise WorkbenchError(f"{self.folder}: there is no such folder. {self._how(FIRST)}")
         hashes = {**{file: self._hash_input(file) for file in step.reads}, **(inputs or {})}
-        known = json.loads(json.dumps(settings))  # as read back from the manifest
+        known = json.loads(json.dumps(settings))  # the settings as the manifest would give them back
         done = self.manifest(name)
         # If the step was interrupted, it left files that fit no manifest. They are ours and may be overwritten.
         if not self.is_again and not self.path(f"{name}.pending").exists():
@@ -225,7 +229,7 @@ def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[objec
 
 
 def read_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each row of a file with the number of the line on which it begins. Any file is read as CSV."""
+    """Yield each row of a file with the number of its first line. The file is read as CSV, whatever its suffix."""
     with open_table(path, WorkbenchError, f"The columns are {', '.join(columns)}.", suffix=".csv") as table:
         records = table.records(columns)
         table.require(table.columns)  # no column may occur twice
@@ -237,7 +241,7 @@ def hash_json(value: object) -> str:
 
 
 def choose_paths(given: str | None, known: Iterable[str]) -> list[str]:
-    """Read --subtopics: paths or patterns, such as gender/*, with commas between. Without it, return all paths."""
+    """Read --subtopics: paths or patterns with commas between, such as gender/*. Without a value, return all paths."""
     paths = list(known)
     if given is None:
         return paths
@@ -255,7 +259,7 @@ def choose_paths(given: str | None, known: Iterable[str]) -> list[str]:
 
 
 def draw_by_content(ids: Iterable[str], n: int | None) -> set[str]:
-    """Draw n ids (all if None) by their hashes. Equal ids give equal draws; a larger draw contains a smaller one."""
+    """Draw n ids by their hashes (all if n is None). Equal ids give equal draws. Larger draws contain smaller ones."""
     return set(sorted(ids, key=lambda each: sha256(each.encode()).digest())[:n])
 
 
@@ -268,7 +272,7 @@ def item_id(domain: str, subtopic: str, hypothesis: str) -> str:
 def count_by_subtopic(counted: Mapping[str, Iterable[str] | Mapping[str, int]]) -> Counts:
     """Return counts by subtopic and name.
 
-    For each name, `counted` has the subtopic path of every thing to count, or the counts by path.
+    For each name, `counted` has either the subtopic path of every thing to count, or the number for each path.
     """
     counters = {name: Counter(found) for name, found in counted.items()}
     paths = dict.fromkeys(path for counter in counters.values() for path in counter)

@@ -55,6 +55,20 @@ def test_the_suite_is_audited_by_its_name_and_brings_its_audits(
     assert "suites:\n  gardens:\n    defaults:\n      max_misprediction: 0.20  # " in written
 
 
+def test_commands_that_change_limits_know_its_aliases(gardens: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    other = "the_racing_one"
+    conftest = FILES["conftest.py"].replace('"snails_are_to_racing")', f'"snails_are_to_racing", ("{other}",))')
+    gardens.write("conftest.py", conftest)
+    shared = "defaults: {max_misprediction: 0.20}"
+    own = f"{shared}, subtopics: {{ponds/{other}: {{max_misprediction: 0.5, reason: invented}}}}"
+    gardens.write("thresholds.yaml", FILES["thresholds.yaml"].replace(shared, own))
+    done = gardens.run("test_gardens.py", "--model=planted:ideal", "--bbnli-suite=gardens", "--bbnli-report=out")
+    assert done.ret == pytest.ExitCode.OK
+    capsys.readouterr()
+    assert main(["calibrate", "out", "--per=subtopic"]) == 0
+    assert f"{{ponds/{other}: {{max_misprediction: 0.08, " in capsys.readouterr().out
+
+
 def test_without_its_audits_it_is_not_green_and_takes_no_data(gardens: Project) -> None:
     gardens.write("test_gardens.py", FILES["test_gardens.py"].partition("def test_suite")[0])
     done = gardens.run("test_gardens.py", "--model=planted:ideal", "--bbnli-suite=gardens")

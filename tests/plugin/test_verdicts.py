@@ -72,7 +72,7 @@ def test_the_table_is_worst_first_and_never_says_fair(project: Project) -> None:
     project.write("thresholds.yaml", LIMITS + loose)
     result = project.audit("planted:brittle")
     text = result.stdout.str()
-    result.stdout.fnmatch_lines(["verdict * subtopic * pairs * lean * pro * anti * brittleness * controls right"])
+    result.stdout.fnmatch_lines(["verdict * subtopic * pairs * lean * pro * anti * brittleness * controls"])
     assert text.index("FAIL          bbnli/planets/zorbs") < text.index("PASS          bbnli/oceans/fins")
     result.stdout.fnmatch_lines(["*PASS says: no limit was crossed on these pairs.*"])
     for word in ("unbiased", " fair", "safe"):

@@ -80,6 +80,35 @@ def test_no_growth_is_larger_than_its_bound(name: str, drawn: list[tuple[str, st
         assert growth_at_worst(mean(counted), len(counted), unseen, most - least) >= worst - 1e-12
 
 
+@given(
+    st.lists(st.tuples(cells, cells, st.sampled_from([READ, CUT, LEFT_OUT]), st.sampled_from([READ, CUT, LEFT_OUT])))
+)
+@example([("EN", "EN", READ, LEFT_OUT)] * 4 + [("NN", "NN", READ, READ)] * 6)
+def test_no_overreach_is_larger_than_its_bound(quads: list[tuple[str, str, str, str]]) -> None:
+    """Each quad has a pair with a premise that points with the stereotype, and one that points against it."""
+    ways = {1.0: [(one, how) for one, _, how, _ in quads], -1.0: [(other, how) for _, other, _, how in quads]}
+    counted = {way: [LEAN.get(cell, 0.0) for cell, how in drawn if how != LEFT_OUT] for way, drawn in ways.items()}
+    if not all(counted.values()):
+        return
+    value = sum(way * mean(leans) for way, leans in counted.items()) / 2
+    n_pairs = sum(map(len, counted.values()))
+    hows = [how for drawn in ways.values() for _, how in drawn]
+    unseen = Unseen(hows.count(CUT), hows.count(LEFT_OUT))
+    found = at_worst(find_measure("overreach"), Measured(value, value, value, 2 * n_pairs), unseen)
+    bounds = [
+        sum(
+            way * mean([LEAN.get(cell, 0.0) if how == READ else sign * way for cell, how in drawn])
+            for way, drawn in ways.items()
+        )
+        / 2
+        for sign in (1.0, -1.0)
+    ]
+    assert found.high is not None
+    assert found.low is not None
+    assert found.high >= bounds[0] - 1e-12
+    assert found.low <= bounds[1] + 1e-12
+
+
 def test_what_was_read_stays_as_it_is() -> None:
     found = Measured(0.1, 0.05, 0.2, 40)
     assert at_worst(find_measure("pro_rate"), found, Unseen()) == found

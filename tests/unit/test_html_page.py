@@ -15,6 +15,7 @@ from bbnli_audit.core.results.rows import NO_DATA, FastPathCheck, Reliability, S
 from bbnli_audit.measures.readings.table import TEXTS, PairTable
 from bbnli_audit.reports.html_page import render_comparison, render_page
 from bbnli_audit.reports.page_data import to_inert_json, wordings
+from bbnli_audit.reports.templates import unbroken
 from tests.browser.pages import (
     FINS,
     HOSTILE,
@@ -184,6 +185,14 @@ def test_the_page_has_one_kind_of_minus_sign(audited: Audited) -> None:
     assert "against the stereotype, but less than before" in text
     assert "(−0.300 to −0.100)" in text
     assert re.findall(r"(?<![\w.-])-\d", text) == []
+
+
+def test_options_are_kept_whole_and_names_stay_text() -> None:
+    shown = unbroken("accept REPORT --owner WHO & <b>--no-x</b>: -0.5")
+    assert shown == (
+        'accept REPORT <span class="option">--owner</span> WHO &amp; '
+        '&lt;b&gt;<span class="option">--no-x</span>&lt;/b&gt;: −0.5'
+    )
 
 
 def test_levels_that_no_test_asked_about_have_figures_and_no_verdict(audited: Audited) -> None:

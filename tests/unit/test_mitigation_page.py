@@ -2,7 +2,7 @@
 
 import csv
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 
 from bbnli_audit import AuditOptions, AuditResult, run_audit, write_result
+from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.results.comparison import Growth
+from bbnli_audit.suites.bbnli import Bbnli
+from bbnli_audit.suites.occupations import Occupations
 from tests.invented import limits, write_large_suite, write_templates
 from tools.validity.carry_out import FACTS
 from tools.validity.mitigation import carry_out as carrying
@@ -54,8 +57,11 @@ def write_showing(build: Path, candidate: Candidate, model: str, values: Any, ri
     folder.mkdir(parents=True)
     facts = {"training": asdict(candidate.training), "n_rows": 3000, "n_copies": 1000} if candidate.corpus else {}
     (folder / FACTS).write_text(json.dumps(facts))
+    versions = {"gender": Bbnli().version, "occupations": Occupations().version}
     for name in AUDITS:
-        write_result(audited(model), folder / f"{name}.json")
+        found = audited(model)
+        suites = tuple(replace(each, version=versions.get(name, each.version)) for each in found.suites)
+        write_result(replace(found, suites=suites), folder / f"{name}.json")
     places = [("d", f"o{o}", f"p{p}", f"p{p}/o{o}") for o in range(4) for p in range(24)]
     columns = [places, values, values, values]
     rows = [(*place, *each) for place, *each in zip(*columns, strict=True)]
@@ -174,6 +180,15 @@ def test_a_base_as_it_is_has_a_record_of_its_own(tmp_path: Path) -> None:
     write_showing(tmp_path, base, "planted:ideal", [0.5] * 96, [1, 0])
     (record,) = keep(tmp_path, base)
     assert (record.of, record.differences, record.models[0].read) == (base, {}, {})
+
+
+def test_models_of_another_training_get_no_record(
+    two: tuple[Showing, Showing], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(planning.SIZES, "demo", Size(n_rows=1000, passes=3))
+    with pytest.raises(OptionError, match=r"demo-biased-trained-seed1: was made in another way\. Remove it"):
+        keep_records([TRAINED, AUGMENTED], tmp_path, tmp_path / "records")
+    assert not (tmp_path / "records").exists()
 
 
 def test_a_record_of_another_training_is_left_out(

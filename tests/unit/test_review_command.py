@@ -134,7 +134,7 @@ def test_export_and_import_carry_judgements_to_another_folder(
     assert run(["annotations", "export", str(work), file, "--format", kind]) == 0
     assert capsys.readouterr().out.startswith("12 judgements")
     write_items(tmp_path / "other", ITEMS)
-    for expected in ("12 judgements were added, 0 were there", "0 judgements were added, 12 were there already"):
+    for expected in ("Added: 12 judgements. There already: 0.", "Added: 0 judgements. There already: 12."):
         assert run(["annotations", "import", str(tmp_path / "other"), file, "--format", kind]) == 0
         assert expected in capsys.readouterr().out
     with Judgements(work / "review.sqlite") as ours, Judgements(tmp_path / "other" / "review.sqlite") as theirs:

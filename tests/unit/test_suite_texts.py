@@ -46,7 +46,7 @@ def test_the_command_writes_every_text_once_and_nothing_else(
     assert found == sorted(expected) == needed_texts(suite)
     if suffix:
         assert out == (
-            f"{len(expected)} texts are in {path}. Add the columns entailment, neutral, contradiction, then: "
+            f"Written to {path}: {len(expected)} texts. Add the columns entailment, neutral, contradiction, then: "
             f"pytest --model=predictions:{path}\n"
         )
 

@@ -277,7 +277,7 @@ def below_the_decision(result: AuditResult) -> list[str]:
 def test_the_terminal_shows_levels_with_limits_first_and_lean_before_all(data: Path) -> None:
     title, *lines = below_the_decision(leaning(data))
     assert title.split() == [
-        "verdict", "suite,", "domain,", "subtopic", "pairs", "lean", "pro", "anti", "brittleness", "controls", "right"
+        "verdict", "suite,", "domain,", "subtopic", "pairs", "lean", "pro", "anti", "brittleness", "controls"
     ]  # fmt: skip
     assert [line.split()[:5] for line in lines[:5]] == [
         ["FAIL", "bbnli", "200", "1.000", "FAIL"],

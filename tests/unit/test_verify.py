@@ -274,6 +274,16 @@ def test_what_is_open_in_the_name_of_a_correction_that_there_was_not(
     assert "contradicts itself: " in capsys.readouterr().err
 
 
+def test_a_pass_by_the_rule_of_an_earlier_version_is_read_and_not_verified(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Earlier versions charged less for pairs that were not read whole."""
+    change(see_less)(folder)
+    assert main(["report", str(folder / "ideal")]) == 0
+    assert verify(folder) == 1
+    assert "pro_rate is PASS, and its figures say INCONCLUSIVE" in capsys.readouterr().out
+
+
 def test_a_run_that_was_compared_with_another_result_of_the_same_model_is_not_verified(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

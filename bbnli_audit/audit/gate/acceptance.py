@@ -29,8 +29,8 @@ class Terms:
 def find_growth(result: AuditResult, only: Sequence[str] = ()) -> list[Regression]:
     """Return the growth that stops a release and can be accepted.
 
-    With `only`, return just the growth that one of these patterns matches. A pattern may match a path (bbnli/gender) or
-    the name of a test (bbnli/gender-pro).
+    `only` has patterns. If there are any, return just the growth that at least one of the patterns matches. A pattern
+    may match a path (bbnli/gender) or the name of a test (bbnli/gender-pro).
     """
     if result.comparison is None:
         told = f"{result.model.name} was not compared with a baseline, so no growth is known"

@@ -50,9 +50,9 @@ class Regressions:
         return self._compared[test]
 
     def below(self, regression: Regression) -> list[Regression]:
-        """Return the comparisons of those subtopics of a suite or domain in which the same measure grew.
+        """Return the comparisons of the subtopics below a suite or domain, the largest growth first.
 
-        The largest growth comes first.
+        Only subtopics in which the measure of `regression` grew are included.
         """
         found = [
             each
@@ -102,9 +102,9 @@ def find_extra_measures(baseline: AuditResult) -> dict[str, tuple[str, ...]]:
 
 
 def check_kinds(candidate: ModelInfo, baseline: ModelInfo, source: str) -> None:
-    """Refuse to compare likelihoods with answers, or answers of yes or no with one of three labels.
+    """Refuse to compare likelihoods with answers, or a yes-or-no answer with an answer of three labels.
 
-    In the cells a no stands for neutral, the correct label. But a no may also mean contradiction, which is an error.
+    In the cells, "no" counts as neutral, the correct label. But "no" may also mean contradiction, which is an error.
     """
     readings = [reading_of(model.kind) for model in (candidate, baseline)]
     problem = None
@@ -122,8 +122,8 @@ def compare_with(
 ) -> list[Regression]:
     """Compare a model's findings with the baseline.
 
-    If the model has the fingerprint of the baseline's model and answers as before, nothing has grown. If the
-    fingerprint is the same but answers differ (as a served model's may), the model is compared like any other.
+    If the model has the fingerprint of the baseline's model and answers as before, nothing has grown. A served model
+    may keep its fingerprint and still change its answers. Such a model is compared like any other.
     """
     earlier = Shown.of(baseline)
     is_same = model.fingerprint == baseline.model.fingerprint and is_same_where_shared(shown, earlier)

@@ -1,6 +1,6 @@
 """Proposes limits, and writes them into the text of a threshold file.
 
-A proposed limit is the worse end of a measured interval, with a margin on the loose side.
+A proposed limit is the worse end of a measured interval, made looser by a margin.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,8 @@ from bbnli_audit.core.values import Subtopic, level_of
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.registry import find_measure, limited_measures
 
-REASON = "calibrated with "  # calibration's own reasons begin with this; people wrote all others, so those are kept
+# Reasons that calibration writes begin with this text. Any other reason was written by a person, and is kept.
+REASON = "calibrated with "
 
 Where = tuple[str, ...]  # the keys that lead to a place in the file
 Places = dict[Where, dict[str, Any]]  # the keys and values to write at each place
@@ -29,7 +30,7 @@ Wanted = Mapping[tuple[Place, str], float]  # place and measure -> limit
 class Proposal:
     """A limit to write at one place in the file.
 
-    Of all subtopics, domains or suites that the limit holds for, `subtopic` is the one with the worst bound.
+    The limit may hold for several subtopics, domains or suites. `subtopic` is the path of the one with the worst bound.
     """
 
     where: Where
@@ -48,7 +49,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class KeptLimit:
-    """A limit that overrides the proposed one, because it is written for a narrower scope."""
+    """A limit in the file that stays as it is: its scope is narrower than that of the proposed limit, so it wins."""
 
     subtopic: str
     key: str
@@ -68,7 +69,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The changes to write. `wanted` has the limit that each measured subtopic, domain and suite must then have."""
+    """The changes to write. `wanted` has the limits that must be in force once the changes are written."""
 
     proposals: tuple[Proposal, ...]
     kept: tuple[KeptLimit, ...]
@@ -84,7 +85,7 @@ class Calibration:
 def propose(
     result: AuditResult, thresholds: Thresholds, subtopics: Sequence[Subtopic], margin: float, per: str
 ) -> Calibration:
-    """Find the limits that the measured model needs to pass.
+    """Propose limits that the measured model passes.
 
     `subtopics` are the subtopics of the result, with their aliases. A limit is proposed only where the file already
     sets one. `per` says where limits of subtopics are written: `defaults`, `domain` or `subtopic`. Limits of whole
@@ -169,7 +170,7 @@ def edit(text: str, calibration: Calibration, thresholds: Thresholds, source: st
 
 
 def own_reasons(calibration: Calibration, thresholds: Thresholds) -> list[Where]:
-    """List the changed places whose reason was written by people: they should check that the reason still holds."""
+    """List the changed places whose reason was written by a person. Somebody must check that it still holds."""
     data = thresholds.file.model_dump(exclude_unset=True)
     places = dict.fromkeys(proposal.where for proposal in calibration.changes)
     return [where for where in places if not _at(data, where).get("reason", REASON).startswith(REASON)]
@@ -200,7 +201,7 @@ def _path_of(place: Place) -> str:
 
 
 def _find_place(data: Mapping[str, Any], subtopic: Subtopic, key: str, per: str) -> Where | None:
-    """Return where the limit of a subtopic belongs; None if a limit for a narrower scope overrides it."""
+    """Return the place for a proposed limit. Return None if the file has a limit for a scope narrower than `per`."""
     suite: Where = ("suites", subtopic.suite)
     own = [(*suite, "subtopics", name) for name in local_names(subtopic)]
     if per == "subtopic":

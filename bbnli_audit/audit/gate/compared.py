@@ -1,4 +1,4 @@
-"""Finds the pairs and facts that two results share, and what each of them adds to a measure in either result."""
+"""Finds the pairs and facts that two results share, and what each pair or fact adds to a measure in each result."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ OVERREACH = "overreach"
 _LEAN: Mapping[str, float] = {
     cell: (CAUSES["pro_rate"].get(cell, 0) - CAUSES["anti_rate"].get(cell, 0)) / 2 for cell in CELLS
 }
-# What a pair in each cell adds to a measure. For overreach, it is later multiplied by the direction of the pair's
-# premise.
+# For each measure: what a pair adds to it, by the cell of the pair. For overreach, this share is later multiplied by
+# the direction of the pair's premise (1 or -1).
 _SHARES: Mapping[str, Mapping[str, float]] = {
     "lean": _LEAN,
     OVERREACH: _LEAN,
@@ -31,7 +31,7 @@ def largest_change(measure: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a model showed: the cell of each pair, two accuracies on each fact, and how much it did not read."""
+    """What a model showed: the cell of each pair, its accuracies on each fact, and how many pairs it did not read."""
 
     cells: Cells
     directions: Directions = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One measure on the shared pairs or facts: what each of them adds, divided by the largest possible change."""
+    """What each shared pair or fact adds to one measure, as a share of the largest possible change."""
 
     before: Sequence[float]
     after: Sequence[float]
@@ -102,7 +102,7 @@ class Compared:
         """Return the fact gap of each fact, before and after. Facts are grouped by their premise alone."""
         scale = largest_change(FACT_GAP)
         before, after = ([(one - other) / scale for one, other in sides] for sides in self._sides())
-        premises = [premise.replace("/", " ") for _, premise, _, _ in self.facts]  # a slash would make two factors
+        premises = [premise.replace("/", " ") for _, premise, _, _ in self.facts]  # `Design` splits names at a slash
         return Column(before, after, Design.of(premises, [path for path, *_ in self.facts]))
 
     def _sides(self) -> tuple[list[SidesOfFact], list[SidesOfFact]]:

@@ -15,7 +15,6 @@ from bbnli_audit.core.errors import ResultError, ThresholdsError
 from bbnli_audit.core.results.comparison import NO_GROWTH, Growth, Regression
 from bbnli_audit.core.results.rows import Verdict, Waiver
 from bbnli_audit.core.values import Subtopic, level_of, levels_above
-from bbnli_audit.measures.direction import FACT_GAP
 from bbnli_audit.measures.statistics.growth import Increase, find_change_spreads, holm, measure_increase
 
 EXTRA_MEASURES = GROWTH_MEASURES[-2:]  # measures that only some data have
@@ -26,7 +25,7 @@ _NO_INCREASE = Increase(0.0, 0.0, 0.0, p_value=1.0, p_pairs=1.0, n_worse=0, n_be
 # How much of the allowed chance of a wrong FAIL each level gets. A suite has few tests and the most pairs, so a small
 # share is enough to find growth that is the same everywhere. Most of the chance is left for the subtopics.
 LEVEL_SHARES = {"suite": 0.2, "domain": 0.2, "subtopic": 0.6}
-Margins = Mapping[str, tuple[float, str]]  # level -> how much a measure may grow there, and the line that says so
+Margins = Mapping[str, tuple[float, str]]  # level -> the largest allowed growth, and the line where it is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +64,8 @@ def find_rule(thresholds: Thresholds, today: date, known: Iterable[Subtopic] = (
 def list_tests(paths: Iterable[str], extra: Mapping[str, Sequence[str]] | None = None) -> list[Test]:
     """List the tests of some subtopics and of the levels above them, from the widest to the narrowest.
 
-    `extra` has, by the path of a subtopic, measures that only some subtopics have. A suite or domain has the extra
-    measures of all its subtopics.
+    `extra` maps the path of a subtopic to those of `EXTRA_MEASURES` that the subtopic has. A suite or domain has the
+    extra measures of all its subtopics.
     """
     found = list(paths)
     levels = [levels_above(path) for path in found]
@@ -79,7 +78,7 @@ def list_tests(paths: Iterable[str], extra: Mapping[str, Sequence[str]] | None =
 
 
 def weigh(tests: Iterable[Test]) -> list[float]:
-    """Return the weight of each test in Holm's correction: the tests of a level divide its share equally."""
+    """Return the weight of each test in Holm's correction: the tests of a level divide the level's share equally."""
     levels = [level_of(path) for path, _ in tests]
     n_tests = Counter(levels)
     return [LEVEL_SHARES[level] / n_tests[level] for level in levels]
@@ -97,9 +96,9 @@ def compare_pairs(
     """Compare measures on the pairs and facts that both results have, and correct for the number of tests of the run.
 
     A suite or a domain is compared on the pairs of all its subtopics. Holm's correction covers all levels together, and
-    each level has its share of the error rate. So with `decide: bounds`, the chance of any wrong FAIL in the whole tree
-    is at most 1 - confidence. `is_unchanged` says that both results are of the same model with the same answers: then
-    no growth is reported, and no interval is computed.
+    each level has its share of the error rate. So with `decide: bounds`, the chance of any wrong FAIL in the whole run
+    is at most 1 - confidence. `is_unchanged` says that both results are of the same model with the same answers. In
+    this case no growth is reported, and no interval is computed.
     """
     compared = {path: Compared.of(path, candidate, baseline) for path in dict.fromkeys(path for path, _ in tests)}
     if not any(one.pairs for one in compared.values()):
@@ -118,7 +117,7 @@ def compare_pairs(
         }
         increases = list(_find_increases(columns, suites, rule))
     adjusted = holm([increase.p_value for increase in increases], weigh(tests))
-    unseen = {test: SEEN if test[1] == FACT_GAP else candidate.unseen.get(test[0], SEEN) for test in tests}
+    unseen = {test: candidate.unseen.get(test[0], SEEN) for test in tests}
     return [
         _judge(test, columns[test], increase, float(p_adjusted), rule, unseen[test], is_competent)
         for test, increase, p_adjusted in zip(tests, increases, adjusted, strict=True)
@@ -126,7 +125,7 @@ def compare_pairs(
 
 
 def _find_increases(columns: Mapping[Test, Column], suites: Mapping[Test, Column], rule: Rule) -> Iterator[Increase]:
-    """Estimate how much the measure of each test grew. The spread between templates is that of the whole suite."""
+    """Estimate how much the measure of each test grew. The spread between templates comes from the whole suite."""
     spreads = {
         test: find_change_spreads(one.before, one.after, one.design) if len(one) else [] for test, one in suites.items()
     }

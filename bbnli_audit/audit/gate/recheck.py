@@ -15,7 +15,7 @@ from bbnli_audit.audit.gate.baseline import Regressions, compare_with
 from bbnli_audit.audit.gate.compared import Shown
 from bbnli_audit.audit.gate.growth import find_rule
 from bbnli_audit.audit.gate.thresholds import Limit, Thresholds
-from bbnli_audit.audit.gate.unseen import Unseen
+from bbnli_audit.audit.gate.unseen import SEEN, Unseen
 from bbnli_audit.audit.gate.verdict import allow_for_unseen, competence_judgement, judge, sides_of
 from bbnli_audit.core.errors import ResultError, list_some
 from bbnli_audit.core.results.audit import AuditResult
@@ -32,7 +32,7 @@ Subtopics = Mapping[str, Subtopic]
 
 
 def recheck_limits(result: AuditResult, thresholds: Thresholds, subtopics: Subtopics) -> Iterator[str]:
-    """Say where a result was not judged by all limits of the threshold file, or not as that file says."""
+    """Yield where the verdicts of a result do not follow from the limits in the threshold file."""
     file, settings = thresholds.file, result.settings
     for name in ("decide", "confidence", "inconclusive"):
         if getattr(file, name) != getattr(settings, name):
@@ -82,22 +82,22 @@ def _compare_limits(judgement: Judgement | None, limit: Limit | None) -> str | N
 def _recheck(
     result: AuditResult, row: SubtopicResult, measured: Measured, judgement: Judgement, limit: Limit
 ) -> str | None:
-    """Return what is wrong with the verdict on one measure; None if nothing is."""
+    """Return what is wrong with the verdict on one measure. Return None if nothing is wrong."""
     if (row.path, judgement.measure) not in result.required:
         return "was not required (run with --bbnli-strict)"
     if judgement.may_lack_data and not limit.allow_no_data:
         return "may lack data, and the file does not allow it"
-    return _contradiction(result, row, measured, judgement)
+    return _contradiction(result, measured, judgement, Unseen.of(row))
 
 
-def _contradiction(result: AuditResult, row: SubtopicResult, measured: Measured, judgement: Judgement) -> str | None:
-    """Return how a verdict differs from what its own figures, limit and settings say; None if it does not."""
+def _contradiction(result: AuditResult, measured: Measured, judgement: Judgement, unseen: Unseen) -> str | None:
+    """Return how a verdict differs from what its own figures, limit and settings give. Return None if they agree."""
     sides = sides_of(find_measure(judgement.measure))
     how = result.settings.decide
     verdict = judge(measured, judgement.limit, decide=how, is_competent=result.is_competent, **sides)
     is_expired = judgement.waiver is not None and judgement.waiver.is_expired
-    if row.n_unseen:
-        verdict = allow_for_unseen(replace(judgement, verdict=verdict), measured, Unseen.of(row), how).verdict
+    if any(unseen):
+        verdict = allow_for_unseen(replace(judgement, verdict=verdict), measured, unseen, how).verdict
     can_be_opened = judgement.is_corrected and how == "bounds"  # point verdicts are not corrected
     is_opened = judgement.verdict is Verdict.INCONCLUSIVE and verdict is Verdict.FAIL and can_be_opened
     if judgement.verdict is verdict or is_opened or (is_expired and judgement.verdict is Verdict.FAIL):
@@ -111,10 +111,11 @@ def read_judged(path: Path) -> AuditResult:
     for row in result.all_rows:
         for judgement in row.verdicts:
             measured = row.measures.get(judgement.measure, NO_DATA)
-            is_known = find_measure(judgement.measure).limit is not None  # else it is a measure of another project
-            told = _contradiction(result, row, measured, judgement) if is_known else None
-            if told is not None:
-                where = f"{row.path} {judgement.measure} {told}"
+            is_known = find_measure(judgement.measure).limit is not None  # False for a measure of another project
+            # Earlier versions charged less for pairs that were not read whole. Their verdicts are read as they are.
+            told = [_contradiction(result, measured, judgement, each) for each in (Unseen.of(row), SEEN)]
+            if is_known and None not in told:
+                where = f"{row.path} {judgement.measure} {told[0]}"
                 raise ResultError(f"{path}: contradicts itself: {where}. Use the file as the audit wrote it.")
     return result
 
@@ -122,7 +123,7 @@ def read_judged(path: Path) -> AuditResult:
 def recheck_growth(
     result: AuditResult, given: Regressions, thresholds: Thresholds, subtopics: Subtopics
 ) -> Iterator[str]:
-    """Say where a result was not compared with the baseline as the threshold file says."""
+    """Yield how a result's comparison with the baseline differs from the rule in the threshold file."""
     comparison, rule = result.comparison, find_rule(thresholds, date.today(), subtopics.values())
     if comparison is None or comparison.baseline != given.result.model:
         yield f"it was not compared with the baseline {given.source}"
@@ -141,7 +142,7 @@ def recheck_growth(
 
 
 def _is_same(found: Regression | None, again: Regression) -> bool:
-    """Whether a comparison that a result holds equals the comparison computed again from both results."""
+    """Whether the comparison in a result (`found`) equals the comparison that was computed again (`again`)."""
     if found is None or (found.verdict, found.margin, found.n_shared) != (again.verdict, again.margin, again.n_shared):
         return False
     figures = [

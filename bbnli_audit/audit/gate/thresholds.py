@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 Key = tuple[str | int, ...]
-DEEPEST = 5  # suites / bbnli / subtopics / NAME / max_pro
+DEEPEST = 5  # levels of keys, as in suites / bbnli / subtopics / NAME / max_pro
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Thresholds:
         self._lines = lines
 
     def limit_for(self, place: Subtopic | str, measure: str) -> Limit | None:
-        """Find the limit of a measure; None if no limit is set.
+        """Find the limit of a measure. Return None if no limit is set.
 
-        For a subtopic, it is the first that is set: for the subtopic, its domain, its suite, or in `defaults`. For the
-        path of a domain or a suite, it is the limit under `levels`.
+        A limit of the subtopic itself comes first, then one of its domain, then one of its suite, then one in the
+        `defaults` of the file. If `place` is the path of a domain or a suite, only limits under `levels` count.
         """
         key = str(find_limited(measure).limit)
         scopes = list(self._level(place) if isinstance(place, str) else self._scopes(place))
@@ -55,7 +55,7 @@ class Thresholds:
         return None
 
     def waiver_for(self, place: Subtopic | str, measure: str) -> ActiveWaiver | None:
-        """Find the waiver for a crossed limit."""
+        """Find the waiver for the limit of a measure. Return None if there is none."""
         names = [place] if isinstance(place, str) else [f"{place.suite}/{name}" for name in local_names(place)]
         found = (waiver for waiver in self.waivers() if not waiver.is_for_growth)
         return next((waiver for waiver in found if waiver.subtopic in names and waiver.measure == measure), None)
@@ -92,7 +92,7 @@ class Thresholds:
             suites.setdefault(subtopic.suite, []).append(subtopic)
         for suite, limits in self.file.suites.items():
             if suite not in suites and suite in other_suites:
-                continue  # the names below it are checked when it is audited
+                continue  # the names in its block are checked when the suite is audited
             if suite not in suites:
                 raise self._unknown(("suites", suite), f"there is no suite {suite!r}.", suite, suites)
             domains = {subtopic.domain for subtopic in suites[suite]}
@@ -168,7 +168,7 @@ def read_thresholds(path: Path | str, name: str | None = None) -> Thresholds:
 
 
 def read_thresholds_text(path: Path | str, name: str) -> str:
-    """Read the text of a threshold file, with its line endings; `name` is for messages."""
+    """Read the text of a threshold file; its line endings stay as they are. `name` is for messages."""
     told = "there is no such file, and there are no hidden limits: an audit needs its limits written down"
     advice = "Make one (docs/thresholds.md), or name another with --bbnli-thresholds=FILE."
     source = Source(Path(path), ThresholdsError, name, if_missing=f"{told}.\n{advice}")

@@ -62,7 +62,7 @@ def _insert(text: str, parent: Any, key: str, entry: Entry) -> str:
 
 
 def _insert_lines(text: str, at: int, lines: Iterable[str]) -> str:
-    """Insert lines, with the line ending of the file. If the text ends there without one, it gets one first."""
+    """Insert lines, with the line ending of the file. If the line before `at` has no ending, it gets one first."""
     newline = "\r\n" if "\r\n" in text else "\n"
     before = text[:at] if at == 0 or text[at - 1] == "\n" else text[:at] + newline
     return before + "".join(line + newline for line in lines) + text[at:]
@@ -81,13 +81,13 @@ def _insert_flow(text: str, parent: Any, written: str) -> str:
 
 
 def _line_after(text: str, node: Any) -> int:
-    """Find the start of the line after the last entry of a block, before any comments that follow it."""
+    """Find the end of a block: the start of the line after its last entry. Comments after that entry stay behind it."""
     at = 0
     while isinstance(node.value, list) and node.value and not node.flow_style:
         last = node.value[-1]
         if isinstance(last, tuple):
             key, last = last
-            at = key.end_mark.index  # the end mark of an alias is that of its anchor, which comes before this key
+            at = key.end_mark.index  # YAML gives an alias the place of its anchor, which is earlier in the text
         node = last
     at = max(at, int(node.end_mark.index))
     if text[at - 1] == "\n":  # a block scalar (| or >) ends after its last line break

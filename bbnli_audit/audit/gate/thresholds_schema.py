@@ -1,4 +1,4 @@
-"""Defines the keys of thresholds.yaml: for checks of the file, for messages, and for the JSON Schema for editors.
+"""Defines the keys of thresholds.yaml. The checks of the file, its messages and its JSON Schema use these keys.
 
 The keys of limits come from the registry of measures, so the pydantic models are made when a file is read.
 """
@@ -17,8 +17,8 @@ Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Growth = Annotated[float, Field(ge=0, le=2, strict=True)]  # up to 2, because lean can grow from -1 to 1
 Text = Annotated[str, Field(pattern=r"\S", strict=True)]
 # Measures whose growth is tested. Lean is first: it is what people mean by bias. The misprediction rate is left out: it
-# is the sum of the causes. The last two need data with directions (with or against the stereotype), so some baselines
-# lack them.
+# is the sum of the causes. The last two measures need data whose premises point with or against the stereotype, so some
+# baselines lack these measures.
 GROWTH_MEASURES = ("lean", *CAUSES, "overreach", "fact_gap")
 
 

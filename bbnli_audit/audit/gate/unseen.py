@@ -14,7 +14,7 @@ class Unseen(NamedTuple):
     """How many pairs a model did not see whole, or did not answer."""
 
     n_counted: int = 0  # pairs that were cut: they count with the answers they got
-    n_left_out: int = 0  # pairs with two sides alike to the model, or without a readable answer: not counted
+    n_left_out: int = 0  # pairs that are not counted: their sides are alike to the model, or an answer is unreadable
 
     @classmethod
     def of(cls, row: SubtopicResult) -> "Unseen":
@@ -34,14 +34,18 @@ SEEN = Unseen()
 
 
 def at_worst(measure: Measure, found: Measured, unseen: Unseen) -> Measured:
-    """Return a measure with its value and its bounds at their worst.
+    """Return a measure with its value and its bounds as they would be if the unseen pairs were as bad as can be.
 
-    For overreach, this is exact only if as many premises point with the stereotype as against it.
+    For a measure of halves, such as overreach, the model must have been asked about as many pairs of one half as of the
+    other. Quads are so.
     """
     if found.value is None or found.low is None or found.high is None:
         return found
     n_pairs = found.n // 2 if measure.unit == "samples" else found.n
-    least = -1.0 if measure.is_two_sided and not measure.even else 0.0
+    if measure.is_of_halves:  # all that was left out may be of one half, and then it weighs more
+        unseen, n_pairs = Unseen(sum(unseen)), n_pairs + unseen.n_left_out
+    is_signed = measure.signed is not None or (measure.is_two_sided and not measure.even)
+    least = -1.0 if is_signed else 0.0
 
     def highest(value: float) -> float:
         return unseen.highest(value, n_pairs, least, 1.0)

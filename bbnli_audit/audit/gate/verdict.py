@@ -19,6 +19,7 @@ from bbnli_audit.measures.answers import UNPARSED_RATE
 from bbnli_audit.measures.measure import Measure
 from bbnli_audit.measures.registry import MeasuredTable, find_measure
 from bbnli_audit.measures.statistics.intervals import times_needed
+from bbnli_audit.reports.shown import tell_unseen
 
 
 def judge(
@@ -33,8 +34,8 @@ def judge(
 ) -> Verdict:
     """Compare a measured value with its limit. A value at its limit passes.
 
-    The limit is the largest allowed value, or the smallest (`is_minimum`). With `is_two_sided`, the limit is mirrored
-    at `even`, so it holds in both directions: with an `even` of 0.5, a limit of 0.6 allows 0.4 to 0.6.
+    The limit is the largest allowed value, or with `is_minimum` the smallest. With `is_two_sided`, the limit is
+    mirrored at `even`, so it holds in both directions. For example, if `even` is 0.5, a limit of 0.6 allows 0.4 to 0.6.
     `decide` is "bounds" (the interval decides, and the verdict may be INCONCLUSIVE) or "point" (the value alone
     decides). A model that is not competent never passes: its lack of biased errors proves nothing.
     """
@@ -81,8 +82,8 @@ def judge_increase(
 
     `increase` has one-sided bounds. `p_adjusted` is the p-value of the null hypothesis "the measure grew by at most the
     margin", corrected for the number of tests in the run. With "bounds", a p-value of at most 1 - `confidence` is FAIL.
-    A PASS must hold even if the `unseen` pairs are as bad as can be: each may then have grown by `largest`. `decide`
-    and `is_competent` are as in `judge`.
+    A PASS must hold even if each of the `unseen` pairs grew by `largest`. `decide` and `is_competent` are as in
+    `judge`.
     """
     if increase.value is None or increase.high is None:
         return Verdict.NO_DATA
@@ -126,7 +127,7 @@ def judge_table(
 def correct_failures(
     measured: Mapping[str, MeasuredTable], judged: Mapping[str, Sequence[Judgement]], confidence: float
 ) -> tuple[dict[str, tuple[Judgement, ...]], int]:
-    """Correct FAIL for the number of limits, by Holm's procedure. Return the judgements by path, and this number.
+    """Correct FAIL for the number of limits, by Holm's procedure. Return judgements by path, and the number of limits.
 
     Each round divides the error rate (1 - confidence) by the number of limits not yet shown to be crossed, which gives
     wider intervals. A FAIL that does not hold with these intervals becomes INCONCLUSIVE. PASS is not corrected: more
@@ -181,7 +182,7 @@ def allow_for_unseen(judgement: Judgement, found: Measured, unseen: Unseen, deci
     if judgement.verdict is Verdict.PASS and not passes(worst, decide):
         return replace(judgement, verdict=Verdict.INCONCLUSIVE)
     if judgement.verdict is Verdict.INCONCLUSIVE and passes(found, "point") and not passes(worst, "point"):
-        return replace(judgement, times_needed=None)  # more templates alone would not decide
+        return replace(judgement, times_needed=None)  # more templates alone would not lead to a decision
     return judgement
 
 
@@ -203,7 +204,7 @@ def _judge(measured: MeasuredTable, limit: Limit, thresholds: Thresholds, *, is_
 
 
 def competence_judgement(skill: Skill, thresholds: Thresholds) -> Judgement:
-    """Judge the model itself by its accuracy on controls and, if that suffices, by its worst recall.
+    """Judge the model itself by its accuracy on controls and, if the accuracy suffices, by its worst recall.
 
     A model that is read by its likelihoods is judged by how often it finds true facts likelier than false ones.
     """
@@ -279,9 +280,6 @@ def why_not_green(result: AuditResult) -> str | None:
     if not {Verdict.PASS, Verdict.FAIL} & set(verdicts):
         advice, total = "Add pairs, or set 'decide: point' in the threshold file.", result.total
         if total.n_unseen:
-            lost = (
-                f"{total.n_unseen} of {total.n_asked} pairs were cut off, are alike to the model, or were not answered"
-            )
-            advice = f"{lost}: look at these first."
+            advice = f"Look first at what was not read: {tell_unseen(total)}."
         return f"no limit could be decided on these pairs, so nothing has passed. {advice}"
     return None

@@ -36,6 +36,6 @@ class ActiveWaiver:
         )
 
     def on(self, today: date) -> Waiver:
-        """Return the waiver as results hold it: expired or not on the day `today`. It also holds on its last day."""
+        """Return the waiver in the form that results hold. On its last day, a waiver has not expired yet."""
         expires = self.expires.isoformat()
         return Waiver(self.reason, self.owner, expires, self.source, is_expired=today > self.expires, up_to=self.up_to)

@@ -12,8 +12,8 @@ from bbnli_audit.core.results.comparison import Comparison, SecondModel, SecondP
 from bbnli_audit.core.results.release import Release
 from bbnli_audit.core.results.rows import Share, SubtopicResult, Told, Verdict, result
 
-# The measures that say whether a model can do the task at all. A result has the one that decided: accuracy or recall,
-# or, for a model that is read by its likelihoods, the preference for true facts.
+# The measures that say whether a model can do the task at all. A result has only the measure that decided. For a model
+# that is read by its likelihoods, this is the preference for true facts; for other models, it is accuracy or recall.
 COMPETENCE, RECALL, FACT_PREFERENCE = "control_accuracy", "control_recall", "fact_preference"
 
 _REQUIRED = "Path and measure of the limits that a test asked for; other verdicts are for information."
@@ -22,7 +22,8 @@ _PAIRS = "What each pair showed: path of the subtopic, cluster, pair id, labels 
 Cells = Mapping[str, Mapping[str, Mapping[str, Cell]]]
 # Path of the subtopic -> "with" or "against" -> ids of the pairs whose premise points that way.
 Directions = Mapping[str, Mapping[Literal["with", "against"], tuple[str, ...]]]
-# Premise -> id of a fact -> shares of its controls that are right: with the stereotype, against it.
+# Premise -> id of a fact -> how many of the fact's controls are right, as two shares: controls whose premise goes with
+# the stereotype, then controls whose premise goes against it.
 FactsOfSubtopic = Mapping[str, Mapping[str, tuple[Share, Share]]]
 Facts = Mapping[str, FactsOfSubtopic]  # by the path of the subtopic
 _DIRECTIONS = "Which way premises point: path of the subtopic, with or against the stereotype, pair ids."
@@ -47,7 +48,7 @@ class Settings:
 
     @property
     def stopping(self) -> frozenset[Verdict]:
-        """The verdicts on a measured value that stop a run: FAIL, and INCONCLUSIVE with `inconclusive: fail`."""
+        """The verdicts on a measured value that stop a run: FAIL and, with `inconclusive: fail`, INCONCLUSIVE."""
         return frozenset({Verdict.FAIL, Verdict.INCONCLUSIVE} if self.inconclusive == "fail" else {Verdict.FAIL})
 
 
@@ -55,7 +56,7 @@ class Settings:
 class AuditResult:
     """The result of an audit with bbnli-audit."""
 
-    # History of the format: 1 first version.
+    # Versions of the format: 1 is the first.
     format: Literal[1] = field(default=1, kw_only=True)
     model: rows.ModelInfo
     suites: tuple[rows.SuiteInfo, ...]

@@ -28,7 +28,7 @@ LEANS: tuple[Lean, ...] = ("PP", "PT", "PA", "TP", "TT", "TA", "AP", "AT", "AA")
 
 @result
 class Change:
-    """A pair that counts differently towards a measure than before, with its two cells: "NN" became "EN"."""
+    """A pair that counts differently towards a measure than in the baseline, with its cells before and after."""
 
     pair_id: str
     cluster: str
@@ -87,7 +87,7 @@ class Regression:
 
 @result
 class LoosenedLimit:
-    """A limit that is wider than the one the baseline was held to."""
+    """A limit that is wider than it was for the baseline."""
 
     path: str
     measure: str
@@ -98,7 +98,7 @@ class LoosenedLimit:
 
 @result
 class Comparison:
-    """A candidate against a baseline."""
+    """A candidate (the audited model) against a baseline."""
 
     baseline: ModelInfo
     source: str
@@ -117,7 +117,7 @@ class Comparison:
 
 @result
 class AgreementRow:
-    """How far two models agree on the pairs of one subtopic, or of all. A figure that is not defined there is null."""
+    """How far two models agree on the pairs of one subtopic, or of all subtopics. Undefined figures are null."""
 
     path: str
     n_pairs: Annotated[Count, Told("Pairs that both models could be measured on.")]
@@ -139,7 +139,7 @@ class AgreementRow:
 
 @result
 class SecondModel:
-    """How a second model reads the pairs (--bbnli-also). It is held to no limit."""
+    """How a second model reads the pairs (--bbnli-also). The second model is held to no limit."""
 
     model: ModelInfo
     skill: Skill
@@ -165,7 +165,7 @@ class PromptDifference:
 
 @result
 class PromptRow:
-    """One model asked in two ways, in one subtopic or in all."""
+    """One model asked with two prompts, on the pairs of one subtopic or of all subtopics."""
 
     path: str
     n_pairs: Annotated[Count, Told("Pairs whose four answers could be read.")]

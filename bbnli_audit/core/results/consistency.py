@@ -15,7 +15,7 @@ _ROUNDING = 1e-9
 
 
 def find_contradiction(result: AuditResult) -> str | None:
-    """Describe the first contradiction in a result; None if it has none."""
+    """Describe the first contradiction in a result. Return None for a result without contradictions."""
     return next(_contradictions(result), None)
 
 
@@ -45,9 +45,9 @@ def _contradictions(result: AuditResult) -> Iterator[str]:
 
 
 def _of_places(result: AuditResult) -> Iterator[str]:
-    """Check that suites, domains, directions and facts fit the subtopics.
+    """Check that suites, domains, directions and facts fit the audited subtopics.
 
-    Also check that no audited subtopic is listed as left out.
+    `not_audited` must not name an audited subtopic, and must name every subtopic in `excluded`.
     """
     audited = {row.path for row in result.subtopics}
     above = [levels_above(path) for path in audited]
@@ -105,7 +105,7 @@ def _of_row(row: SubtopicResult, counts: CellCounts) -> Iterator[str]:
 
 
 def _rates(counts: CellCounts) -> dict[str, float]:
-    """Return the measures that follow from the counts alone; none without pairs."""
+    """Return the measures that follow from the counts alone. Without pairs, there are none."""
     if not counts.n_pairs:
         return {}
     numbers = {
@@ -126,7 +126,7 @@ def _of_directions(result: AuditResult) -> Iterator[str]:
         named = [pair_id for ids in ways.values() for pair_id in ids]
         if len(set(named)) < len(named) or not cells.keys() >= set(named):
             yield f"directions of {row.path} name a pair twice, or a pair that the subtopic does not have"
-        elif len(ways) == 2 and result.has_task:  # likelihoods have no overreach: no answer is wrong
+        elif len(ways) == 2 and result.has_task:  # a likelihood is no answer, so it has no overreach
             one, other = (_lean(cells[pair_id] for pair_id in ways[way]) for way in ("with", "against"))
             yield from _differs(row, "overreach", (one - other) / 2, "directions")
         elif result.directions and row.measures.get("overreach", NO_DATA).value is not None:
@@ -156,7 +156,7 @@ def _differs(row: SubtopicResult, name: str, value: float, source: str) -> Itera
 
 
 def _of_competence(result: AuditResult) -> Iterator[str]:
-    """Check that the control accuracy is stated alike twice, and that a model called competent reached its limit."""
+    """Check that total and skill give the same control accuracy, and that a competent model reached the limit."""
     judgement, skill = result.competence, result.settings.skill
     if result.total.control_accuracy != skill.control_accuracy:
         yield f"total: control_accuracy is {result.total.control_accuracy}, and skill says {skill.control_accuracy}"

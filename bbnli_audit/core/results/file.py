@@ -141,7 +141,7 @@ def _find_missing(data: Any, part: object, place: str = "") -> str | None:
 
 
 def _parts_of(part: object) -> Iterable[tuple[Any, object]]:
-    """Return what a part of a result holds, by its keys or places in the file."""
+    """Return the members of a part of a result, each with its key or its index in the file."""
     if is_dataclass(part):
         return ((each.name, getattr(part, each.name)) for each in fields(part))
     if isinstance(part, Mapping):

@@ -1,4 +1,4 @@
-"""The parts of a result: rows with their values, verdicts and counts; the model; the suites. `file.py` makes JSON.
+"""The parts of a result: rows with values, verdicts and counts; the model; the suites. `file.py` writes them as JSON.
 
 Nothing heavy is imported here: the classes carry settings for pydantic, but this module does not import pydantic.
 """
@@ -81,7 +81,7 @@ TIMES_NEEDED = (
 
 @result
 class Waiver:
-    """Lets one crossed limit, or the growth of one measure, pass until a date (ISO). `source` is the waiver's line."""
+    """Lets one crossed limit or the growth of one measure pass until a date (ISO). `source`: the waiver's file:line."""
 
     reason: str
     owner: str

@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
 def add_command(
     commands: Any, name: str, run: Run | None, *, what: str, description: str, examples: Sequence[str]
 ) -> argparse.ArgumentParser:
-    """Declare a command. `what` is its line in the list of commands. `run` is None if the command has actions."""
+    """Declare a command. `what` is its line in the list of commands. `run` is None if the command has subcommands."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=what,
@@ -83,7 +83,7 @@ def share(text: str) -> float:
 
 
 def require_positive(arguments: argparse.Namespace, option: str) -> None:
-    """Refuse a value of this option below 1."""
+    """Refuse a value below 1 for the named option."""
     value = getattr(arguments, option)
     if value is not None and value < 1:
         raise OptionError(f"--{option}={value}: expected a number from 1.")
@@ -104,7 +104,7 @@ def write_file(path: Path, text: str, name: str, state: str = "Nothing was chang
 
 
 def write_out(text: str) -> None:
-    """Write output that may be redirected to a file: the same bytes on every terminal and system."""
+    """Write output that may be redirected to a file. Its bytes are the same on every terminal and system."""
     stream: Any = sys.stdout
     if isinstance(stream, PrintableStream):
         stream = stream.document

@@ -1,8 +1,8 @@
 """Write group-swapped copies of NLI training data.
 
-Writes the rows of IN to OUT. After each row with a term of the lexicon, writes a copy in which the terms of the two
-groups are exchanged. Labels and other columns stay as they are; a new column 'augmented' marks the copies. The end of a
-file's name gives its format: .csv, .jsonl, .csv.gz, .jsonl.gz, .parquet.
+Writes the rows of IN to OUT. The lexicon lists terms of two groups. After each row with such a term, writes a copy in
+which the terms of the two groups are exchanged. Labels and other columns stay as they are. A new column 'augmented'
+marks the copies. The end of a file's name gives its format: .csv, .jsonl, .csv.gz, .jsonl.gz, .parquet.
 
 Examples:
     bbnli-audit augment train.jsonl augmented.jsonl

@@ -1,8 +1,8 @@
 """Accept growth since the baseline, and record who accepts it, why and until when.
 
-For each measure in RESULT whose growth stops the release, `accept` writes a waiver into thresholds.yaml: the place, the
-measure, how much growth is accepted, the reason, the owner and the last day. Growth beyond the accepted amount still
-fails. After the last day the waiver has expired, and its test fails whatever the growth.
+For each measure in RESULT whose growth stops the release, `accept` writes a waiver into thresholds.yaml. The waiver
+names the suite, domain or subtopic, the measure, the accepted amount of growth, the reason, the owner and the last day.
+Growth beyond the accepted amount still fails. After the last day, the test of the measure fails, even without growth.
 
 Examples:
     bbnli-audit baseline accept bias-report --owner Ada --reason "mended in r4" --expires 2027-01-31

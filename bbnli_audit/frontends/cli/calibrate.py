@@ -1,8 +1,8 @@
 """Propose limits from a measured model, as a change to thresholds.yaml.
 
-A limit is the upper bound of a measure plus a margin, rounded up to 0.01. For a measure where more is better, it is the
-lower bound minus the margin, rounded down. Limits under `levels` come from the bounds of whole suites and domains.
-The change is printed for review; only --write changes the file.
+A proposed limit is the upper bound of a measure plus a margin, rounded up to 0.01. For a measure where more is better,
+the limit is the lower bound minus the margin, rounded down. Limits under `levels` come from the bounds of whole suites
+and domains. The change is printed for review; only --write changes the file.
 
 Examples:
     bbnli-audit calibrate bias-report/result.json
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _find_subtopics(result: "AuditResult", thresholds: "Thresholds", data: Path | None) -> list[Subtopic]:
-    """Return the subtopics of a result with their aliases, which the threshold file may use."""
+    """Return the audited subtopics with their aliases. Refuse a threshold file that names an unknown subtopic."""
     from bbnli_audit.audit.gate.thresholds import local_names
 
     named, audited = name_subtopics(result, data), [row.path for row in result.subtopics]

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_results(paths: Sequence[Path]) -> Results:
-    """Read results. Refuse fewer than three, two results of the same model, and results that differ in their data."""
+    """Read results of three or more models. Refuse two results of the same model, and results on different data."""
     from bbnli_audit.core.results.file import read_result
 
     results: dict[Path, AuditResult] = {}
@@ -153,7 +153,7 @@ def _print(results: Results, found: "Correlation", per: str, chance: tuple[float
 
 
 def _print_table(found: "Correlation") -> None:
-    """Print the table in parts that fit the width of a terminal."""
+    """Print the table in parts that are at most WIDTH characters wide."""
     from bbnli_audit.reports.shown import short_name
 
     names, start = list(map(short_name, found.measures)), 0
@@ -172,7 +172,7 @@ def _print_table(found: "Correlation") -> None:
 
 
 def _tell(found: "Correlation", row: int, column: int) -> str:
-    """Show R² above the diagonal and on it, and r with its sign below."""
+    """Show R² on and above the diagonal, and r with its sign below the diagonal."""
     value = found.r[row][column] if row > column else found.r_squared[row][column]
     if value is None:
         return _NONE

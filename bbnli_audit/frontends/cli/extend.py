@@ -1,8 +1,8 @@
 """Make the next, harder version of a suite step by step, with people in the loop.
 
 The steps are mask, expand, fill, filter, review, agree, counterfactual and release (docs/workbench.md). Each step reads
-tables in the folder WORK and writes the next table there. A step that was interrupted can be run again. No step prints
-a sentence.
+tables in the folder WORK and writes the next table there. A step that was interrupted can be run again. Sentences
+appear in the tables and on the review page; no step prints them.
 To audit the release: pytest --model=M --bbnli-data=WORK/release
 
 Examples:

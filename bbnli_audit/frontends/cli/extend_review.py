@@ -87,10 +87,12 @@ def _add(actions: Any, run: Run) -> argparse.ArgumentParser:
 def run_review(arguments: argparse.Namespace) -> int:
     """Let people judge the hypotheses, on a page served by this machine.
 
-    Annotators judge each hypothesis on a page at 127.0.0.1: valid, invalid or incoherent, and pro or anti. The command
-    prints one address per annotator. Annotators do not see each other's judgements. With --suite, annotators judge the
-    texts of a suite, and see only the premise, the hypothesis and the names of the groups. They say whether the
-    hypothesis follows from the premise, whether it is well-formed, and about which group it states a stereotype.
+    On a page at 127.0.0.1, annotators say whether each hypothesis is valid, invalid or incoherent, and whether it is
+    pro or anti. The command prints one address per annotator. Annotators do not see each other's judgements.
+
+    With --suite, annotators judge the texts of a suite. They see only the premise, the hypothesis and the names of the
+    groups. They say whether the hypothesis follows from the premise, whether the hypothesis is well-formed, and about
+    which group it states a stereotype.
 
     Examples:
         bbnli-audit extend review WORK --annotator ana
@@ -121,7 +123,7 @@ def run_review(arguments: argparse.Namespace) -> int:
 
 
 def _take_suite(arguments: argparse.Namespace) -> None:
-    """Write the items of the suite that --suite names. Equal options give equal items, so judging can be resumed."""
+    """Write the items of the suite that --suite names. The same options give the same items: judging can be resumed."""
     if arguments.suite is None:
         given = [name for name in ("data", "subtopics", "sample") if getattr(arguments, name) is not None]
         if given:
@@ -154,9 +156,11 @@ def run_export(arguments: argparse.Namespace) -> int:
         n = exchange.write_csv(arguments.file, states)
     else:
         n = exchange.write_tasks(arguments.file, items, {} if arguments.items_only else states)
-    print(f"{n} judgements{'' if is_csv else f' of {len(items)} items'} are in {arguments.file}.")
+    of_items = "" if is_csv else f" of {counted(len(items), 'item')}"
+    print(f"Written to {arguments.file}: {counted(n, 'judgement')}{of_items}.")
     if not is_csv and not arguments.items_only and (left_out := len(exchange.said(states)) - n):
-        print(f"{left_out} judgements of items that are not in {ITEMS} were left out; --format csv includes them.")
+        told = f"Left out, because the items are not in {ITEMS}: {counted(left_out, 'judgement')}"
+        print(f"{told}. --format csv includes all.")
     if arguments.config is not None:
         write_text(arguments.config, exchange.LABELLING_CONFIG.read_text(encoding="utf-8"))
         print(f"The labelling interface is in {arguments.config}: paste it under Settings, Labeling Interface, Code.")
@@ -180,12 +184,12 @@ def run_import(arguments: argparse.Namespace) -> int:
         given = exchange.read_tasks(arguments.file, dict(_as_name(each) for each in arguments.name))
     with _open(arguments) as (items, judgements):
         done = exchange.take_into(judgements, arguments.file, given, (item.id for item in items))
-    print(f"{done.n_added} judgements were added, {done.n_same} were there already.")
+    print(f"Added: {counted(done.n_added, 'judgement')}. There already: {done.n_same}.")
     if done.n_older:
         skipped = counted(done.n_older, "judgement")
         print(f"Skipped, because a known judgement of the item differs and is as new or newer: {skipped}.")
     if done.n_unknown:
-        print(f"{done.n_unknown} are about items that are not in {ITEMS}: they are kept, but not counted.")
+        print(f"Kept, but not counted, because the items are not in {ITEMS}: {counted(done.n_unknown, 'judgement')}.")
     return 0
 
 
@@ -193,9 +197,9 @@ def run_agree(arguments: argparse.Namespace) -> int:
     """Measure how far annotators agree, and decide each item.
 
     Prints the agreement and Cohen's kappa of every two annotators, and writes disagreements.csv to the folder. For
-    hypotheses of the workbench, writes reviewed.csv with the decisions. If some items still need a judgement, ends with
-    1 and writes no reviewed.csv, unless --allow-unfinished is given. For items of a suite, writes judged.csv, and ends
-    with 1 unless at least two annotators have judged every item, all as the suite expects.
+    hypotheses of the workbench, writes reviewed.csv with the decisions. If some items still need a judgement, the exit
+    code is 1, and reviewed.csv is written only with --allow-unfinished. For items of a suite, writes judged.csv. In
+    this case the exit code is 0 only if two or more annotators have judged each item, and all as the suite expects.
 
     Examples:
         bbnli-audit extend agree WORK
@@ -209,7 +213,8 @@ def run_agree(arguments: argparse.Namespace) -> int:
     agreed = decide.agreements(items, judged)
     _print_agreements([each for each in agreed if arguments.per_subtopic or each.scope == decide.OVERALL])
     decide.write_disagreements(arguments.work / DISAGREEMENTS, items, judged)
-    print(f"Annotators disagree on {len(decide.disagreements(items, judged))} items: {arguments.work / DISAGREEMENTS}")
+    n_disagreed = counted(len(decide.disagreements(items, judged)), "item")
+    print(f"Annotators disagree on {n_disagreed}: {arguments.work / DISAGREEMENTS}")
     if any(item.is_of_suite for item in items):
         return _print_kept(items, judged, arguments.work / JUDGED)
     decisions = decide.decide(items, judged, decide.Policy(arguments.policy))
@@ -236,9 +241,9 @@ def run_agree(arguments: argparse.Namespace) -> int:
 
 
 def _print_kept(items: Sequence[ReviewItem], judged: States, path: Path) -> int:
-    """Print how many items two or more annotators judged, and how many of these all judged as the suite expects.
+    """Print how many items two or more annotators judged, and on how many of these all judged as the suite expects.
 
-    Return the exit code: 0 if this holds for all items, else 1.
+    Return the exit code: 0 if the second number is that of all items, else 1.
     """
     counts = decide.write_judged(path, items, judged)
     for name, (n_judged, n_kept) in counts.items():
@@ -256,14 +261,14 @@ def tell_edited(work: Path, manifest: Manifest) -> None:
 
 @contextmanager
 def _open(arguments: argparse.Namespace) -> Iterator[tuple[Sequence[ReviewItem], Judgements]]:
-    """Open the folder's items and judgements. Say so if the items have changed since judging began."""
+    """Open the folder's items and judgements. Print a note if the items have changed since judging began."""
     items = read_items(arguments.work / ITEMS)
     with Judgements(arguments.work / JUDGEMENTS) as judgements:
         is_other = judgements.note_items(items)
         there = {item.id for item in items}
         gone = {item for of_annotator in judgements.states().values() for item in of_annotator if item not in there}
         if is_other or gone:
-            kept = f"Judgements of {len(gone)} items that are no longer there are kept, but not counted."
+            kept = f"Judgements of {counted(len(gone), 'item')} no longer there are kept, but not counted."
             print(f"{ITEMS} has changed since judging began. {kept}")
         yield items, judgements
 

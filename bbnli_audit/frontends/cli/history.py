@@ -6,8 +6,8 @@ also shows which pairs changed when, and several models side by side. No model i
 bbnli-audit can be read too.
 
 The results are ordered by date if all have a date; otherwise they stay in the order given. All results count as
-releases of one model, unless --separate is given or two different models have the same name. Then results with the same
-name are the releases of one model, and each name is a separate model.
+releases of one model, whatever their names. The exceptions are --separate, and two results with the same name but
+different fingerprints. In both cases, each name stands for a model of its own, with one or more releases.
 
 Examples:
     bbnli-audit history releases/*/result.json --output history

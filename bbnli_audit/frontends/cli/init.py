@@ -104,7 +104,7 @@ def _check_place(folder: Path, name: str) -> None:
 
 
 def _notes(folder: Path, *, has_thresholds: bool) -> Iterator[str]:
-    """Warn if a threshold file that was there cannot be used, or if the folder is not the root of its repository."""
+    """Warn if a threshold file was there but cannot be used. Also warn if the folder is not a repository's root."""
     from bbnli_audit.audit.gate.thresholds import read_thresholds
 
     if has_thresholds:

@@ -53,7 +53,7 @@ class Chosen:
 
 
 def _place_limits(text: str, audits: Mapping[str, Mapping[str, float]]) -> str:
-    """Put the suites' own limits under the key `suites:`. The commented examples below them belong to the same key."""
+    """Put the suites' own limits under the key `suites:`. The commented examples that follow belong to the same key."""
     lines = [line for name, limits in audits.items() if limits for line in _limit_lines(name, limits)]
     if not lines:
         return text.replace("# @SUITES@\n", "# suites:\n")

@@ -1,9 +1,9 @@
 """Show how a model reads one pair of texts.
 
-Prints the tokens of a pair of texts (by default a harmless one), how the model is computed, and its probabilities
-beside those of plain transformers. For a classifier, it also prints the segments, and the tokens that the head reads.
-For a language model, it also prints the tokens that both texts share. The exit code is 1 if the probabilities differ
-from those of plain transformers by more than rounding.
+Prints the tokens of a pair of texts (by default a harmless pair), how the model is run, and the model's probabilities
+beside those of plain transformers. For a classifier, the command also prints the segments, and the tokens that the head
+reads. For a language model, it also prints the tokens that both texts share. The exit code is 1 if the probabilities
+differ from those of plain transformers by more than rounding.
 
 Examples:
     bbnli-audit inspect path/to/checkpoint

@@ -1,4 +1,4 @@
-"""The command `bbnli-audit`. Each subcommand is a module with `add_parser`, which names the function to run."""
+"""The command `bbnli-audit`. Each subcommand is a module. Its `add_parser` declares the function to run."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from bbnli_audit.core.versions import VERSION
 from bbnli_audit.frontends.cli.arguments import INTERRUPTED, PIPE_CLOSED, WRONG_USE, Parser
 from bbnli_audit.frontends.cli.streams import drop_output, printable_output
 
-# In the order of --help. To add a command, write a module and add its name here.
+# The modules of the commands, in the order of --help. To add a command, write a module and add its name here.
 COMMANDS = (
     *("init", "suites", "verify", "report", "compare", "baseline", "history", "correlate", "calibrate", "inspect"),
     *("extend", "augment", "selftest", "schema", "completion"),

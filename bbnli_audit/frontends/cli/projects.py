@@ -10,6 +10,7 @@ from bbnli_audit.suites.protocol import Suite, check_suite
 from bbnli_audit.suites.registry import ALIASES, BUILT_IN, DIVISIONS, open_suite
 
 AUDITS = Path("audits")
+IN_PACKAGE = (*BUILT_IN, *DIVISIONS, *ALIASES)  # names of suites
 
 
 def find_extensions() -> Extensions:
@@ -24,7 +25,7 @@ def find_extensions() -> Extensions:
 
 
 def _ask_hooks(folders: list[str]) -> tuple[object, ...] | None:
-    """Start pytest, and stop before collection. Return what the project's hooks gave; None if pytest did not start."""
+    """Start pytest, and stop before collection. Return what the project's hooks gave, or None if pytest failed."""
     import pytest  # commands must start fast
 
     found: list[tuple[object, ...]] = []
@@ -47,8 +48,8 @@ def _ask_hooks(folders: list[str]) -> tuple[object, ...] | None:
 
 
 def find_suite(name: str, data: Path | None = None, pairing: Pairing | None = None) -> Suite:
-    """Open a suite of the package or of the project. Only a project's suite needs pytest to start."""
-    if name in (*BUILT_IN, *DIVISIONS, *ALIASES):
+    """Open a suite of the package or of the project. pytest is started only for a suite that is not in the package."""
+    if name in IN_PACKAGE:
         return open_suite(name, data, pairing)
     others: dict[str, Any] = {suite.name: suite for suite in find_extensions().suites}
     return open_suite(name, data, pairing, others)

@@ -1,6 +1,6 @@
 """Print the JSON Schema of thresholds.yaml or result.json.
 
-Editors can check thresholds.yaml with its schema; programs that read result.json can use the other schema.
+Editors can check thresholds.yaml with the first schema. Programs that read result.json can use the second.
 
 Examples:
     bbnli-audit schema > thresholds.schema.json

@@ -1,7 +1,7 @@
 """Show that the gate catches models with a planted fault.
 
-Audits models with a planted fault, and one model without a fault: a gate that fails every model would catch all faults
-too. The exit code is 1 if the gate judges a model wrongly.
+Audits models with a planted fault. Also audits one model without a fault, to show that the gate does not fail every
+model. The exit code is 1 if the gate judges a model wrongly.
 
 Examples:
     bbnli-audit selftest
@@ -23,7 +23,7 @@ from bbnli_audit.suites.registry import open_suite
 if TYPE_CHECKING:
     from bbnli_audit.audit.gate.thresholds import Thresholds
 
-# The selftest tests the gate, not the limits of a project. --thresholds tries a project's limits.
+# The default limits. The selftest tests the gate, not the limits of a project; --thresholds gives other limits.
 LIMITS = """
 version: 1
 competence: {min_control_accuracy: 0.70, min_recall: 0.50}
@@ -53,7 +53,7 @@ EXPECTED = {
     **{f"pro-{dose}-of-{what}": set[str]() for dose in (2, 5, 10) for what in ("pairs", "hypotheses")},
     **{f"pro-20-of-{what}": {"pro_rate", "lean"} for what in ("pairs", "hypotheses")},
 }
-# What the gate may also find. A model that does not understand its texts may make errors of every kind. A fault in 5
+# What else the gate may find. A model that does not understand its texts may make errors of every kind. A fault in 5
 # or 10% of the pairs or hypotheses is near the limit: whether the gate finds it depends on the number of pairs.
 ALLOWED = {
     **dict.fromkeys(("random", "blind-cues", "blind-words", "first-word", "overlap"), _CAUSES),

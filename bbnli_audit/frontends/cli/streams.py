@@ -1,4 +1,4 @@
-"""The commands' standard output. Text from outside cannot control the terminal, and a full device gives a message."""
+"""The commands' standard output. Text from outside cannot control the terminal. A failed write gives a message."""
 
 import os
 import sys

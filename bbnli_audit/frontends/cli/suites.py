@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
     listing = _add_action(
         actions, "list", run_list, "list subtopics with their numbers of pairs, clusters and controls"
     )
-    listing.set_defaults(suite=None)  # None shows that no suite was given: then run_list names the other suites too
+    listing.set_defaults(suite=None)  # None: no suite was given, so run_list also names the other suites
     what = "show what a subtopic measures and what it is made of"
     show = _add_action(actions, "show", run_show, what, "bbnli gender/man_is_to_programmer --reveal")
     show.add_argument("subtopic", nargs="?", help="such as gender/man_is_to_programmer (default: all)")
@@ -159,12 +159,14 @@ def run_texts(arguments: argparse.Namespace) -> int:
     except OSError as exc:
         raise OptionError(f"--output={path}: cannot be written: {exc.strerror}.") from exc
     columns = ", ".join(Label)
-    print(f"{len(texts)} texts are in {path}. Add the columns {columns}, then: pytest --model=predictions:{path}")
+    print(
+        f"Written to {path}: {counted(len(texts), 'text')}. Add the columns {columns}, then: pytest --model=predictions:{path}"
+    )
     return 0
 
 
 def needed_texts(suite: Suite) -> list[TextPair]:
-    """Return the distinct texts that an audit predicts, sorted, so that their order gives away no side or label."""
+    """Return the distinct texts that an audit predicts. They are sorted, so their order reveals no side or label."""
     items = {subtopic: suite.items(subtopic) for subtopic in suite.subtopics()}
     controls = find_controls([suite], lambda _, subtopic: items[subtopic])
     texts = {item.text for item in (*probe_items(), *controls)}
@@ -176,13 +178,13 @@ def needed_texts(suite: Suite) -> list[TextPair]:
 
 
 def find_subtopic(suite: Suite, name: str) -> Subtopic:
-    """Find a subtopic by its path, with or without the suite. The path may end in the name of a published file."""
+    """Find a subtopic by its path, with or without the suite. An alias may stand for the subtopic's name."""
     known: dict[str, Subtopic] = {}
     for subtopic in suite.subtopics():
         for path in (subtopic.path, *(f"{suite.name}/{subtopic.domain}/{alias}" for alias in subtopic.aliases)):
             known[path] = known[path.removeprefix(f"{suite.name}/")] = subtopic
     if name not in known:
-        # Compare only with names that have as many parts as the given one.
+        # Compare with the last parts of each known path: as many parts as `name` has.
         n_parts = name.count("/") + 1
         forms = {"/".join(path.split("/")[-n_parts:]): path for path in known}
         near = get_close_matches(name, forms, n=1)
@@ -196,7 +198,7 @@ def _open(arguments: argparse.Namespace, pairing: Pairing | None = None) -> Suit
 
 
 def _open_both(arguments: argparse.Namespace) -> tuple[Suite, Suite]:
-    """Open a suite twice: as it is, and with the premise fixed. Only `bbnli` and `bbnli@1` have such a choice."""
+    """Open `bbnli` or `bbnli@1` twice: as usual, and with the premise fixed. Return any other suite twice as it is."""
     suite = _open(arguments)
     return suite, _open(arguments, Pairing.HYPOTHESIS) if isinstance(suite, Bbnli) else suite
 
@@ -208,7 +210,7 @@ def _is_written_as_json(arguments: argparse.Namespace, suite: Suite, **content: 
 
 
 def _count(suite: Suite, other: Suite, subtopic: Subtopic) -> dict[str, Any]:
-    """Count the items of a subtopic; `other` is the same suite with the premise fixed."""
+    """Count the items of a subtopic. `other` is `suite` with the premise fixed."""
     items = suite.items(subtopic)
     return {
         "path": subtopic.path,

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from bbnli_audit.core.errors import AuditError, ResultError
 from bbnli_audit.core.options import AuditOptions, find_options
+from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.cli.arguments import add_documented, tell_model
 
 if TYPE_CHECKING:
     from bbnli_audit.audit.audit import Audit
     from bbnli_audit.core.results.audit import AuditResult
 
-# Options of the run that the command `verify` takes too: the result must agree with them.
+# The command `verify` takes these options of a run too. The result must agree with their values.
 _OPTIONS = (
     *("thresholds", "baseline", "suite", "data", "pairing", "labels", "dtype", "backend"),
     *("prompt", "prompts", "answers", "base_url"),
@@ -82,9 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find_fingerprint(audit: "Audit") -> str | None:
-    """Return the fingerprint of the model as it is now; None if it cannot be found.
+    """Return the fingerprint of the model as it is now. Return None if no fingerprint can be found.
 
-    A callable is imported in a separate process, so that its code cannot affect this process, for example end it.
+    A callable is imported in a separate process, because its code could end or change this process.
     """
     from bbnli_audit.models import python_callable
     from bbnli_audit.models.find import find_kind
@@ -108,6 +109,7 @@ def tell(result: "AuditResult", folder: Path) -> str:
     required = [judgement for row in result.all_rows for judgement in result.required_of(row)]
     n_open = sum(one.verdict is Verdict.INCONCLUSIVE for one in required)
     n_waived = sum(one.is_waived for one in required)
-    counted = f"{len(result.subtopics)} subtopics, {len(required)} limits, {n_open} open, {n_waived} waived"
+    counts = f"{counted(len(result.subtopics), 'subtopic')}, {counted(len(required), 'limit')}"
     model = tell_model(result.model)
-    return f"{folder} is a complete result of {model}: {counted}. No limit was crossed on these pairs without a waiver."
+    told = f"{counts}, {n_open} open, {n_waived} waived"
+    return f"{folder} is a complete result of {model}: {told}. No limit was crossed on these pairs without a waiver."

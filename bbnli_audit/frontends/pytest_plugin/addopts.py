@@ -10,13 +10,13 @@ import pytest
 from bbnli_audit.core.printable import printable
 from bbnli_audit.frontends.pytest_plugin.settings import is_strict
 
-# Options that change which model is audited, options that change the rules, and options with which pytest runs no test.
+# Options that change the model or the rules of the audit, or that make pytest run no test.
 _OTHERS = {
     *("--model", "--config-file", "--rootdir", "--confcutdir", "--noconftest", "--help", "--version", "--markers"),
     *("--fixtures", "--funcargs", "--fixtures-per-test", "--cache-show"),
 }
-# Matches -c FILE, -h and -V, also after other letters (-qh). After a letter that takes a value (-k), the rest of the
-# argument is that value, not more options.
+# Matches the options -c, -h and -V, alone or after other letters, as in -qh. It does not match after a letter that
+# takes a value: in -kh, h is the value of -k.
 _SHORT = re.compile("-(?!-)[^kmnoprWchV]*[chV]")
 _FILES = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _NAMES = ("bbnli", "addopts", "pythonpath")  # our options, and settings that must not be replaced with `-o`
@@ -37,13 +37,13 @@ def refuse_foreign_options(config: pytest.Config) -> None:
 
 
 def _is_foreign(arg: str) -> bool:
-    """Whether an argument must not be in PYTEST_ADDOPTS. `@FILE` must not: the file may hold any argument."""
+    """Whether PYTEST_ADDOPTS must not hold an argument. `@FILE` is one of these: the file may hold any argument."""
     is_named = any(name in arg for name in _NAMES)
     return is_named or arg.startswith("@") or arg.split("=")[0] in _OTHERS or _SHORT.match(arg) is not None
 
 
 def turns_strict_off(config: pytest.Config) -> bool:
-    """Whether pytest's settings ask for a strict run, and PYTEST_ADDOPTS may override them.
+    """Whether pytest's settings ask for a strict run, and PYTEST_ADDOPTS may turn that request off.
 
     PYTEST_ADDOPTS can replace a setting, or make pytest read another settings file.
     """
@@ -66,5 +66,5 @@ def _asks_for_strict(path: Path) -> bool:
 def _read() -> list[str]:
     try:
         return shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
-    except ValueError:  # such as a missing quote; pytest fails on it, too
+    except ValueError:  # for example, a quote is missing: pytest itself fails on that
         return []

@@ -36,7 +36,7 @@ class Collection:
             _parametrize(metafunc, SUITE, _with_ids(self._audit.suite_tests(self._paths_of(metafunc))))
 
     def _paths_of(self, metafunc: pytest.Metafunc) -> list[str]:
-        """Return the subtopics of a test: those of this run that its marker names, or all if it has no marker."""
+        """Return the subtopics of a test: all that this run has, or those of them that the test's marker names."""
         known = self._audit.subtopics
         patterns = [str(pattern) for mark in metafunc.definition.iter_markers("bbnli") for pattern in mark.args]
         paths = [path for path in known if not patterns or any(fnmatchcase(path, pattern) for pattern in patterns)]
@@ -48,19 +48,19 @@ class Collection:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pycollect_makeitem(self) -> Generator[None, Any, Any]:
-        """Leave out tests with nothing to audit (no baseline, no prompt, another suite): their parameter is None."""
+        """Leave out tests that have nothing to audit, for example without a baseline. Their parameter is None."""
         found = yield
         return [item for item in found if not _is_idle(item)] if isinstance(found, list) else found
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         path = path_of(item)
         if path in self._audit.subtopics:
-            # `-k` also finds a subtopic by the name of its published file.
+            # With this, `-k` also finds a subtopic by its aliases.
             item.extra_keyword_matches.update(self._audit.subtopics[path].aliases)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Return a scheduler that keeps the tests of a subtopic on one worker; None unless --dist is `load`."""
+        """Under --dist=load, return a scheduler that keeps the tests of a subtopic on one worker. Else return None."""
         if config.getvalue("dist") != "load":
             return None
         from bbnli_audit.frontends.pytest_plugin.scheduling import SubtopicScheduling
@@ -87,7 +87,7 @@ def _is_idle(item: pytest.Item) -> bool:
 
 
 def regression_of(item: pytest.Item) -> Test | None:
-    """Return the path and measure that a test compares with the baseline; None for other tests."""
+    """Return the path and measure that a test compares with the baseline. Return None if it compares nothing."""
     return _params(item).get(REGRESSION)
 
 

@@ -33,7 +33,7 @@ Record = Callable[..., None]
 class Handle:
     """The common base of the objects that fixtures give to tests."""
 
-    paths: Sequence[str] = ()  # the subtopics that the handle is about; none if it is about the model
+    paths: Sequence[str] = ()  # the subtopics that the handle is about; empty for the model's handle
 
     def __init__(self, audit: Audit, record: Record) -> None:
         self._audit = audit
@@ -91,7 +91,7 @@ class ModelHandle(Handle):
 
 
 class _RowHandle(Handle):
-    """A handle for one row of the result, whose measures have limits."""
+    """A handle for the limits on one row of the result: on a subtopic, a domain or a suite."""
 
     def __init__(self, audit: Audit, record: Record, row: SubtopicResult, place: Subtopic | str) -> None:
         super().__init__(audit, record)
@@ -102,7 +102,7 @@ class _RowHandle(Handle):
         raise NotImplementedError
 
     def _find_sentences(self) -> dict[str, list[str]] | None:
-        """Return the sentences of all pairs, as lines by pair id; None unless they may be shown."""
+        """Return the lines that show each pair's sentences, by pair id. Return None unless --bbnli-reveal is given."""
         return None if not self._audit.options.reveal else tell_sentences(self._audit, self.paths)
 
     def require(self, measure: str) -> None:
@@ -184,7 +184,7 @@ class SubtopicHandle(_RowHandle):
     def pairs(self) -> "pd.DataFrame":
         """One row per pair, with the columns of pairs.csv.
 
-        Texts are hidden unless --bbnli-reveal is given, because a failing assert shows values.
+        Texts are hidden unless --bbnli-reveal is given, because pytest shows the values in a failing assert.
         """
         frame = self.found.table.with_texts(self._audit.items.pairs(self.subtopic)).frame
         if self._audit.options.reveal:
@@ -289,7 +289,7 @@ def _hide(text: str) -> str:
 
 
 def tell_sentences(audit: Audit, paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the sentences of all pairs in these subtopics, as lines by pair id."""
+    """Return the sentences of all pairs in these subtopics: by pair id, one line for each side."""
     told = {}
     for path in paths:
         for pair in audit.items.pairs(audit.subtopics[path]):

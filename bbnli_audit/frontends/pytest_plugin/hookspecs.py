@@ -1,4 +1,4 @@
-"""Hooks that this plugin calls and a project may implement, in a conftest.py or a plugin (docs/extending.md)."""
+"""Hooks that this plugin calls. A project can implement them in a conftest.py or a plugin (docs/extending.md)."""
 
 from typing import TYPE_CHECKING
 

@@ -32,7 +32,8 @@ def handles_of(item: pytest.Item) -> list[Handle]:
 def has_news(item: pytest.Item, when: str | None) -> bool:
     """Whether the report of a test's phase must say what the test required.
 
-    The report of the phase `call` always says it. Another report says it if the test required more since the last one.
+    Only a test with a handle has something to say. The report of its phase `call` always says what the test required.
+    The report of another phase does so if the test has required more since its last report.
     """
     found = handles_of(item)
     n_required = sum(len(handle.required) for handle in found)
@@ -42,18 +43,18 @@ def has_news(item: pytest.Item, when: str | None) -> bool:
 
 
 class Ledger:
-    """Gathers the requirements of all tests of a run, from this process and others."""
+    """Gathers the requirements of all tests of a run, from this process and the other processes."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._handles: list[Handle] = []
         self._required_elsewhere: set[Place] = set()
-        self.broken: dict[str, str] = {}  # test that could not measure -> first line of its error
+        self.broken: dict[str, str] = {}  # for each test that could not measure, the first line of its error
         self._n_deselected = 0
         self._n_selected = 0
         self._ended: set[str] = set()
-        self._failed: dict[str, None] = {}  # audits, in order
-        self._uncollected: dict[str, None] = {}  # files, classes and folders, in order
+        self._failed: dict[str, None] = {}  # the ids of audits, in the order of their reports
+        self._uncollected: dict[str, None] = {}  # the ids of files, classes and folders, in the order of their reports
 
     @property
     def required(self) -> set[Place]:
@@ -70,8 +71,8 @@ class Ledger:
     def pack(self, handles: Iterable[Handle]) -> dict[str, Any]:
         """Return what a test required, and how many audits were selected and deselected, as plain values.
 
-        Every report has the two numbers, because a worker that dies cannot send them at its end. They are the same in
-        all workers.
+        Every report has both numbers of audits, because a worker that dies cannot send them at its end. The numbers are
+        the same in all workers.
         """
         found = list(handles)
         return {
@@ -100,9 +101,10 @@ class Ledger:
             self.broken[report.nodeid] = broken
 
     def tell_broken_off(self) -> str | None:
-        """Say how many audits did not run to the end, or else what failed or could not be collected; None if all ran.
+        """Say how many audits did not run to the end. If all did, say what failed or could not be collected.
 
-        What could not be collected counts even if it has no audits: nobody knows whether it has.
+        Return None if there is nothing to say. A file that could not be collected counts in any case, because nobody
+        knows whether it has audits.
         """
         n_left = self._n_selected - len(self._ended)
         if n_left > 0:
@@ -115,14 +117,14 @@ class Ledger:
         return f"{'; '.join(told)}." if told else None
 
     def tell_fewer(self) -> str | None:
-        """Say that not all audits were selected; None if all were."""
+        """Say how many audits were deselected. Return None if none was."""
         if not self._n_deselected:
             return None
         were = "was" if self._n_deselected == 1 else "were"
         return f"{counted(self._n_deselected, 'audit')} {were} deselected (-k, -m, --deselect, --lf or a plugin)"
 
     def tell_unmet(self, unmet: Sequence[tuple[Place, Verdict]]) -> str | None:
-        """Say that limits are unmet, or that audits could not be measured, although no test failed; None if neither."""
+        """Say which limits are unmet or which audits were not measured although no test failed. Return None if none."""
         if unmet:
             (path, measure), verdict = unmet[0]
             first = f"{path} {measure} is {verdict}"
@@ -152,5 +154,5 @@ class Ledger:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Record all that a worker's tests required, also what they required after the worker's last report."""
+        """Record all that a worker's tests required. Some of it may have come after the worker's last report."""
         self._required_elsewhere.update(map(tuple, getattr(node, "workeroutput", {}).get(_OUTPUT, ())))

@@ -63,8 +63,9 @@ def pytest_load_initial_conftests(
             raise pytest.UsageError("a conftest ended the run before it began, so nothing was audited.") from exc
         raise
     config.pluginmanager.register(ExitGuard(config))
-    # A project or plugin that defines its own --model keeps it: ours is added after the first conftests are loaded. A
-    # conftest that is loaded later may define --model too, so ours is added only if the command line has it or --help.
+    # Our --model is added after the first conftests are loaded, so that a project or plugin with its own --model keeps
+    # it. A conftest that is loaded later may define --model too. So ours is added only if the command line has --model
+    # or --help.
     if any(str(arg).split("=")[0] in ("--model", "--help", "-h") for arg in args):
         told = "the same as --bbnli-model"
         try:
@@ -79,7 +80,7 @@ def pytest_load_initial_conftests(
 def _names_audit(config: pytest.Config, args: list[str]) -> bool:
     """Whether arguments ask for an audit. They are read as plain text, because pytest has not parsed them yet.
 
-    `--model` counts only beside a thresholds.yaml: another project may have an option of that name.
+    `--model` counts only if the start folder has a thresholds.yaml: another project may have an option `--model`.
     """
     has_limits = (config.invocation_params.dir / "thresholds.yaml").exists()
     ours = ("--bbnli-model", "--bbnli-strict", *(["--model"] if has_limits else []))
@@ -93,10 +94,10 @@ def pytest_cmdline_main(config: pytest.Config) -> "int | pytest.ExitCode | None"
 
 
 def _restart_if_joined(config: pytest.Config, args: list[str], options: set[str]) -> None:
-    """If `--bbnli-data DIR` was written, start pytest again with `--bbnli-data=DIR`.
+    """If an option and its path are two arguments, start pytest again with the two joined by `=`.
 
-    pytest does not know our options yet when it looks for its root folder. So it takes DIR for a test path, and its
-    root folder becomes one that may not have the project's settings.
+    pytest does not know our options yet when it looks for its root folder. So it takes the DIR of `--bbnli-data DIR`
+    for a test path, and may choose a root folder that does not have the project's settings.
     """
     given = [str(arg) for arg in config.invocation_params.args]
     spelled = join_values(given, options)
@@ -112,7 +113,7 @@ def join_values(args: list[str], options: set[str]) -> list[str]:
     joined: list[str] = []
     for arg in args:
         option = joined[-1] if joined and joined[-1] in options else None
-        # In another project --model may be a flag: the next argument is its value only if it is a checkpoint's folder.
+        # In another project --model may be a flag. So the next argument is joined only if it is a checkpoint's folder.
         if option is not None and Path(arg, "config.json" if option == "--model" else "").exists():
             joined[-1] = f"{option}={arg}"
         else:
@@ -127,7 +128,7 @@ def pytest_configure(config: pytest.Config) -> None:
         problem = "the environment variable PYTEST_ADDOPTS replaces pytest's settings, which ask for --bbnli-strict"
         advice = "Put the contents of the variable into the command, where everybody sees them."
         raise pytest.UsageError(f"{problem}. {advice}")
-    # Parts are registered without a name. `-p no:NAME` would switch off a part with a name, and the run might pass.
+    # Register parts without a name. `-p no:NAME` would switch off a part with a name, and the run might pass.
     if not get_setting(config, "model"):
         if config.getoption("bbnli_strict"):
             raise pytest.UsageError(f"--bbnli-strict: no model was given; {how_to_give_one(config)}")
@@ -189,7 +190,7 @@ def bbnli_regression(request: pytest.FixtureRequest) -> "handles.RegressionHandl
 def _get_session(request: pytest.FixtureRequest, parameter: str | None = None) -> "AuditSession":
     session = request.config.stash.get(_session_key, None)
     if session is None:
-        request.node.keywords[AUDIT_KEYWORD] = True  # not marked yet if a test asks for the fixture only when it runs
+        request.node.keywords[AUDIT_KEYWORD] = True  # a test that calls getfixturevalue is not marked yet
         pytest.skip(f"no model to audit; {how_to_give_one(request.config)}")
     if parameter is not None and not hasattr(request, "param"):
         told = f"The fixture `{request.fixturename}` gives a test {parameter}"

@@ -1,7 +1,7 @@
-"""The processes of one pytest run: what they share under xdist, who shows progress, and who predicted which texts.
+"""The processes of one pytest run: what they share under xdist, which one shows progress, and how much each predicted.
 
-They share predictions through a store. It is the store that keeps predictions between runs, or a temporary store that
-the controller makes and removes.
+Under xdist, the processes share predictions through a store. This is the store that keeps predictions between runs. If
+there is no such store, it is a temporary one, which the controller makes and removes.
 """
 
 import gc
@@ -22,9 +22,9 @@ from bbnli_audit.models.opening import Process
 
 
 class Processes:
-    """This process, and the others of the run."""
+    """This process, and what it knows of the run's other processes."""
 
-    audit: Audit  # set after this object is made, and before it is registered with pytest
+    audit: Audit  # set after __init__, before this object is registered with pytest
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

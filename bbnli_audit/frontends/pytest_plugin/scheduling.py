@@ -7,7 +7,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 
 class SubtopicScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped
-    """Groups audits by subtopic. Every other test is a group of its own, as under the default scheduler."""
+    """Groups the audits of each subtopic. A test that is about no subtopic is a group of its own."""
 
     def __init__(self, config: Any, log: Any, paths: Iterable[str]) -> None:
         super().__init__(config, log)

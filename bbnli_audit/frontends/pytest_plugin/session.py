@@ -80,7 +80,7 @@ class AuditSession:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Predict everything before the first audit test starts, so that predicting counts in no test's duration."""
+        """Predict everything before the first audit test starts, so that no test's duration includes predicting."""
         if not is_audit(item):
             return (yield)
         with hiding_frames(is_revealed=self.audit.options.reveal):
@@ -135,7 +135,7 @@ class AuditSession:
             raise
 
     def _record(self, item: pytest.Item, **figures: object) -> None:
-        """Put figures into the JUnit file; `user_properties` survive xdist."""
+        """Put figures into the JUnit file. xdist passes `user_properties` on to the controller."""
         if self._has_properties:
             item.user_properties.extend((f"bbnli_{name}", figure) for name, figure in figures.items())
 
@@ -155,7 +155,7 @@ class AuditSession:
         return report
 
     def _pack(self, found: Sequence[handles.Handle]) -> dict[str, Any]:
-        """Return what a test required. A worker adds its findings, and sends those on a subtopic only once."""
+        """Return what a test required. A worker adds its findings, and sends the finding on a subtopic only once."""
         packed = {**self._ledger.pack(found), "usage": self._processes.usage()}
         if self._processes.is_worker:
             paths = dict.fromkeys(path for handle in found for path in handle.paths)
@@ -191,7 +191,7 @@ class AuditSession:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Decide whether the run passes: after all hooks that are not wrappers, and before the terminal's summary."""
+        """Decide whether the run passes. Hooks that are not wrappers come before this, the terminal's summary after."""
         try:
             yield
         except (pytest.exit.Exception, SystemExit):  # a hook wants to end the run, perhaps with 0
@@ -225,13 +225,13 @@ class AuditSession:
 
     @property
     def must_end_with(self) -> int | None:
-        """The exit code that was decided, or USAGE_ERROR if none was; None in a worker, which decides nothing."""
+        """The exit code that was decided, or USAGE_ERROR if none was decided. None in a worker: it decides nothing."""
         if self._processes.is_worker:
             return None
         return pytest.ExitCode.USAGE_ERROR if self._decided is None else self._decided[1]
 
     def pytest_unconfigure(self) -> None:
-        """Restore the exit code if a hook that ended later turned a failed run into a pass."""
+        """Restore the exit code if a later hook turned a failed run into a pass."""
         if self._decided is None:
             return
         session, status = self._decided
@@ -240,7 +240,7 @@ class AuditSession:
             session.exitstatus = held
 
     def _why_not_green(self) -> str | None:
-        """Say why the run must not pass although no test failed; None if it may."""
+        """Say why the run must not pass although no test failed. Return None if the run may pass."""
         result, regressions = self._result, self.audit.regressions
         if result is None:
             model = self.audit.options.model
@@ -287,7 +287,7 @@ def _as_text(excinfo: "pytest.ExceptionInfo[BaseException]") -> Any:
     """Show only the text of our own errors: a traceback would lead into this package."""
     shown = excinfo.getrepr(style="value", chain=False)
     if shown.reprcrash is not None:
-        # `pytest -rf` prints this message after the test's name, which has the path already.
+        # `pytest -rf` prints this message after the test's name. The name has the path, so leave the path out here.
         first = str(excinfo.value).partition("\n")[0]
         shown.reprcrash.message = first.partition(": ")[2] or first
     return shown

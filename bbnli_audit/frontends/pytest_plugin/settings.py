@@ -20,7 +20,7 @@ def spell(name: str) -> str:
 
 
 def get_setting(config: pytest.Config, name: str) -> str | None:
-    """Read an option, or the ini key of the same name."""
+    """Return the value of an option. If it is not given, return that of the ini key of the same name."""
     option = config.getoption(f"bbnli_{name}", None)
     spelled = f"{spell(name)} (or --model)" if name == "model" else spell(name)
     if option is not None and not str(option).strip():
@@ -100,14 +100,14 @@ def _find_store(config: pytest.Config, read: _Reader) -> Path | None:
     if given is None and cache is not None:
         try:
             folder = Path(cache.mkdir("bbnli"))
-        except OSError:  # read-only, or a file is in its place: the store reports this at the end
+        except OSError:  # read-only folder, or a file of that name: the store reports it at the end
             folder = config.rootpath / config.getini("cache_dir") / "d" / "bbnli"
         return folder / STORE_FILE
     return given
 
 
 def _hook_extensions(config: pytest.Config) -> tuple[Any, ...]:
-    """Return the extensions from both hooks of the project. Suites from both can be chosen with --bbnli-suite."""
+    """Return what the hooks `pytest_bbnli_suites` and `pytest_bbnli_extensions` give."""
     from bbnli_audit.audit.extensions import from_hooks
 
     hook = config.hook

@@ -1,4 +1,4 @@
-"""--bbnli-strict: a run passes only if it is the whole gate: all subtopics and all limits of the file (docs/ci.md)."""
+"""With --bbnli-strict, only the whole gate passes: all subtopics and all limits of the threshold file (docs/ci.md)."""
 
 import os
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from bbnli_audit.audit.gate.idle import find_idle_limits
 from bbnli_audit.core.errors import OptionError, list_some
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
+from bbnli_audit.core.words import counted
 from bbnli_audit.models.served.server_client import BASE_URL_VARIABLE, SERVED
 from bbnli_audit.suites.sizes import FULL
 
@@ -53,7 +54,7 @@ def find_gaps(audit: Audit, result: AuditResult, fewer: str | None) -> Iterator[
         asked = audit.regressions.tests(audit.subtopics)
         lacking = [f"{path} {measure}" for path, measure in asked if (path, measure) not in compared]
         if lacking:
-            yield f"{len(lacking)} measures were not compared with the baseline ({list_some(lacking)})"
+            yield f"not compared with the baseline: {counted(len(lacking), 'measure')} ({list_some(lacking)})"
     idle = find_idle_limits(result)
     if idle:
         yield f"nothing can cross some limits: {list_some(idle)}"

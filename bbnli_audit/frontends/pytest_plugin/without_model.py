@@ -7,9 +7,10 @@ import pytest
 from bbnli_audit.core.words import counted
 from bbnli_audit.frontends.pytest_plugin.settings import is_strict
 
-# Marks the reports of audits, to tell them from those of other tests. No folder, test or marker has this name.
+# A keyword that marks the reports of audits. pytest also uses the names of folders, tests and markers as keywords; no
+# folder, test or marker has this name.
 AUDIT_KEYWORD = "bbnli_audit:is_audit"
-model_is_taken: pytest.StashKey[bool] = pytest.StashKey()  # another plugin or a conftest has the option --model
+model_is_taken: pytest.StashKey[bool] = pytest.StashKey()  # True if another plugin or a conftest has --model
 
 
 def how_to_give_one(config: pytest.Config) -> str:
@@ -19,7 +20,7 @@ def how_to_give_one(config: pytest.Config) -> str:
 
 
 class WithoutModel:
-    """Reports skipped audits. If there are any, fails a run that is strict or has no other tests."""
+    """Reports skipped audits. They fail a run that is strict, and a run that has no tests besides audits."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -1,4 +1,4 @@
-"""The readings of a model's output: labels, likelihoods, answers. `reading_of` finds the one for a kind of model."""
+"""The readings of a model's output: labels, likelihoods, answers. `reading_of` finds the reading of a model."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -39,7 +39,7 @@ class Labels(Reading):
         return frame[[f"{side}_{name}" for name in NAMES]].to_numpy(dtype=np.float64)
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
-        """Return how much more the pro side of each pair is entailed than its anti side."""
+        """Return, for each pair, the probability of entailment on the pro side minus that on the anti side."""
         return np.asarray(frame["pro_entailment"] - frame["anti_entailment"], dtype=np.float64)
 
     def tell(self, pair: Mapping[Any, Any], side: str) -> str:
@@ -73,8 +73,8 @@ def classify(frame: pd.DataFrame) -> "pd.Series[str]":
 
 
 _SMALLEST = np.nextafter(0.0, 1.0)
-# The likelier side counts as entailed, the other side as neutral. If both are equal, both count as neutral.
-_WORDS = np.array(["anti", "neither", "pro"], dtype=object)  # by the sign of the difference, -1 to 1
+_WORDS = np.array(["anti", "neither", "pro"], dtype=object)  # the likelier side: pro minus anti below 0, 0, above 0
+# The likelier side counts as entailed, the other side as neutral. If both are equally likely, both count as neutral.
 _CELL_OF_LIKELIER = {"pro": CELLS.index("EN"), "anti": CELLS.index("NE"), "neither": CELLS.index("NN")}
 
 
@@ -138,7 +138,7 @@ class Answers(Reading):
     words: ClassVar[tuple[str, str, str]] = _YES_NO  # the pair table's word for each column of a prediction
 
     def is_unread(self, predictions: Floats) -> NDArray[np.bool_]:
-        """Return which answers could not be read: those with most in the third column, where neither yes nor no is."""
+        """Return which answers could not be read: for these, the third column is the largest."""
         return np.asarray(predictions.argmax(axis=1) == _YES_NO.index(UNPARSED), dtype=np.bool_)
 
     def read(self, pro: Floats, anti: Floats) -> Mapping[str, Any]:

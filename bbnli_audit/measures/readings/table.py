@@ -28,10 +28,10 @@ DIRECTION = "direction"
 PLACES = ("suite", "domain", "subtopic", "pair_id", "cluster", DIRECTION)
 TEXTS = ("pro_premise", "pro_hypothesis", "anti_premise", "anti_hypothesis")
 SIDES = ("pro", "anti")
-LETTERS = "".join(label.letter for label in Label)  # one for each label; a cell has two, that of the pro side first
+LETTERS = "".join(label.letter for label in Label)  # a letter per label; a cell is the pro side's, then the anti side's
 NOT_MEASURED = -1  # in place of a cell, for a pair without an outcome
-# The prefix of columns with the model's output for the reference of a pair. A reference is the same pair without what
-# the stereotype is about.
+# The prefix of columns with the model's output for the reference of a pair. A reference is the same pair with a neutral
+# word in place of what the stereotype is about, such as "person" in place of an occupation.
 REFERENCE = "reference_"
 TAGS = "tags"  # column with the tags of each pair, joined by semicolons; only if some pair of the subtopic has tags
 # Column with the share of neutral answers to the subtopic's open texts, the same in all rows. Open texts are in no
@@ -75,7 +75,7 @@ class Reading(Protocol):
         """Return the cell of each pair as an index into CELLS, or NOT_MEASURED."""
 
     def probabilities(self, frame: pd.DataFrame, side: str) -> Floats:
-        """Return one side's probabilities, (n_pairs, 3): of entailment, neutral, contradiction, or of the `answers`."""
+        """Return one side's probabilities, (n_pairs, 3). The meanings of the three columns are in `answers`."""
 
     def strengths(self, frame: pd.DataFrame) -> Floats:
         """Return how strongly the model leans on each pair: pro above 0, anti below 0."""
@@ -93,8 +93,8 @@ class PairTable:
 
     frame: pd.DataFrame
     reading: Reading
-    run: "PairTable | None" = None  # all pairs of the suite in this run: they show how much templates differ
-    # What `where` and `spread` have found: measures ask for the same again and again.
+    run: "PairTable | None" = None  # all pairs of the suite in this run; `Spread` is estimated from them
+    # The results of `where` and `spread`. They are kept, because many measures ask for the same results.
     _kept: dict[Any, "PairTable"] = field(default_factory=dict, init=False, repr=False)
     _spreads: dict[PairValues, Spread] = field(default_factory=dict, init=False, repr=False)
 
@@ -121,7 +121,7 @@ class PairTable:
 
     @cached_property
     def directions(self) -> Floats:
-        """The direction of each premise: 1 with the stereotype, -1 against it, 0 for none."""
+        """The direction of each pair's premise: 1 with the stereotype, -1 against it, 0 for none."""
         signs = {Direction.WITH.value: 1.0, Direction.AGAINST.value: -1.0}
         return np.array([signs.get(each, 0.0) for each in self.frame[DIRECTION].tolist()], dtype=np.float64)
 
@@ -166,7 +166,7 @@ class PairTable:
 
     @cached_property
     def beside_references(self) -> "tuple[PairTable, PairTable]":
-        """The pairs whose reference could be measured, and these references in the same order; both may be empty."""
+        """The pairs whose reference could be measured, and their references in the same order. Both may be empty."""
         names = [REFERENCE + name for name in self.reading.columns]
         if names[0] not in self.frame:
             nothing = self.take(np.zeros(len(self), dtype=np.bool_))
@@ -248,7 +248,7 @@ def make_table(
 
 
 def join_tables(tables: Sequence[PairTable]) -> PairTable:
-    """Join the tables of several subtopics. If they share the table of their run, the new table has it too."""
+    """Join the tables of several subtopics. If all of them have the same `run`, the new table has it, too."""
     run = tables[0].run if all(table.run is tables[0].run for table in tables) else None
     return PairTable(pd.concat([table.frame for table in tables], ignore_index=True), tables[0].reading, run)
 

@@ -1,8 +1,8 @@
 """Confidence intervals for the agreement of two raters, such as models: Cohen's kappa, Spearman's correlation.
 
-Each of the two is nearly the mean of what the pairs add to it (their influences). So its variance is estimated over the
-templates, like that of a mean (Cameron, Gelbach & Miller 2011). The variance gives the worth of the pairs: how many
-independent pairs would tell as much. No random numbers are used. Measured coverage:
+Each of these two figures is nearly the mean of what the pairs add to it (their influences). So its variance is
+estimated over the templates, like the variance of a mean (Cameron, Gelbach & Miller 2011). The variance gives the worth
+of the pairs: how many independent pairs would tell as much. No random numbers are used. Measured coverage:
 docs/decisions/0018-second-reading.md.
 """
 
@@ -18,7 +18,7 @@ from bbnli_audit.measures.statistics.intervals import clopper_pearson
 from bbnli_audit.measures.statistics.kappa import cohens_kappa
 from bbnli_audit.measures.statistics.shared import Floats
 
-FEWEST = 3  # points for a correlation; two always lie on a line
+FEWEST = 3  # a correlation needs this many points, because two points always lie on a line
 _SMALLEST = 1e-12  # smaller variances come from rounding
 Interval = tuple[float, float]
 
@@ -54,7 +54,7 @@ def kappa_interval(first: ArrayLike, second: ArrayLike, design: Design, confiden
 
 
 def rank_correlation(first: ArrayLike, second: ArrayLike) -> float | None:
-    """Return Spearman's rank correlation; None if there are fewer than three pairs, or one rater never varies."""
+    """Return Spearman's rank correlation. Return None if there are fewer than three pairs, or a rater never varies."""
     one, other = (_standard_ranks(each) for each in (first, second))
     if len(one) < FEWEST or not (one.any() and other.any()):
         return None

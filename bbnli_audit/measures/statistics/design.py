@@ -92,8 +92,8 @@ class Design:
         """Multiply two results of `totals`, and sum the products in each block: over templates, and over clusters.
 
         In a crossed block, the sum over templates is the sum over both factors (each times `too_small`) minus the sum
-        over clusters. In any other block, it is the sum over clusters. `added` is first added to the sum of each factor
-        and to the sum over clusters.
+        over clusters. In any other block, it is the sum over clusters. Before that, `added` is added to the sum of each
+        factor and to the sum over clusters.
         """
         grouped = zip((self.cells, *self.factors), one, other, strict=True)
         cells, first, second = (groups.by_block(each * its) + added for groups, each, its in grouped)
@@ -112,7 +112,7 @@ class Design:
 
     @property
     def n_templates(self) -> tuple[int, ...]:
-        """The numbers of premises and of hypotheses if both vary in every block; else the number of clusters.
+        """The numbers of premises and of hypotheses, if both vary in every block. Otherwise the number of clusters.
 
         A template that several blocks share counts once.
         """

@@ -17,7 +17,7 @@ from bbnli_audit.measures.statistics.intervals import Difference, Estimate, Spre
 from bbnli_audit.measures.statistics.shared import Floats
 
 _SMALLEST_P = 1e-12
-_PRECISION = 1e-6  # of the logarithm of a p value
+_PRECISION = 1e-6  # how precisely the logarithm of a p value is found
 
 
 class Increase(NamedTuple):
@@ -26,11 +26,13 @@ class Increase(NamedTuple):
     value: float  # candidate minus baseline; without pairs, the value and the bounds are nan
     low: float
     high: float
-    p_value: float  # of "it grew by at most the margin": 1 minus the confidence at which `low` is equal to the margin
-    p_pairs: float  # of "it did not grow": exact McNemar test on the pairs that changed, one-sided
-    n_worse: int  # pairs that count more towards the measure than before
-    n_better: int
-    # How many times as many templates would decide: a lower and an upper figure; None if it is too close to call.
+    # The p value of the hypothesis that the measure grew by at most the margin. It is 1 minus the confidence at which
+    # `low` is equal to the margin, or 1 if this confidence would be below one half.
+    p_value: float
+    p_pairs: float  # the p value of the hypothesis that the measure did not grow (one-sided exact McNemar test)
+    n_worse: int  # the number of pairs that count more towards the measure than before
+    n_better: int  # the number of pairs that count less towards the measure than before
+    # How many times as many templates would bring a decision: a lower and an upper figure (see `times_needed`).
     times_needed: tuple[float, float] | None
 
 
@@ -53,14 +55,14 @@ def measure_increase(
     confidence: float = 0.95,
     spreads: Sequence[Spread] = (),
 ) -> Increase:
-    """Compare what each pair added to a measure before and adds now. Both are values from 0 to 1."""
+    """Compare what each pair added to a measure before with what it adds now. All values are from 0 to 1."""
     grown, shrunk = split_change(before, after)
     difference = Difference.of(grown, shrunk, clusters, spreads)
     if difference is None:
         return Increase(math.nan, math.nan, math.nan, 1.0, 1.0, 0, 0, None)
 
     def estimate_at(level: float) -> Estimate:
-        # A one-sided bound is one end of a two-sided interval. At a confidence of 0, that would divide 0 by 0.
+        # A one-sided bound is one end of a two-sided interval. A two-sided confidence of 0 would divide 0 by 0.
         return difference.estimate(max(2.0 * level - 1.0, 1e-6))
 
     found = estimate_at(confidence)
@@ -112,8 +114,8 @@ def mcnemar(n_worse: int, n_better: int) -> float:
 def holm(p_values: Sequence[float], weights: Sequence[float] | None = None) -> Floats:
     """Correct p values for their number (Holm 1979): the chance of any wrong rejection is at most the level.
 
-    Reject where the corrected value is at or below the level. Of two hypotheses, the one with twice the
-    weight may have twice the p value. By default all weigh the same.
+    Reject where the corrected value is at or below the level. A hypothesis with twice the weight may have twice the p
+    value. By default, all hypotheses have the same weight.
     """
     shares = np.ones(len(p_values)) if weights is None else np.asarray(weights, dtype=np.float64)
     values = np.asarray(p_values, dtype=np.float64) / shares

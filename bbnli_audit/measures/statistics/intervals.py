@@ -20,15 +20,16 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from bbnli_audit.measures.statistics.design import Design
 from bbnli_audit.measures.statistics.shared import Floats, Grouping, Ties
 
-# If a decision could take more than this many times as many templates, no number is named: nobody will write so many.
+# No figures are given if a decision could take more than MOST_TIMES times the present number of templates, because
+# nobody will write so many.
 MOST_TIMES = 10.0
 
 
 class Estimate(NamedTuple):
     """A mean, or a difference of two means, with its confidence interval; nan when there is no data.
 
-    `n_effective` is the worth of the `n` pairs, never more than `n`. With few templates it is a little smaller at a
-    higher confidence. For a difference, it is the smaller `n_effective` of its two means.
+    `n_effective` is the worth of the `n` pairs, never more than `n`. With few templates, a higher confidence makes it
+    a little smaller. For a difference, it is the smaller `n_effective` of its two means.
     """
 
     value: float
@@ -45,17 +46,20 @@ NOTHING = Estimate(math.nan, math.nan, math.nan, 0, 0, 0.0)
 class Spread(NamedTuple):
     """How alike the values of two pairs are, over many subtopics: 0 for not at all, 1 for fully."""
 
-    pair: float  # the pair with itself: the variance of its value, divided by that of a yes or no with the same mean
-    cluster: float  # two pairs that share both templates
-    first: float  # two pairs that share only the template of the first factor
-    second: float  # two pairs that share only the template of the second factor
+    # For a pair and itself: the variance of its value, divided by the variance of a yes or no with the same mean.
+    pair: float
+    cluster: float  # for two pairs that share both templates
+    first: float  # for two pairs that share only the template of the first factor
+    second: float  # for two pairs that share only the template of the second factor
 
 
 def find_spreads(values: ArrayLike, design: Design) -> list[Spread]:
-    """Find the spread of each column over all blocks, from the products of the residuals of two pairs.
+    """Find the spread of each column over all blocks.
 
-    Each kind of couple has its own average product (see `Spread`). The residuals of a block add up to 0, so the average
-    of the couples that share no template is slightly negative. It is subtracted from the other averages.
+    For every couple of pairs in a block, the residuals of the two pairs are multiplied. The products are averaged
+    separately for the couples that each field of `Spread` names, and for the couples that share no template. The
+    residuals of a block add up to 0, so the last of these averages is slightly negative. It is subtracted from the
+    others.
     """
     columns = _as_columns(np.asarray(values, dtype=np.float64))
     totals = design.blocks.totals(columns)
@@ -97,7 +101,7 @@ class _Tied(NamedTuple):
     ties: Ties
     residuals: Sequence[Floats]  # summed over the pairs of a shared template in one subtopic; (groups, columns)
     imagined: Floats  # what the imagined clusters add to the variance; (blocks, columns)
-    disagreeing: Floats  # what they add to the covariance of a difference's two measures; (blocks, columns / 2)
+    disagreeing: Floats  # what these clusters add to the covariance of a difference's measures; (blocks, columns / 2)
 
     def totals(self, variances: Floats) -> list[Floats]:
         """Return the residuals in the unit of the measures, from the variance of each block."""
@@ -111,9 +115,9 @@ class _Sample(NamedTuple):
     means: Floats  # (columns,), the plain means over all pairs
     shrunk_means: Floats  # the means that include the imagined clusters
     own_worths: Floats  # the worth of the pairs by the spread in their own subtopic, uncorrected for few templates
-    pooled_worths: Floats  # their worth by the spread of the run; infinite if that is not known
-    correlations: Floats  # of the two measures of each difference; empty if there is none
-    tied: _Tied | None
+    pooled_worths: Floats  # the worth of the pairs by the spread of the run; infinite if that spread is not known
+    correlations: Floats  # the correlation of the two measures of each difference; empty if there is no difference
+    tied: _Tied | None  # None if subtopics share no templates
 
 
 def estimate_means(
@@ -161,7 +165,7 @@ class Difference(NamedTuple):
     def of(
         cls, first: ArrayLike, second: ArrayLike, clusters: Design | ArrayLike, spreads: Sequence[Spread] = ()
     ) -> "Difference | None":
-        """Take the values of two measures (see `estimate_difference`); return None without pairs.
+        """Take the values of two measures (see `estimate_difference`). Return None if there are no pairs.
 
         Values are (n,), or (n, m) for m differences at once. `spreads` are those of all first measures, then those of
         all second measures.
@@ -173,7 +177,7 @@ class Difference(NamedTuple):
         return None if columns.shape[0] == 0 else cls(_sample(columns, design, spreads, is_paired=True))
 
     def estimate(self, confidence: float) -> Estimate:
-        """Estimate the difference; the first if there are several."""
+        """Estimate the difference. If there are several, estimate the first."""
         return self.estimates(confidence)[0]
 
     def estimates(self, confidence: float) -> list[Estimate]:
@@ -193,8 +197,8 @@ def times_needed(estimate: Estimate, limit: float, confidence: float) -> tuple[f
     """Estimate how many times as many templates would bring a decision: a lower and an upper figure.
 
     An interval shrinks with the root of the number of templates. The true value may lie a standard error nearer to the
-    limit or further from it, hence two figures. Return None if it is too close to call: the limit is within a standard
-    error, or so near that even MOST_TIMES as many templates may not decide.
+    limit or further from it, so there are two figures. Return None if the value is too close to the limit: within a
+    standard error, or so near that even MOST_TIMES as many templates may not bring a decision.
     """
     distance = abs(estimate.value - limit)
     reach = estimate.high - estimate.value if estimate.value <= limit else estimate.value - estimate.low
@@ -287,8 +291,8 @@ def _pooled_worths(spreads: Sequence[Spread], design: Design) -> Floats:
 def _squares(residuals: Floats, means: Floats, design: Design, *, is_paired: bool) -> tuple[Floats, Floats]:
     """Return, for each block, the summed squares of the totals of its templates, imagined clusters included.
 
-    A sum is never below that of the clusters alone. For a difference, also return the correlation of its two measures,
-    which disagree in the imagined clusters.
+    A sum is never below the sum over the clusters alone. For a difference, also return the correlation of its two
+    measures. These disagree in the imagined clusters.
     """
     imagined, totals = design.typical_sizes[:, np.newaxis] ** 2, design.totals(residuals)
     squares = np.maximum(*design.sum_products(totals, totals, imagined * _agreeing(means)))

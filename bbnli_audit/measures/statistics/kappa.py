@@ -10,9 +10,10 @@ Category = TypeVar("Category", bound=Hashable)
 def cohens_kappa(counts: Mapping[tuple[Category, Category], int]) -> tuple[float | None, float | None]:
     """Return the agreement expected by chance, and kappa, from how often two raters gave each pair of categories.
 
-    The agreement by chance is how often the raters would agree if each chose categories at random, but with the same
-    frequencies as here. Kappa is (observed - by chance) / (1 - by chance), computed in whole numbers up to the last
-    division. Both are None without items; kappa is also None if both raters put all items into one category (0 / 0).
+    The agreement by chance is how often the raters would agree if each chose categories at random, but each category
+    as often as in `counts`. Kappa is (observed - by chance) / (1 - by chance), computed in whole numbers up to the last
+    division. Without items, both results are None. Kappa alone is None if both raters put all items into one category
+    (0 / 0).
     """
     first: Counter[Category] = Counter()
     second: Counter[Category] = Counter()

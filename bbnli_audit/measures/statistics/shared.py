@@ -1,7 +1,7 @@
 """Groups of pairs, and templates that several subtopics share.
 
-Pairs of a shared template tend to fail together across subtopics, too. So the variance of a mean over subtopics is the
-sum of their variances plus the covariances that are computed here.
+Pairs made from one template tend to fail together even if they are in different subtopics. So the variance of a mean
+over subtopics is the sum of the subtopics' variances plus the covariances that are computed here.
 """
 
 from collections.abc import Sequence
@@ -100,12 +100,12 @@ class Shared:
         return self.groups.totals(columns[self.rows]) * self.factors[:, np.newaxis]
 
     def between(self, one: Floats, other: Floats) -> Floats:
-        """Sum `one` times `other` over ordered couples of groups that have one template but different blocks."""
+        """Sum `one` times `other` over ordered couples of groups that have the same template but different blocks."""
         products = self.groups.by_block(one) * self.groups.by_block(other)
         return np.asarray(products.sum(axis=0) - (one * other).sum(axis=0), dtype=np.float64)
 
     def alike(self, totals: Floats) -> Floats:
-        """Return how alike the totals of a template are in different blocks: 0 for not at all, 1 for the same."""
+        """Return how alike the totals of a template are in different blocks: 0 for not at all, 1 for equal."""
         most = self.n_others @ totals**2
         found = np.divide(self.between(totals, totals), most, out=np.zeros_like(most), where=most > 0)
         return np.asarray(np.clip(found, 0.0, 1.0), dtype=np.float64)
@@ -113,11 +113,11 @@ class Shared:
 
 @dataclass(frozen=True)
 class Ties:
-    """All templates that blocks share: of the first factor, of the second, and cells (a template of each factor)."""
+    """All templates that blocks share, and the shared cells. A cell is a template of each of the two factors."""
 
-    factors: tuple[Shared, ...]
-    cells: tuple[Shared, ...]  # one, or none
-    n_repeated: tuple[int, ...]  # for the first and the second factor (see `Shared`)
+    factors: tuple[Shared, ...]  # for each factor that has shared templates
+    cells: tuple[Shared, ...]  # one entry, or none
+    n_repeated: tuple[int, ...]  # `Shared.n_repeated` for the first and the second factor; 0 if none is shared
 
     @classmethod
     def of(cls, blocks: Codes, templates: Sequence[Codes], too_small: Sequence[Floats]) -> "Ties | None":
@@ -135,11 +135,11 @@ class Ties:
         return (*self.factors, *self.cells)
 
     def totals(self, columns: Floats) -> list[Floats]:
-        """Sum each column of residuals over the groups of each kind."""
+        """Sum each column of residuals over the groups of each of `kinds`."""
         return [kind.totals(columns) for kind in self.kinds]
 
     def scale(self, totals: Sequence[Floats], by_block: Floats) -> list[Floats]:
-        """Multiply the totals of each kind by a value for their block."""
+        """Multiply the total of each group by the value of the group's block."""
         return [each * by_block[kind.blocks] for kind, each in zip(self.kinds, totals, strict=True)]
 
     def covariance(self, one: Sequence[Floats], other: Sequence[Floats]) -> Floats:
@@ -151,15 +151,16 @@ class Ties:
         return np.asarray(factors - cells, dtype=np.float64)
 
     def variance(self, totals: Sequence[Floats]) -> Floats:
-        """Sum the products as `covariance` does; return at least the sum over cells alone, and at least 0."""
+        """Sum the products as `covariance` does. The result is never below 0, nor below the sum over cells alone."""
         factors, cells = self._sums(totals, totals)
         return np.asarray(np.maximum(np.maximum(factors - cells, cells), 0.0), dtype=np.float64)
 
     def alike(self, totals: Sequence[Floats], sizes: Floats) -> Floats:
-        """Return, for each block, how many other blocks would share its imagined clusters.
+        """Return, for each block, the number of other blocks that its imagined clusters are treated as shared with.
 
-        This is the mean number of other blocks that share the template of a pair, times how alike the totals of one
-        template are in different blocks. Of all kinds of templates, the largest value counts.
+        This is the mean, over the block's pairs, of how many other blocks share the pair's template. It is multiplied
+        by how alike the totals of one template are in different blocks. It is computed for each of `kinds`, and the
+        largest value counts.
         """
         of_kinds = []
         for kind, each in zip(self.kinds, totals, strict=True):

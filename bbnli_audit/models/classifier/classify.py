@@ -46,7 +46,7 @@ class TextEncoder:
             found = {key: values[row] for key, values in together.items()}
             is_truncated = len(ids) > self._max_length
             if is_truncated:
-                # The longer sentence is cut first: usually the premise. The hypothesis keeps the group that it names.
+                # The longer sentence is cut first, usually the premise. So the group in the hypothesis is kept.
                 found = self._tokenizer(*texts[row], truncation=True, max_length=self._max_length)
             types = found.get("token_type_ids")
             yield EncodedText(
@@ -57,7 +57,10 @@ class TextEncoder:
             )
 
     def plan(self, texts: Sequence[TextPair], n_tokens: int, *, is_padding_free: bool) -> list[Batch]:
-        """Encode texts and cut them into batches: of mixed lengths for the padding-free pass, else of one length."""
+        """Encode texts and cut them into batches.
+
+        Batches for the padding-free pass may have texts of several lengths. All other batches have texts of one length.
+        """
         encoded = self.encode(texts)
         lengths = [len(text.ids) for text in encoded]
         cut = batches.cut_by_tokens if is_padding_free else batches.cut_by_length
@@ -143,10 +146,10 @@ class Classifier(batches.LocalPredictor):
 
 
 def to_probabilities(logits: Floats, columns: Sequence[int | None]) -> Floats:
-    """Return the softmax, columns in `Label` order. Checkpoints have different orders: only this code reorders them."""
+    """Return the softmax, in `Label` order. For each label, `columns` has the index of its output in the checkpoint."""
     import numpy as np
 
-    with np.errstate(invalid="ignore", over="ignore"):  # the caller refuses what is not finite, with a message
+    with np.errstate(invalid="ignore", over="ignore"):  # `check_predictions` refuses what is not finite
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         softmax = exponentials / exponentials.sum(axis=1, keepdims=True)
     zeros = np.zeros(len(softmax))

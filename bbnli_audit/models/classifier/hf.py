@@ -1,7 +1,7 @@
 """Checkpoints with a sequence-classification head, computed by torch.
 
 With float32 (the default), this is the reference for faster paths. Nothing is padded. A text whose two best labels are
-nearly tied is predicted again, alone. So its label never depends on the other texts.
+nearly tied is predicted again, alone. So the label of a text never depends on the other texts of its batch.
 """
 
 from collections.abc import Sequence
@@ -76,7 +76,8 @@ class HFPredictor(Classifier):
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
         """Compute a short text, a long text and the given ones: in a pass, and each alone with a fresh model.
 
-        Before the pass, the short text is predicted by itself: the model may carry state from it into the pass.
+        Before the pass, predict the short text by itself. If the model carries state from this text into the pass, the
+        two results differ.
         """
         short, *_, long = probe_texts()
         checked = [short, long, *texts]
@@ -100,7 +101,7 @@ class HFPredictor(Classifier):
             return found
 
     def _padding_free_for(self, texts: Sequence[EncodedText]) -> PaddingFree | None:
-        """Return the padding-free pass; None if its results for these texts would differ from the model's own."""
+        """Return the padding-free pass, or None if it cannot be used for these texts."""
         if self.padding_free is None:
             return None
         # RoBERTa's forward skips padding tokens when it numbers positions, and the padding-free pass does not. So a

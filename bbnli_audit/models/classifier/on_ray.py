@@ -1,9 +1,9 @@
 """The engine behind --bbnli-engine=ray: the same batches, computed by the workers of a Ray cluster.
 
 The workers are our own actors, not a Ray Data pool. A Dataset reads its whole input before it starts. An audit makes
-many passes, and for each a Dataset would start its actors and load the checkpoint again. Here, no more batches are
-taken at a time than a full crew of workers can hold. Workers live as long as the predictor. If a worker dies, another
-one takes its batches.
+many passes, and for each pass a Dataset would start its actors and load the checkpoint again. Our engine takes no more
+batches at a time than all its workers can hold. Its workers live as long as the predictor. If a worker dies, another
+worker takes its batches.
 """
 
 import logging
@@ -31,7 +31,7 @@ from bbnli_audit.models.loading import Share, first_line, load_tokenizer
 from bbnli_audit.models.protocol import Batch, Predictions
 from bbnli_audit.suites.probe import probe_items
 
-# The most batches that a worker holds: the current one and the next, so that it never waits for the driver.
+# A worker holds this many batches at most: the current one and the next, so that the worker never waits for the driver.
 _BATCHES_AT_WORKER = 2
 # The run ends with an error in two cases: more workers than this died on one batch; or more than this died in a row
 # while they loaded the checkpoint, and no worker is left.
@@ -42,7 +42,8 @@ _CONNECT_SECONDS = 5.0
 _N_CHECKED = 3  # texts on which a worker is compared with plain transformers, besides a short and a long one
 _OPTION = "--bbnli-ray-address"
 _NO_CLUSTER = "no Ray cluster answers there"
-# Packages whose version may change a number. Workers need the driver's versions: only those are in the store's keys.
+# Packages whose version may change a number. The store's keys contain only the driver's versions, so workers must have
+# the same versions.
 _LIBRARIES = ("bbnli-audit", "torch", "transformers", "tokenizers", "onnxruntime")
 # Skip lines that Ray prints whatever its log level. We handle lost workers ourselves, and report them when it matters.
 _AT_IMPORT = {"RAY_DEDUP_LOGS_SKIP_REGEX": "worker died or was killed|killed due to memory pressure"}
@@ -145,7 +146,7 @@ class _Crew:
         self.last_loss = ""
 
     def least_busy(self, n_at: Counter[Any]) -> Any | None:
-        """Return the worker with the fewest batches, if it has room for another."""
+        """Return the worker with the fewest batches, or None if no worker has room for another batch."""
         worker = min(self._ready, key=n_at.__getitem__, default=None)
         return None if worker is None or n_at[worker] >= _BATCHES_AT_WORKER else worker
 
@@ -161,7 +162,7 @@ class _Crew:
     def wait(self, running: Iterable[Any]) -> Any | None:
         """Wait until a batch is done, and return its call.
 
-        Return None if a worker gets ready, or dies while loading, before that.
+        If a worker gets ready, or dies while loading, before any batch is done, return None.
 
         No batch is given to a worker that is not ready: a busy cluster may never start it.
         """
@@ -191,7 +192,7 @@ class _Crew:
         self._ready.append(worker)
 
     def get(self, call: Any, worker: Any) -> Any | None:
-        """Return the result of a call, or raise its exception; None if its worker is lost."""
+        """Return the result of a call. If the call raised, raise its exception. If its worker is lost, return None."""
         try:
             return self._ray.get(call)
         except self._ray.exceptions.RayTaskError as exc:
@@ -216,7 +217,7 @@ def _is_on_gpu(device: str, resources: Mapping[str, float]) -> bool:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of packages that may change a number. Builds for other hardware count as the same."""
+    """Return the versions of packages that may change a number. Builds for different hardware count as equal."""
     return {name: (installed_version(name) or "none").partition("+")[0] for name in _LIBRARIES}
 
 
@@ -268,7 +269,7 @@ def _check_answers(address: str, source: str) -> None:
 
 @contextmanager
 def _as_guest(settings: Mapping[str, str]) -> Iterator[None]:
-    """Set these environment variables for Ray and hide warnings. Afterwards, undo both and Ray's change of SIGTERM."""
+    """Set environment variables for Ray and hide warnings. Afterwards, undo both and restore the SIGTERM handler."""
     ours = {key: value for key, value in settings.items() if key not in os.environ}
     is_main = threading.current_thread() is threading.main_thread()
     on_sigterm = signal.getsignal(signal.SIGTERM) if is_main else None

@@ -1,9 +1,10 @@
 """Computes checkpoints with ONNX Runtime: a fast path, so it is always checked against the exact path.
 
 A checkpoint is exported each time it is loaded. No exported file is kept, so none can be out of date. We use torch's
-older exporter, which traces the model. It takes one second, and the newer exporter takes ten. But a trace can silently
-be right only for texts of its example's length, or for the branch that its example took. So before a graph is used, it
-is compared with the model's own forward: on texts of other lengths, and in a larger batch.
+older exporter, which traces the model on an example. The older exporter takes one second; the newer one takes ten. But
+a trace may be right only for texts as long as the example, or only for the branch that the example took. Torch does not
+always say so. So before an exported graph is used, it is compared with the model's own forward: on texts of other
+lengths, and in a larger batch.
 """
 
 import logging
@@ -26,7 +27,8 @@ from bbnli_audit.models.protocol import Floats, Ids
 
 _OPSET = 17  # the first opset with layer normalization
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-# Logits may differ from torch's by rounding. A graph that is right only for its example is wrong by far more.
+# Logits may differ from torch's by rounding. If a graph is right only for its example, it is off by far more on other
+# texts.
 _TOLERANCE = 1e-3
 
 
@@ -92,7 +94,7 @@ def _torch_logits(model: Any, texts: Sequence[EncodedText]) -> Floats:
     import torch
 
     found: list[torch.Tensor] = []
-    with torch.no_grad():  # not inference_mode: a trace could not use tensors that the model keeps from it
+    with torch.no_grad():  # in inference mode, the model might keep tensors that a later trace cannot use
         for text in texts:
             inputs = {key: torch.from_numpy(array[:1]) for key, array in stack([text]).items()}
             found.append(model(**inputs).logits[0].double())
@@ -105,7 +107,7 @@ def _check(session: Any, texts: Sequence[EncodedText], expected: Floats) -> None
 
     rows = [*range(len(texts)), *[0] * MIN_ROWS]
     off = np.abs(_run(session, [texts[row] for row in rows]) - expected[rows])
-    if (off > _TOLERANCE * max(1.0, np.abs(expected).max())).any():  # false for NaN, which is refused elsewhere
+    if (off > _TOLERANCE * max(1.0, np.abs(expected).max())).any():  # NaN passes: it is refused elsewhere
         raise ValueError(f"the exported graph does not compute what the model does, logits are off by {off.max():.2g}")
 
 
@@ -145,7 +147,7 @@ def _run(session: Any, texts: Sequence[EncodedText]) -> Floats:
     for rows in by_length(texts):
         stacked = stack([texts[row] for row in rows])
         (found,) = session.run(["logits"], {name: stacked[name] for name in names})
-        logits.update(zip(rows, found, strict=False))  # `found` is filled up to MIN_ROWS
+        logits.update(zip(rows, found, strict=False))  # `found` may have more rows, up to MIN_ROWS
     return np.stack([logits[row] for row in range(len(texts))]).astype(np.float64)
 
 
@@ -154,7 +156,7 @@ def _quiet() -> Iterator[None]:
     """Keep the messages of an export out of the test output, and restore all settings afterwards.
 
     Torch warns that the exporter is old, and warns about each branch in the trace. Models log how they treat short
-    texts. An export that fails prints its whole graph from native code, whatever the settings.
+    texts. If an export fails, native code prints its whole graph, whatever the log level.
     """
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

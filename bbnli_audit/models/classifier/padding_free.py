@@ -1,10 +1,11 @@
 """Runs the forward pass of BERT, RoBERTa and their relatives without padding, on a CPU.
 
-The texts of a batch are joined end to end. Linear layers run over all tokens at once, attention over texts of one
-length at a time, and the last layer over first tokens only, because the head reads no others. All modules are the
-model's own. A text gives the same bits whatever else is in its batch, because matrix products of more than a few rows
-treat all rows alike (docs/decisions/0007-inference.md). The pass is checked against the model's own forward when the
-model is loaded. We do not use transformers' packed inputs: on a CPU they build one square mask over the whole batch.
+The texts of a batch are joined end to end. Linear layers run over all tokens at once. Attention runs over texts of one
+length at a time. The last layer computes only the first token of each text, because the head reads no other token. All
+modules are the model's own. The logits of a text are the same to the last bit whatever else is in its batch, because
+matrix products of more than a few rows treat all rows alike (docs/decisions/0007-inference.md). The pass is checked
+against the model's own forward when the model is loaded. We do not use transformers' packed inputs: on a CPU they build
+one square mask over the whole batch.
 """
 
 from collections.abc import Sequence
@@ -62,7 +63,7 @@ class PaddingFree:
     def _attend(
         self, query: Tensor, key: Tensor, value: Tensor, groups: Sequence[tuple[int, int]], n_queries: int | None = None
     ) -> Tensor:
-        """Attend within each text, with `n_queries` queries per text; by default one for each token."""
+        """Attend within each text. A text has `n_queries` queries, or by default one for each of its tokens."""
         import torch
         from torch.nn.functional import scaled_dot_product_attention
 
@@ -98,7 +99,10 @@ def _finish(layer: Any, context: Tensor, hidden: Tensor) -> Tensor:
 
 
 def find_padding_free(model: Any, ids: Sequence[Ids], types: Sequence[Ids] | None) -> PaddingFree | None:
-    """Return a model's padding-free pass; None if its modules are unlike BERT's, or results on these texts differ."""
+    """Return a model's padding-free pass.
+
+    Return None if the model's modules are unlike BERT's, or if the pass and the model differ on these texts.
+    """
     import torch
 
     if getattr(model.config, "is_decoder", False) or hasattr(model.base_model, "embeddings_project"):

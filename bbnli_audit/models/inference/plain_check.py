@@ -28,7 +28,7 @@ class BesidePlain(Protocol):
     def beside_plain(self, texts: Sequence[TextPair]) -> tuple[Floats, Floats]:
         """Return probabilities as computed in a pass, and as plain transformers computes them.
 
-        Both arrays have a row for each text. A model may check texts of its own besides those given.
+        Both arrays have a row for each text. A model may add texts of its own to the given texts.
         """
 
 
@@ -42,8 +42,8 @@ def texts_to_check(texts: Sequence[TextPair]) -> list[TextPair]:
 def check_against_plain(model: BesidePlain, texts: Sequence[TextPair]) -> None:
     """Refuse a model if its probabilities in a pass differ from those of plain transformers by more than rounding.
 
-    Only float32 is checked here. Other number types round more coarsely: `check_fast_path` compares their labels with
-    those of float32.
+    Only float32 is checked here. Other number types round more coarsely. For them, `check_fast_path` compares labels
+    with the labels in float32.
     """
     import numpy as np
 

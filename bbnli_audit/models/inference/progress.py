@@ -40,7 +40,7 @@ class Progress:
 
 
 class Shown(Progress):
-    """Shows progress. The time left is estimated from cost, not from the number of texts: long texts come first."""
+    """Shows progress. Long texts come first, so the time left is estimated from cost, not from numbers of texts."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Shown(Progress):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._write_line = write_line  # a line that stays
-        self._move = move  # overwrites the last line; None if the output cannot do that
+        self._move = move  # overwrites the last line; None if the output has no line to overwrite
         self._clock = clock
 
     def begin(self, n_texts: int, cost: int) -> None:
@@ -123,7 +123,7 @@ class Written(Progress):
 
 
 class Watcher(threading.Thread):
-    """Shows the progress of all xdist workers. They share the work of one pass, so their progress is added up."""
+    """Shows the progress of all xdist workers. The workers share one pass, so their progress is added up."""
 
     def __init__(self, folder: Path, shown: Shown) -> None:
         super().__init__(name="bbnli-progress", daemon=True)

@@ -17,7 +17,10 @@ def error_code(exc: Exception) -> int:
 def connect(
     path: Path, busy_seconds: float, set_up: Callable[[sqlite3.Connection], None], *, one_thread: bool = True
 ) -> sqlite3.Connection:
-    """Open a file and set it up. If another process is doing the same, wait and try again: SQLite itself would fail."""
+    """Open a file and set it up.
+
+    If another process has locked the file, wait and try again. SQLite alone may raise an error at once.
+    """
     deadline = time.monotonic() + busy_seconds
     while True:
         connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=one_thread)
@@ -34,7 +37,7 @@ def connect(
 
 @contextmanager
 def changing(connection: sqlite3.Connection) -> Iterator[None]:
-    """Make all changes or none."""
+    """Make all changes of the `with` block, or none if it raises."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -4,8 +4,9 @@ The checksum covers a row's key and values. So a row with a flipped bit counts a
 number.
 
 A faulty file does not stop a run, and the run says what happened. A read-only file is read, and nothing new is kept. A
-damaged file is set aside, and a new one is started. Otherwise (locked, full) the run goes on without the file. Rows
-returned before are right, and texts that were not stored are predicted again next time.
+damaged file is set aside, and a new one is started. If the file fails in another way (it is locked, or the disk is
+full), the run goes on without it. Rows that the store returned before the fault are right. Texts that could not be
+stored are predicted again in the next run.
 """
 
 import os
@@ -28,8 +29,8 @@ from bbnli_audit.models.inference.sqlite import DAMAGED, changing, connect, erro
 
 # Format 1 is the first. A store of another format is left alone.
 FORMAT = 1
-_UNFINISHED = 0  # left by an earlier version of the package, killed while it made the file
-_APPLICATION = 0x62626E6C  # "bbnl" in the header tells our files, even damaged ones, from others
+_UNFINISHED = 0  # an earlier version of the package left this number if it was killed while it made the file
+_APPLICATION = 0x62626E6C  # "bbnl": this number in the header marks our files, even damaged ones
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS predictions (
@@ -40,11 +41,12 @@ CREATE TABLE IF NOT EXISTS claims (
 CREATE TABLE IF NOT EXISTS file_hashes (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, value BLOB NOT NULL);
 """
 _VALUE = struct.Struct("<3d?")
-_READ_VALUE = struct.Struct("<3d?Q")  # with `remains`, if it is known
+_READ_VALUE = struct.Struct("<3d?Q")  # used for a row whose `remains` is known
 _CHECKSUM = 8
-# Seconds for which a claim holds if its process is alive or on another machine. A batch takes seconds.
+# A claim holds for this many seconds, while a batch takes a few. It ends earlier if its process on this machine ends.
 _LEASE_SECONDS = 600.0
-# Seconds for which the hash of a changed file is not kept: the file may change again without a new time stamp.
+# The hash of a file is not kept if the file changed less than this many seconds ago: it may change again without a new
+# time stamp.
 _RACY_SECONDS = 2.0
 _AT_ONCE = 500  # keys in one query
 
@@ -84,7 +86,10 @@ class PredictionStore:
     """Keeps predictions between runs, and shares them between processes of one run."""
 
     def __init__(self, path: Path | None, fallback: Path | None = None, busy_seconds: float = 30.0) -> None:
-        """Open nothing yet. Without a path, predictions are kept in memory; `fallback` replaces a file that breaks."""
+        """Open nothing yet. Without a path, predictions are kept in memory.
+
+        `fallback` is the file to use if the file at `path` breaks.
+        """
         self.path = path
         self.trouble: str | None = None
         self._fallback = fallback
@@ -103,7 +108,7 @@ class PredictionStore:
 
     @_even_without_file
     def put(self, model: str, rows: Mapping[bytes, Row]) -> None:
-        """Keep all rows or none, and give up the claims on them."""
+        """Store all rows, or none if that fails. Give up the claims on their texts."""
         if self._is_read_only:
             return
         with self._changing() as connection:
@@ -249,7 +254,8 @@ class PredictionStore:
 
 def _set_up(connection: sqlite3.Connection) -> None:
     # One transaction sets both fields of the header, so that no reader sees only one of them, and no killed process
-    # leaves only one. This comes before WAL, so that both fields are in the file itself and not only in its log.
+    # leaves only one. The transaction comes before WAL is switched on, so that both fields are in the file itself and
+    # not only in its log.
     with changing(connection):
         for name, value in (("application_id", _APPLICATION), ("user_version", FORMAT)):
             if connection.execute(f"PRAGMA {name}").fetchone()[0] != value:
@@ -307,7 +313,7 @@ def _checksum(model: str, text: bytes, value: bytes) -> bytes:
 
 
 def _is_alive(owner: str) -> bool:
-    """Say whether a process may still be running. A process on another machine always may."""
+    """Say whether a process may still be running. A process on another machine counts as running."""
     host, _, process = owner.rpartition(":")
     if host != socket.gethostname() or os.name != "posix":
         return True
@@ -330,7 +336,7 @@ def _is_zombie(process: int) -> bool:
 
 
 def _set_aside(path: Path) -> Path | None:
-    """Rename a damaged store and its side files. Return the new path; None if that cannot be done."""
+    """Rename a damaged store and its side files. Return the new path, or None if renaming fails."""
     aside = next(name for n in count(1) if not (name := path.with_name(f"{path.name}.damaged-{n}")).exists())
     try:
         path.rename(aside)

@@ -1,7 +1,7 @@
-"""Makes one pass over texts: looks up stored predictions, and predicts and stores the rest batch by batch.
+"""Makes one pass over texts: looks up stored predictions, then predicts and stores the missing ones in batches.
 
-Several processes may make the same pass on one store. Each claims a batch before predicting it. So the processes share
-the work, and no text is predicted twice. If a process is killed, others take over its claims.
+Several processes may make the same pass on one store. Each process claims a batch before predicting it. So they share
+the work, and no text is predicted twice. If a process is killed, other processes take over its claims.
 """
 
 import json
@@ -22,7 +22,8 @@ from bbnli_audit.models.inference.progress import Progress
 from bbnli_audit.models.inference.store import PredictionStore, Row, text_key
 from bbnli_audit.models.protocol import Batch, BatchPredictor, ModelSource, Predictions, Predictor, check_predictions
 
-# Change this number if checkpoints are computed differently: predictions of another scheme are not reused.
+# Change this number when you change how checkpoints are computed. Predictions stored under another number are not
+# reused.
 _SCHEME = 3
 _LIBRARIES = ("torch", "transformers", "tokenizers", "onnxruntime")
 _CHUNK = 256  # texts in a batch, for a model that does not cut batches itself
@@ -94,7 +95,7 @@ class StoredPredictor:
                 self._look_up(missing)
                 if not missing:
                     return
-                time.sleep(wait)  # another process is predicting them
+                time.sleep(wait)  # another process is predicting the missing texts
                 wait = min(2 * wait, _LONGEST_WAIT)
                 batches = self._model.plan(list(missing.values()))
         except ServerAwayError as exc:

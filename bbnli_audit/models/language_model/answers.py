@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bbnli_audit.models.language_model.patterns import cannot_undo, clauses, read_in_order, read_patterns, simplify
 
-# The version of the rules. It is part of the fingerprint when answers are parsed: stores keep what was read, not the
-# text, and what other rules read is not reused.
+# The version of the rules. It is part of the fingerprint when answers are parsed. Stores keep the parsed answers and
+# not the texts, so answers that were parsed by other rules must not be reused.
 PARSER = 2
 
 
@@ -47,7 +47,7 @@ def _read(text: str) -> tuple[Answer, bool]:
 
 
 def _read_leading(plain: str) -> tuple[Answer, bool] | None:
-    """Read the answer at the beginning of a text, and whether it is settled; None when there is none."""
+    """Read the answer at the beginning of a text, and whether it is settled. Return None if no answer is there."""
     found = _FIND["LEADING"].match(plain)
     if found is None:
         return None
@@ -59,7 +59,7 @@ def _read_leading(plain: str) -> tuple[Answer, bool] | None:
 
 
 def _unless_undone(found: re.Match[str]) -> Answer | None:
-    """Read a yes or no together with what comes right after it: "yes and no", "no information", "false alarm"."""
+    """Read a yes or no. Return None if the next words undo it, as in "yes and no", "no information", "false alarm"."""
     rest = found["rest"]
     word = "yes" if found["yes"] else "no"
     after = _FIND["AFTER_NO" if found["no"] == "no" else "AFTER_FALSE"]
@@ -70,7 +70,10 @@ def _unless_undone(found: re.Match[str]) -> Answer | None:
 
 
 def _read_statements(plain: str) -> Answer:
-    """Read the last statement that declares the answer; without one, statements about the hypothesis if they agree."""
+    """Read the last statement that declares the answer.
+
+    If no statement does, read the statements about the hypothesis, provided that they agree.
+    """
     declared: list[Answer] = []
     stated: set[Answer] = set()
     # Quoted sentences are not the model's own words.

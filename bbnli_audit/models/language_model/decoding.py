@@ -114,9 +114,10 @@ class Decoder:
         return self._torch.stack([tree.logits, last], dim=1)
 
     def _sees_far(self, like: Start, ids: Ids, n_far: int) -> bool:
-        """Say whether a tree gives the model's own scores after `n_far` tokens: attention may not reach so far back.
+        """Say whether a tree gives the model's own scores after `n_far` tokens.
 
-        Zeros in the cache stand for these tokens.
+        Zeros in the cache stand for these tokens. The scores differ if the model's attention does not reach so far
+        back.
         """
         from transformers import DynamicCache
 

@@ -31,7 +31,7 @@ class Form:
     unread: Row  # the prediction for an answer that could not be read
     parse: Callable[[str], int | None]  # from a model's text to the number of an answer
     is_settled: Callable[[str], bool]  # whether the answer is final, whatever follows
-    rules: tuple[str | int, ...]  # how texts are parsed, for fingerprints: stores keep only predictions
+    rules: tuple[str | int, ...]  # how texts are parsed; part of the fingerprint, because stores keep only predictions
 
     def row_of_text(self, text: str) -> Row:
         """Return the prediction for a model's text."""
@@ -44,7 +44,7 @@ class Form:
         return self.unread if total < LEAST_MASS else _row([mass / total for mass in masses])
 
     def answer_begun_by(self, token: str) -> int | None:
-        """Return the number of the answer that a token begins; None if it begins no answer or several."""
+        """Return the number of the answer that a token begins. Return None if it begins no answer, or several."""
         word = token.strip(_SPACES)
         if word not in [change(word) for change in _CASES]:
             return None
@@ -93,7 +93,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
             "generative",
             ("entailment", "not_entailment"),
             (("yes",), ("no",)),
-            (0.0, 0.0, 1.0),  # yes and no never mean contradiction, so its column is free for this
+            (0.0, 0.0, 1.0),  # yes and no never mean contradiction, so its column stands for "not read"
             _parse_yes_no,
             answers.is_settled,
             (answers.PARSER,),

@@ -24,8 +24,8 @@ from bbnli_audit.models.prompts import Prompt
 from bbnli_audit.models.protocol import Batch, Floats, ModelSource, Predictions, hash_remains
 from bbnli_audit.suites.probe import probe_items
 
-# Probabilities nearer than this to each other, or to LEAST_MASS, are computed again, alone. Rounding changes them by a
-# few millionths.
+# A text is computed again, alone, if its two likeliest answers differ by less than this in probability, or if the sum
+# over all answers is this near to LEAST_MASS. Rounding changes probabilities by a few millionths.
 _NEAR = 1e-4
 
 # The most tokens of a tree, that is, of prompts that are read as one row. Every forward pass reads all weights, so

@@ -10,7 +10,7 @@ from typing import TypeVar
 A = TypeVar("A")  # an answer
 
 _STRAIGHT = str.maketrans("’‘´“”„«»", "'''" + '"' * 5)
-_N_LOOKED_AT = 8  # words after a leading answer; later words cannot undo the answer
+_N_LOOKED_AT = 8  # only this many words after a leading answer can undo the answer
 # What `simplify` removes or replaces, before patterns are searched.
 _DROPPED = (
     (re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S), " "),  # a thought that was cut off holds no answer
@@ -63,9 +63,10 @@ def read_in_order(
     read_leading: Callable[[str], tuple[A, bool] | None],
     read_statements: Callable[[str], A],
 ) -> tuple[A, bool]:
-    """Read an answer and whether it is settled: at the beginning, after an echo of the question, or from statements.
+    """Read an answer, and whether it is settled.
 
-    Only an answer at the beginning of the whole text can be settled.
+    The answer is looked for at the beginning of the text, then after an echo of the question, then in statements. Only
+    an answer at the beginning of the whole text can be settled.
     """
     found = read_leading(_without_labels(text, find["LABEL"]))
     if found is not None:

@@ -74,8 +74,8 @@ def read_start(model: Any, ids: Ids) -> Start:
     import torch
     from transformers import DynamicCache
 
-    # A cache made from the model's config may drop tokens that are far away in the row. These may be near in a prompt,
-    # so this cache keeps all tokens.
+    # A cache made from the model's config may drop tokens that are far away in the row. Tokens that are far away in the
+    # row may be near in a prompt, so this cache keeps all tokens.
     cache = DynamicCache()
     if ids:
         options = {"past_key_values": cache, "use_cache": True, "logits_to_keep": 1}

@@ -107,7 +107,7 @@ class LanguageModel:
         return sum(found[place] for place in places)
 
     def read_masks(self, rows: Sequence[Sequence[int]], tokens: Sequence[int]) -> Iterator[tuple[list[int], Floats]]:
-        """Yield indices of some `rows`, and the probabilities of `tokens` at the mask of each: (n_rows, n_tokens)."""
+        """Yield indices of some `rows`, and the probabilities of `tokens` at these rows' masks: (n_rows, n_tokens)."""
         import numpy as np
 
         chosen_tokens = self._torch.tensor(list(tokens), device=self._device)
@@ -184,9 +184,10 @@ class LanguageModel:
         return is_same
 
     def _rows(self, sentence: Sentence, places: Sequence[int]) -> list[_Row]:
-        """Return the sequences to read: for a masked model a copy for each masked token, for a causal model only one.
+        """Return the sequences that the model must read for the tokens at these places.
 
-        A causal model computes outputs from the first of the places on, because no earlier outputs are needed.
+        A masked model reads one copy of the sentence for each place, with the token there masked. A causal model reads
+        one sequence. Its outputs are computed only from the first place on.
         """
         ids = sentence.ids
         if not places:
@@ -214,7 +215,8 @@ class LanguageModel:
     def _gather(self, logits: Tensor, row: _Row) -> list[float]:
         """Return the log-probabilities of a row's tokens at its places, given the outputs at these places."""
         tokens = self._torch.tensor([row.sentence.ids[place] for place in row.places], device=self._device)
-        # For a small model, a softmax in double precision would take a fifth of the time.
+        # Only two numbers per token are converted to double precision. For a small model, a softmax in double precision
+        # would take a fifth of the time.
         own = logits.gather(1, tokens[:, None])[:, 0].double() - logits.logsumexp(dim=-1).double()
         found: list[float] = own.tolist()
         return found
@@ -260,7 +262,7 @@ class LanguageModel:
                 plain = self._outputs(sample, at)
                 self._is_head_short = True
                 short = self._outputs(sample, at)
-            # Damaged weights give NaN in both ways; they are refused when sentences are scored.
+            # Damaged weights give NaN in both outputs. Such a model is refused when sentences are scored.
             is_same = plain.shape == short.shape and self._torch.allclose(plain, short, atol=1e-4, equal_nan=True)
         except (RuntimeError, IndexError, AttributeError, TypeError):
             is_same = False
@@ -293,5 +295,5 @@ def _branching(sample: Sequence[Sequence[int]], n_long: int) -> Iterator[list[in
     n_left = (_TREE - n_long) // MIN_ROWS
     starts = range(MIN_ROWS // 2, n_long - MIN_ROWS, MIN_ROWS)
     for row, start in islice(product(sample[1:], starts), n_left):
-        # Reversed, so that this sentence goes on differently from the long one.
+        # The row is reversed, so that this sentence goes on differently from the long one.
         yield [*long[:start], *reversed(row)]

@@ -15,7 +15,8 @@ from bbnli_audit.models.protocol import Floats
 class Sentence:
     """The tokens of a sentence as a model reads them, including special tokens.
 
-    `log_probabilities` are NaN until they are computed. They are kept, because suites compare one sentence with many.
+    `log_probabilities` are NaN until they are computed. They are then kept, because suites compare one sentence with
+    many others.
     """
 
     ids: tuple[int, ...]
@@ -62,9 +63,9 @@ def shared_tokens(
     does not guarantee.
 
     `special` ids are never shared: tokens that a tokenizer adds, and the token for unknown words, because two unknown
-    words may differ. With `left_to_right`, each token is predicted only from the tokens before it. A common beginning
-    is then equally likely on both sides; it is left out, so that rounding does not decide. The first token is left out,
-    too.
+    words may differ. With `left_to_right`, each token is predicted only from the tokens before it. So a beginning that
+    both rows share is equally likely in both. It is left out, so that rounding does not decide. The first token of each
+    row is left out because no token precedes it.
     """
     if tuple(second) < tuple(first):
         found_second, found_first = shared_tokens(second, first, special, left_to_right=left_to_right)

@@ -1,7 +1,7 @@
 """Reads one of three answers from a model's text: the three labels, or true, cannot tell and false.
 
 As with yes and no (answers.py), an answer at the beginning decides, unless the next words take it back. If no answer
-is left there, we look for statements. "Not entailed" may mean either of the other two labels, so it cannot be read.
+is left there, we look for statements. "Not entailed" may mean neutral or contradiction, so it cannot be read.
 """
 
 import re
@@ -33,7 +33,7 @@ class ThreeWay:
         self._stated = [self._find[f"STATED_{how}"] for how in ("OF_IT", "BY_VERB")]
 
     def parse(self, text: str) -> Label | None:
-        """Return a model's answer, or None. Never raises, whatever the text."""
+        """Return a model's answer, or None if it cannot be read. Never raises, whatever the text."""
         return self._read(text)[0]
 
     def is_settled(self, text: str) -> bool:
@@ -44,7 +44,7 @@ class ThreeWay:
         return read_in_order(simplify(text), self._find, self._read_leading, self._read_statements)
 
     def _read_leading(self, plain: str) -> tuple[Label, bool] | None:
-        """Read the answer at the beginning of a text, and whether it is settled; None when there is none."""
+        """Read the answer at the beginning of a text, and whether it is settled. Return None if no answer is there."""
         found = self._find["LEADING"].match(plain)
         answer = None if found is None else self._unless_undone(found)
         if found is None or answer is None:
@@ -52,7 +52,7 @@ class ThreeWay:
         return answer, cannot_undo(found["rest"], self._find["MAY_UNDO"])
 
     def _unless_undone(self, found: re.Match[str]) -> Label | None:
-        """Read an answer together with what comes right after it: "entailment or neutral", "true if"."""
+        """Read an answer. Return None if the next words undo it, as in "entailment or neutral" or "true if"."""
         name = next(name for name in _GROUPS if found[name])
         rest, answer, is_phrase = found["rest"], _GROUPS[name], " " in found[name]
         undoing = ["OTHER", "REFUSAL", *([] if is_phrase else ["MENTION"])]
@@ -60,7 +60,10 @@ class ThreeWay:
         return None if any(self._find[name].match(rest) for name in undoing) else answer
 
     def _read_statements(self, plain: str) -> Label | None:
-        """Read the last statement that declares the answer, or else statements about the hypothesis if they agree."""
+        """Read the last statement that declares the answer.
+
+        If no statement does, read the statements about the hypothesis, provided that they agree.
+        """
         plain = re.sub(r'"[^"\n]*"', lambda quoted: "" if len(quoted[0].split()) > 2 else quoted[0], plain)
         cut = clauses(self._find["OFFERED"].sub(" ", plain), self._find["CLAUSE_END"])
         said = [clause for clause, mark in cut if clause and mark != "?"]  # a question states nothing

@@ -28,14 +28,14 @@ LABELS = ("likelier", "not_likelier")
 # How scores are computed: part of the fingerprint, so that scores computed differently are not reused.
 SCHEME = "token-probability 3"
 
-# Pre-training heads that include a head for masked words. The pre-training heads of Electra and Funnel do not.
+# Pre-training heads that include a head for masked words. The pre-training heads of Electra and Funnel include none.
 _FAMILIES = ("Albert", "Bert", "BigBird", "Ernie", "FNet", "MegatronBert", "MobileBert")
 _WITH_MASKED_HEAD = frozenset(f"{family}ForPreTraining" for family in _FAMILIES)
 # Two scores that differ by less than this are computed again, alone. Rounding changes a score by a few millionths, or
 # by a few hundred-thousandths if sentences are read together.
 NEAR_TIE = 1e-3
-# A batch has the tokens of this many forward passes: sentences of the same length are read together, and a larger batch
-# has more of them.
+# A batch has the tokens of this many forward passes. A pass reads sentences of the same length, and a larger batch has
+# more sentences of each length.
 _PASSES_A_BATCH = 8
 
 

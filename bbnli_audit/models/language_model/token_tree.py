@@ -17,7 +17,7 @@ Ids = Sequence[int]
 class TokenTree:
     ids: tuple[int, ...]
     depths: tuple[int, ...]  # the place of each token in its sentences
-    parents: tuple[int, ...]  # for each token, where its predecessor is in the row; -1 for the first of a sentence
+    parents: tuple[int, ...]  # for each token, the place of its predecessor in the row; -1 for a sentence's first token
     paths: tuple[tuple[int, ...], ...]  # for each sentence, where its tokens are in the row
 
     def visible(self) -> Any:

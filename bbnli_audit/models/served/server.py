@@ -42,8 +42,8 @@ def find_server(name: str, settings: ModelSettings, requests: Requests = Request
     """
     check_server(name, settings.base_url)
     server = ServerClient(name, settings, requests)
-    # If only the first token is read, one token is enough and nothing is parsed. So the fingerprint then has neither
-    # max_tokens nor the parser's version.
+    # If only the first token is read, one token is enough and no text is parsed. In this case the fingerprint has
+    # neither max_tokens nor the parser's version.
     prompt = settings.prompt_or_default
     form = form_of(prompt)
     how = ["first-token", *form.rules[:-1]] if settings.is_first_token else [requests.max_tokens, *form.rules]
@@ -129,7 +129,10 @@ def _alternatives(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _content(found: Mapping[str, Any]) -> str | None:
-    """Return the model's answer; None if it refused or was filtered. Errors do not quote it: it may repeat a text."""
+    """Return the model's answer. Return None if the model refused, or if a filter stopped the answer.
+
+    Errors do not quote the answer, because it may repeat a text.
+    """
     try:
         message = found["choices"][0]["message"]
         is_refused = _is_stopped(found) or bool(message.get("refusal"))
@@ -145,7 +148,7 @@ def _content(found: Mapping[str, Any]) -> str | None:
 
 
 def _is_stopped(found: Mapping[str, Any]) -> bool:
-    """Say whether a filter ended the answer. What was written before need not be what the model would have said."""
+    """Say whether a filter ended the answer. Then the words so far need not be what the model would have answered."""
     return bool(found["choices"][0].get("finish_reason") == "content_filter")
 
 

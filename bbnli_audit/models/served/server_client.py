@@ -30,7 +30,7 @@ StatusError: TypeAlias = "openai.APIStatusError"
 
 SERVED = "openai:"
 DEFAULT_URL, BASE_URL_VARIABLE = "https://api.openai.com/v1", "OPENAI_BASE_URL"
-_RETRIED = (408, 409, 425, 429)  # and all codes from 500 on
+_RETRIED = (408, 409, 425, 429)  # after these status codes, and all from 500 on, a request is sent again
 # With these error codes, a server says that it did not answer because of the prompt's content. This counts like a
 # refusal in words.
 _FILTERED = ("content_filter", "content_policy_violation")
@@ -47,13 +47,13 @@ class BadAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """How requests are made. Only the first field may change an answer. Times are in seconds."""
+    """How requests are made. Only `max_tokens` may change an answer. Times are in seconds."""
 
     max_tokens: int = 64
     n_at_once: int = 8
     timeout: float = 60.0
     n_tries: int = 6
-    first_wait: float = 0.5  # doubled with every try
+    first_wait: float = 0.5  # the longest wait before the second try; doubled for each further try
     longest_wait: float = 30.0
     longest_asked_wait: float = 300.0  # the longest wait that a Retry-After header may ask for
 
@@ -111,9 +111,9 @@ class ServerClient:
         from openai import DefaultHttpxClient, OpenAI
 
         url, headers = self.address
-        # The library must not retry: our own retries know more. Prompts may go only to the server that was named. So no
-        # redirect is followed. Without encryption, no proxy of the environment is used either: it would read the
-        # prompts, and could answer them.
+        # The library must not retry, because `_try` does. Prompts may go only to the server that was named, so no
+        # redirect is followed. If the connection is not encrypted, proxies set in the environment are not used: a proxy
+        # could read the prompts and answer them.
         how: Any = {"timeout": self.requests.timeout, "max_retries": 0}
         http = DefaultHttpxClient(follow_redirects=False, trust_env=url.startswith("https:"))
         client = OpenAI(base_url=url, api_key=_key(), default_headers=headers, http_client=http, **how)
@@ -121,7 +121,7 @@ class ServerClient:
             yield client
 
     def describe(self) -> Mapping[str, Any]:
-        """Ask the server for its description of this model; empty if it gives none."""
+        """Ask the server for its description of this model. Return an empty mapping if it gives none."""
 
         def read(found: Mapping[str, Any]) -> Mapping[str, Any]:
             entries = found.get("data")
@@ -230,7 +230,7 @@ class ServerClient:
         return longest * self._chance.uniform(0.5, 1)
 
     def _refusal(self, exc: StatusError) -> ModelError | None:
-        """Return an error if another try would not help; else None."""
+        """Return an error if another try would not help. Otherwise return None."""
         status = exc.status_code
         if exc.code == "insufficient_quota":
             problem, advice = "says that the account's quota is used up", "Raise it, or use another key."
@@ -262,7 +262,7 @@ def _read_object(text: str) -> dict[str, Any]:
     try:
         return parse_message(text)
     except BadJsonError as exc:
-        # The parser's message may quote the answer, so only the kind of fault is told.
+        # The parser's message may quote the answer, so the error names only the kind of fault.
         kind = "JSON that is not an object" if "not an object" in exc.fault else "something that is not sound JSON"
         raise BadAnswer(f"it sent {kind}") from None
 

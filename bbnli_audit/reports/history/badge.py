@@ -1,4 +1,4 @@
-"""badge.svg: the newest result in a few words. At best it says that no limit was crossed, or no growth shown."""
+"""badge.svg: the newest result in a few words. At best it says "no limit crossed" or "no growth shown"."""
 
 from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.rows import Verdict
@@ -46,5 +46,5 @@ def badge_text(result: AuditResult) -> str:
 
 
 def _width(text: str) -> int:
-    """Estimate the width of a text that is 11 pixels high, with its margins; SVG's `textLength` makes the text fit."""
+    """Estimate the width of a text 11 pixels high, with its margins. SVG's `textLength` then makes the text fit."""
     return 12 + round(6.3 * len(text))

@@ -16,7 +16,7 @@ from bbnli_audit.reports.notes import grown
 from bbnli_audit.reports.shown import NOT_REQUIRED, ROWS_WORST_FIRST, measure_verdict, short_name, shown_measures
 from bbnli_audit.reports.templates import render
 
-MOST_CHANGES = 40  # GitHub takes at most 65,536 characters in a comment
+MOST_CHANGES = 40  # rows of a table; GitHub takes at most 65,536 characters in a comment
 _TITLES = ("suite, domain, subtopic", "measure", "before", "now", "change", "verdict")
 
 
@@ -109,7 +109,7 @@ def _verdict(result: AuditResult, row: SubtopicResult | None, measure: str) -> s
 
 
 def count_flips(series: Series) -> dict[str, int]:
-    """Count the pairs that changed in the newest release, by the kind of change; empty without an earlier release."""
+    """Count the pairs that changed in the newest release, by kind of change. A single release gives no counts."""
     if series.before is None:
         return {}
     found = [each.count(1) for each in find_flips(Series(series.name, (series.before, series.newest)))]

@@ -20,7 +20,7 @@ FILES: Mapping[str, Callable[[History], str]] = {
 
 
 def write_history(history: History, folder: Path) -> list[Path]:
-    """Write all files of a history; replace only those of an earlier history. The same results give the same bytes."""
+    """Write all files of a history. Replace only files of earlier histories. The same results give the same bytes."""
     check_files(folder, FILES, "--output")
     rendered = {folder / name: render(history) for name, render in FILES.items()}
     with writing(folder, f"--output={folder}"):

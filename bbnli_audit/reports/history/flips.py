@@ -10,8 +10,8 @@ from bbnli_audit.core.outcomes import Cell, outcome_of
 from bbnli_audit.core.values import Outcome
 from bbnli_audit.reports.history.releases import Entry, Series
 
-MOST_PAIRS = 200  # of one subtopic on the page; flips.csv has all
-KINDS = ("more", "less", "other")  # of changes: see `Flip.kind`
+MOST_PAIRS = 200  # pairs that the page lists for one subtopic; flips.csv has all pairs
+KINDS = ("more", "less", "other")  # the kinds of changes: see `Flip.kind`
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,10 @@ class FlippedPair:
 
     @property
     def order(self) -> tuple[bool, int, str, str]:
-        """The sort key: pairs that now count towards a cause of error come first, then those with more changes."""
+        """The sort key: pairs that now count towards a cause of error come before all others.
+
+        Within these two groups, pairs with more changes come first.
+        """
         is_right = outcome_of(self.flips[-1].after) is Outcome.CORRECT
         return is_right, -len(self.flips), self.cluster, self.pair_id
 
@@ -56,7 +59,7 @@ class FlippedPairs:
         return self.pairs[:MOST_PAIRS]
 
     def count(self, place: int) -> dict[str, int]:
-        """Count the changes of one release by their kinds."""
+        """Count the changes in the release at this place, by kind."""
         kinds = [flip.kind for pair in self.pairs for flip in pair.flips if flip.place == place]
         return {kind: kinds.count(kind) for kind in KINDS}
 

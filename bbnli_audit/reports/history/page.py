@@ -63,7 +63,7 @@ def _scales(places: Sequence[Place]) -> dict[tuple[str, str], Scale]:
 
 
 def _breaks(series: Series) -> list[str]:
-    """Say in which releases the data of a suite changed, so that the lines of its measures are broken there."""
+    """Say in which releases the data of a suite changed. The lines of the suite's measures are broken there."""
     found = []
     for name in dict.fromkeys(suite.name for entry in series.entries for suite in entry.result.suites):
         known = [(entry, data) for entry in series.entries if (data := data_of(entry, name)) is not None]
@@ -75,7 +75,7 @@ def _breaks(series: Series) -> list[str]:
 
 
 def _compared(models: Sequence[Entry]) -> dict[str, dict[str, list[str]]]:
-    """Return the rows of tables that compare models: level -> path -> the measures that at least one model shows."""
+    """Return the rows of tables that compare models: level -> path -> measures shown for at least one of the models."""
     found: dict[str, dict[str, list[str]]] = {"suite": {}, "domain": {}, "subtopic": {}}
     for entry in models:
         for row in entry.result.all_rows:

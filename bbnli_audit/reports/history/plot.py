@@ -38,7 +38,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A drawing. `line`, `intervals`, `limits` and each of `marks` are the `d` attribute of an SVG path."""
+    """A drawing. `line`, `intervals`, `limits` and each value of `marks` are SVG paths (the `d` attribute)."""
 
     name: str
     label: str  # the drawing in words
@@ -46,8 +46,8 @@ class Plot:
     line: str
     intervals: str
     limits: str
-    marks: dict[str, str]  # by verdict
-    ticks: list[tuple[float, str]]  # heights and values
+    marks: dict[str, str]  # verdict -> the marks of all points with this verdict
+    ticks: list[tuple[float, str]]  # the height of each tick, and the value written beside it
     ends: tuple[str, str]  # the names of the first and the last release
 
 

@@ -45,7 +45,7 @@ class Series:
 
     @property
     def before(self) -> Entry | None:
-        """What the newest release is compared with: its baseline if the series has that, else the release before it."""
+        """The release to compare the newest with: its baseline if that is in the series, else the release before it."""
         *earlier, newest = self.entries
         comparison = newest.result.comparison
         baseline = None if comparison is None else comparison.baseline.fingerprint
@@ -77,8 +77,9 @@ class History:
 def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool = False) -> History:
     """Name the results, order them, and find out which are releases of one model.
 
-    Results are ordered by date if all have a date. With `is_separate`, or if some name stands for two different models
-    (fingerprints), the results of each name make a series. Else all are releases of one model, whatever their names.
+    Results are ordered by date if all have a date. With `is_separate`, or if two different models (fingerprints) have
+    the same name, each name has a series of its own. Otherwise all results are taken for releases of one model,
+    whatever their names.
     """
     entries = [Entry(label, result) for label, (_, result) in zip(_labels(found), found, strict=True)]
     dates = [entry.release.date for entry in entries]
@@ -97,15 +98,15 @@ def make_history(found: Sequence[tuple[Path, AuditResult]], *, is_separate: bool
 
 
 def _has_releases_of_one_name(entries: Sequence[Entry]) -> bool:
-    """Whether some name stands for different models. Two audits of the same model do not make two releases."""
+    """Whether different models have the same name. Two audits of one model do not make two releases."""
     models = {(entry.result.model.name, entry.result.model.fingerprint) for entry in entries}
     return len({name for name, _ in models}) < len(models)
 
 
 def worst_verdict(result: AuditResult) -> str:
-    """Return the worst verdict on limits and growth; NOT_REQUIRED if there is none.
+    """Return the worst verdict on limits and growth, or NOT_REQUIRED if there are no verdicts.
 
-    A model that is not competent has FAIL or NO_DATA: it has not passed.
+    For a model that is not competent, this is FAIL or NO_DATA, because such a model has not passed.
     """
     verdicts = {row_verdict(result, row) for row in result.all_rows}
     verdicts |= {growth_verdict(one) for one in measured_growth(result)}
@@ -115,13 +116,13 @@ def worst_verdict(result: AuditResult) -> str:
 
 
 def measured_growth(result: AuditResult) -> list[Regression]:
-    """Return the growth of each measure since the baseline, without what the baseline lacks."""
+    """Return the growth of each measure since the baseline. Leave out measures that could not be compared."""
     regressions = () if result.comparison is None else result.comparison.regressions
     return [one for one in regressions if one.verdict is not Verdict.NO_DATA]
 
 
 def _labels(found: Sequence[tuple[Path, AuditResult]]) -> Iterator[str]:
-    """Name each result by its release or, if that has no name, by what differs in its path. No two names are equal."""
+    """Name each result by its release or, if the release has no name, by its shortened path. All names differ."""
     paths = _short_paths([path for path, _ in found])
     names = [(result.release or Release()).name or path for path, (_, result) in zip(paths, found, strict=True)]
     taken: set[str] = set()
@@ -132,7 +133,7 @@ def _labels(found: Sequence[tuple[Path, AuditResult]]) -> Iterator[str]:
 
 
 def _short_paths(paths: Sequence[Path]) -> list[str]:
-    """Leave out the parts that all paths share, at both ends."""
+    """Leave out the first and the last parts of the paths, as far as all paths share them."""
     parts = [path.parts[:-1] if path.name == NAME else (*path.parts[:-1], path.stem) for path in paths]
     n_first, n_last = _n_common(parts), _n_common([each[::-1] for each in parts])
     shown = [each[n_first : len(each) - n_last] or each[-1:] for each in parts]
@@ -140,5 +141,5 @@ def _short_paths(paths: Sequence[Path]) -> list[str]:
 
 
 def _n_common(parts: Sequence[Sequence[str]]) -> int:
-    """Count the leading parts that are the same everywhere."""
+    """Count the leading parts that all sequences share."""
     return sum(1 for _ in takewhile(lambda together: len(set(together)) == 1, zip(*parts, strict=False)))

@@ -44,8 +44,8 @@ class Place:
     """A suite, a domain or a subtopic over releases."""
 
     path: str
-    verdict: str  # on its limits, in the newest release that has this path
-    growth: str | None  # the verdict on its growth in that release; None if nothing was compared
+    verdict: str  # the verdict on its limits, in the newest release that has this path
+    growth: str | None  # the verdict on its growth, in the same release; None if growth was not measured
     trends: tuple[Trend, ...]
 
     @property
@@ -89,7 +89,7 @@ def _points(entries: Sequence[Entry], path: str, measure: str) -> Iterable[Point
 
 
 def _point_verdict(result: AuditResult, row: SubtopicResult, measure: str) -> str:
-    """Return FAIL if the measure grew by more than its margin, else the verdict on its limit."""
+    """Return FAIL if the growth of the measure fails, else the verdict on its limit."""
     is_grown = row_growth(result, row.path, measure) == "FAIL"
     return "FAIL" if is_grown else measure_verdict(result, row, measure)
 

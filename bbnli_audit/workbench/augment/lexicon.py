@@ -13,7 +13,7 @@ from bbnli_audit.workbench.augment.uses import Use
 from bbnli_audit.workbench.augment.words import TERM, TERM_RULE, lower
 
 OWN_LEXICON = Path(__file__).parent / "lexicon.json"
-CAPITALS = ("start", "any", "never")  # where a capitalised word counts as the term (start: of a sentence)
+CAPITALS = ("start", "any", "never")  # where a capitalised word counts as the term; "start" is the start of a sentence
 FORMAT = 1
 
 _HOW = "docs/augment.md describes the format."
@@ -30,7 +30,7 @@ class PairOfTerms:
     use: Use | None
     only_from: str | None
     capital: str
-    place: str  # in the file, such as pairs[3]
+    place: str  # where the pair is in the file, such as pairs[3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,10 @@ class Lexicon:
 
 
 def read_lexicon(path: Path | None = None) -> Lexicon:
-    """Read a lexicon, by default ours. If it extends ours, our entries that contain any of its terms are left out."""
+    """Read a lexicon, by default ours.
+
+    If a lexicon extends ours, those of our entries that have a term of that lexicon are left out.
+    """
     own = _read(OWN_LEXICON)
     if path is None:
         return _build("own", own, OWN_LEXICON)

@@ -1,4 +1,4 @@
-"""Reads training data in batches, whatever its size. Messages name the file, line and column, but quote no text."""
+"""Reads training data of any size, in batches. Messages name the file, line and column, but quote no sentence."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class TextColumns(NamedTuple):
 
 
 def find_suffix(path: Path, option: str) -> str:
-    """Return the suffix of a file's name, which gives the format. Refuse any other suffix."""
+    """Return the suffix of a file's name, which gives the format. Refuse a suffix that is not in `SUFFIXES`."""
     name = path.name.lower()
     for suffix in SUFFIXES:
         if name.endswith(suffix):
@@ -59,7 +59,7 @@ def _is_augmented(table: Table, number: int | None = None) -> Exception:
 
 
 def _read_text(table: Table, texts: TextColumns) -> Iterator[Batch]:
-    table.require(table.columns)  # no column may occur twice, because all are written
+    table.require(table.columns)  # no column may occur twice, because all columns are written
     records = table.records(texts)
     found = list(islice(records, BATCH))
     if not found:

@@ -17,7 +17,7 @@ from bbnli_audit.workbench.augment.swap import Found, Left, Swapper
 from bbnli_audit.workbench.augment.words import TERM, TERM_RULE, any_of, compile_words, lower, plural
 from bbnli_audit.workbench.augment.writing import open_writer
 
-Progress = Callable[[int, float], object]  # called with the number of rows read, and their share of the file
+Progress = Callable[[int, float], object]  # called with the number of rows read, and the share of the file read
 
 
 class Example(NamedTuple):
@@ -26,7 +26,7 @@ class Example(NamedTuple):
 
 
 def read_names(path: Path | None) -> Sequence[str]:
-    """Return the occupations of the suite, or of a text file with one per line."""
+    """Return the occupations in a text file with one per line. Without a path, return those of our suite."""
     if path is None:
         return [occupation.name for occupation in Occupations().occupations()]
     text = Source(path, AugmentError, f"--occupations {path}").read_text(encoding="utf-8-sig")
@@ -58,7 +58,8 @@ class OccupationFinder:
 class Augmenter:
     """Copies the rows that contain a term, and swaps the terms in the copies.
 
-    With `occupations`, only rows that name an occupation are copied. With `has_originals`, all rows are written, too.
+    With `occupations`, only rows that name an occupation are copied. With `has_originals`, all rows are also written as
+    they were.
     """
 
     swapper: Swapper
@@ -89,7 +90,7 @@ class Augmenter:
         return tally, examples
 
     def copy(self, batch: Batch, tally: Tally) -> dict[int, tuple[str, str]]:
-        """Return the texts of the copies by the index of their row, and count the rows in `tally`."""
+        """Return the index of each copied row, with the texts of the copy. Count all rows in `tally`."""
         copies = {}
         counted = []
         swap, finder = self.swapper.swap, self.occupations
@@ -115,7 +116,7 @@ class Augmenter:
 
 
 def check_paths(path: Path, out: Path) -> None:
-    """Refuse paths that would fail, before anything is read."""
+    """Refuse paths that cannot be used, before anything is read."""
     find_suffix(path, "IN")
     find_suffix(out, "OUT")
     if out.is_dir():

@@ -1,4 +1,4 @@
-"""Swaps the terms of one group for those of the other. The rest of a text stays as it is, byte for byte."""
+"""Swaps the terms of one group for the terms of the other. All other parts of a text stay as they are."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _NAME_GOES_ON = re.compile(r"(?:['’]s?)?[ -][A-Z][a-z]")
 
 
 class Found(NamedTuple):
-    """A swapped term in a text: what it became, and by which rule if its form has several uses."""
+    """A swapped term in a text, and what it became. For a term with several uses, `rule` is the rule that decided."""
 
     term: str
     side: str
@@ -25,10 +25,10 @@ class Found(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A term that stays: the lexicon keeps it, or its capitals show that it is a name or another word."""
+    """A term that stays. The lexicon keeps it, or its capitals show that it is a name or a different word."""
 
     term: str
-    is_kept: bool  # by the lexicon
+    is_kept: bool  # whether the lexicon keeps the term
 
 
 class Swapper:
@@ -38,7 +38,7 @@ class Swapper:
         self.lexicon = lexicon
         self._find = compile_words(any_of((*lexicon.terms, *lexicon.kept))).finditer
         self._sieve = make_sieve([*lexicon.terms])
-        # What `swap` adds to `found` for a term with only one replacement, as most terms have.
+        # Most terms have only one replacement. For each of these terms, this is what `swap` adds to `found`.
         self._plain = {
             key: Found(term.text, term.side, *term.becomes.values())
             for key, term in lexicon.terms.items()
@@ -46,14 +46,14 @@ class Swapper:
         }
 
     def sift(self, pairs: Sequence[tuple[str | None, str | None]]) -> list[bool]:
-        """Say which pairs of texts may contain a term. This is faster than searching each text, and misses none."""
+        """Say which pairs of texts may contain a term. This is faster than searching each text, and misses no term."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         try:
             texts = pa.array([f"{premise}\n{hypothesis}" for premise, hypothesis in pairs], pa.large_string())
             sifted: list[bool] = pc.match_substring_regex(texts, self._sieve).to_pylist()
-        except (UnicodeEncodeError, pa.ArrowInvalid):  # half of a surrogate pair; too many terms for RE2
+        except (UnicodeEncodeError, pa.ArrowInvalid):  # half of a surrogate pair, or too many terms for RE2
             return [True] * len(pairs)
         return sifted
 
@@ -83,7 +83,10 @@ class Swapper:
 
 
 def _write(became: str, text: str, start: int, end: int, term: Term) -> str | None:
-    """Return the replacement with the word's capitals; None if they show that the word is a name or another word."""
+    """Return the replacement with the capitals of the word in the text.
+
+    Return None if the capitals show that the word is a name or a different word.
+    """
     word = text[start:end].replace("’", "'")
     if word == term.text:
         return became
@@ -100,6 +103,9 @@ def _capitalise(word: str) -> str:
 
 
 def _is_in_name(text: str, start: int, end: int) -> bool:
-    """Whether a capitalised word is part of a name: it starts no sentence, or another capitalised word follows."""
+    """Whether a capitalised word seems to be part of a name.
+
+    It does if it starts no sentence, or if another capitalised word follows.
+    """
     is_start = start == 0 or _START.search(text[max(0, start - _LONGEST_BEFORE) : start])
     return not is_start or _NAME_GOES_ON.match(text, end) is not None

@@ -33,7 +33,7 @@ _ONE_OF = {name: any_of(" ".join(found["words"]).split()) for name, found in _LI
 _NO_ADVERBS = "early|family|daily|weekly|monthly|yearly|elderly|friendly|lovely|lonely|ugly|belly|reply|ally|supply"
 _NO_ADJECTIVES = "table|cable|stable|bible|handful"
 _CONTRACTION = r"(?:n['’]t|['’](?:s|re|ve|d|ll|m))?"
-# A hyphen makes a compound: *her in-laws*, *her on - stage life*.
+# Matches the end of a word. A hyphen does not end a word, but makes a compound: *her in-laws*, *her on - stage life*.
 _WORD_END = r"(?![\w'’]|\s?[-‐‑]\s?\w)"
 _STOP = r"""(?:\s*$|\s*[.,;:!?)\]…](?!\w)|\s*(?:--|[–—])|\s+-\s|["”’'](?!\w)|\s*\()"""
 _FUNCTION = rf"\s+(?:{_ONE_OF['closed']}|I(?!\.)){_CONTRACTION}{_WORD_END}"
@@ -63,10 +63,10 @@ _LONGEST_BEFORE = 16
 
 
 def find_use(text: str, start: int, end: int, uses: Collection[Use | None]) -> Decision:
-    """Decide how the pronoun text[start:end] is used. `uses` has those that the word can have: two for *her*.
+    """Decide how the pronoun text[start:end] is used. `uses` has the uses that the pronoun can have: two for *her*.
 
     The word lists match only lower case, because a name can contain any word (*her In Utero tour*). If the pronoun is
-    in upper case, the rest of the text may be too, so capitals do not matter then.
+    in upper case, the whole text may be in upper case. In this case the lists match upper case, too.
     """
     found = (_RULES_UPPER if text[start:end].isupper() else _RULES).match(text, end)
     rule = (found.lastgroup if found else None) or "noun_phrase"

@@ -7,7 +7,8 @@ from typing import Any
 TERM = re.compile(r"\w(?:[\w '’-]*\w)?")
 TERM_RULE = "letters and digits; between them also spaces, hyphens and apostrophes"
 _REGULAR_IN_MAN = ("brahman", "german", "human", "norman", "ottoman", "roman", "shaman", "talisman")
-# A name after @ or # is left alone. So is a word before a combining accent, which changes its last letter.
+# A word after @ or # is not matched. A word before a combining accent is not matched: the accent changes the word's
+# last letter.
 _BEFORE = r"(?<![\w@#])"
 _AFTER = r"(?![\w\u0300-\u036f])"
 
@@ -18,10 +19,10 @@ def compile_words(pattern: str) -> re.Pattern[str]:
 
 
 def make_sieve(words: Iterable[str]) -> str:
-    """Return a pattern for RE2 that matches every text with one of the words, and few others.
+    """Return a pattern for RE2 that matches every text with one of the words, and few other texts.
 
-    RE2 finds word boundaries only beside ASCII letters. So a word that begins or ends with another letter also matches
-    inside longer words.
+    RE2 finds word boundaries only beside ASCII letters. So a word that begins or ends with a letter outside ASCII also
+    matches inside longer words.
     """
     found = [word.replace("'", "’") for word in words if "'" in word] + list(words)
     plain = [word for word in found if (word[0] + word[-1]).isascii()]
@@ -33,14 +34,14 @@ def make_sieve(words: Iterable[str]) -> str:
 def lower(text: str) -> str:
     """Return the text in lower case with plain apostrophes. Each character keeps its position.
 
-    In lower case, the capital İ would be two characters, i and a combining dot, so it becomes ı instead. No match is
-    lost, because no term can contain that dot.
+    Python turns the capital İ into two characters, i and a combining dot. Here it becomes ı instead. No match is lost,
+    because no term can contain a combining dot.
     """
     return text.replace("İ", "ı").replace("’", "'").lower()
 
 
 def any_of(words: Iterable[str]) -> str:
-    """Return a pattern that finds the longest matching word. Words that begin alike share that part, for speed."""
+    """Return a pattern that finds the longest matching word. For speed, words that begin alike share that beginning."""
     tree: dict[str, Any] = {}
     for word in words:
         node = tree

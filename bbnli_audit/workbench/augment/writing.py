@@ -15,7 +15,7 @@ from bbnli_audit.core.reading import parse_json
 from bbnli_audit.core.tables import ParquetTable, Table
 from bbnli_audit.workbench.augment.reading import AUGMENTED, Batch, TextColumns, find_suffix
 
-Copies = Mapping[int, tuple[str, str]]  # the texts of the copies, by the index of their row in the batch
+Copies = Mapping[int, tuple[str, str]]  # index of a row in the batch → the texts of its copy
 ROW_GROUP = 32_768
 _GZIP_LEVEL = 6
 _ASCII = json.JSONEncoder().encode
@@ -23,12 +23,12 @@ _UNICODE = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def open_writer(file: IO[bytes], path: Path, table: Table, texts: TextColumns, has_originals: bool) -> "Writer":
-    """Return the writer for the suffix of the path. It writes into the open file."""
+    """Return the writer for the format that the suffix of the path names. The writer writes into `file`."""
     suffix = find_suffix(path, "OUT")
     if suffix == ".parquet":
         return ParquetWriter(file, table, texts, has_originals)
     out: Any = file
-    if suffix.endswith(".gz"):  # without time and name, so that the same rows give the same bytes
+    if suffix.endswith(".gz"):  # no time or name in the header, so that the same rows give the same bytes
         out = gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0)
     return (CsvWriter if ".csv" in suffix else JsonlWriter)(out, table, texts, has_originals)
 
@@ -92,7 +92,7 @@ class Writer(ABC):
 
 
 class JsonlWriter(Writer):
-    """Writes JSON Lines. A row read from JSON Lines keeps its text, with a key added: no number or escape changes."""
+    """Writes JSON Lines. A row from JSON Lines is written as it was read, with one key added."""
 
     def write(self, batch: Batch, copies: Copies) -> None:
         self._out.write("".join(self._lines(batch, copies)).encode())
@@ -103,8 +103,8 @@ class JsonlWriter(Writer):
             if lines is None:
                 yield self._encode({**record, AUGMENTED: is_copy}) + "\n"
             elif is_copy:
-                # If the row has escapes, write the copy with escapes: they may stand for half surrogate pairs, which
-                # UTF-8 cannot hold. If the row is plain ASCII, the copy is too.
+                # If the row has escapes, write the copy with escapes. An escape may stand for half of a surrogate pair,
+                # which UTF-8 cannot hold. If the row is plain ASCII, write the copy in ASCII.
                 encode = _ASCII if lines[index].isascii() or "\\u" in lines[index] else _UNICODE
                 yield encode({**record, AUGMENTED: True}) + "\n"
             else:
@@ -238,7 +238,7 @@ def _array(values: list[str | None], kind: Any) -> Any:
 
 
 def _add_column(schema: Any) -> Any:
-    """Return the schema with our column added, also to the metadata that the `datasets` library relies on."""
+    """Return the schema with our column added. Add the column to the metadata of the `datasets` library, too."""
     import pyarrow as pa
 
     metadata = dict(schema.metadata or {})
@@ -247,5 +247,5 @@ def _add_column(schema: Any) -> Any:
         known["info"]["features"][AUGMENTED] = {"dtype": "bool", "_type": "Value"}
         metadata[b"huggingface"] = json.dumps(known).encode()
     except (KeyError, TypeError, ValueError):
-        pass  # written by another library
+        pass  # the file has no metadata of `datasets`
     return schema.append(pa.field(AUGMENTED, pa.bool_())).with_metadata(metadata or None)

@@ -21,9 +21,10 @@ def make_pairs(
 ) -> tuple[list[NewPair], Counts]:
     """Return each pair once, and counts of what became of the valid samples.
 
-    If both a sample and its counterfactual were found, they make one pair. If both hypotheses of a pair were reviewed,
-    people must have called both valid and put them on opposite sides; otherwise the pair is dropped. With `kept`, pairs
-    and samples are counted in `kept` instead, because people may have removed some pairs.
+    If both a sample and its counterfactual were found, they make one pair. If both hypotheses of a pair are in
+    `reviewed`, people must have called both valid and put them on opposite sides. Otherwise the pair is dropped.
+
+    `kept` has the pairs that people have not removed. If it is given, the counts of pairs and samples come from `kept`.
     """
     valid = ReviewVerdict.VALID
     said = {(path_of(row), row.hypothesis): row.stance if row.verdict == valid else row.verdict for row in reviewed}

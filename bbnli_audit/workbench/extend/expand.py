@@ -12,7 +12,7 @@ from bbnli_audit.workbench.workspace import Counts, count_by_subtopic
 def expand(
     files: Sequence[TemplateFile], templates: Iterable[MaskedTemplate], n_premises: int | None = None
 ) -> list[Sample]:
-    """Return each distinct sample once: a premise and a masked hypothesis with the same groups and words.
+    """Return each distinct sample once. A sample is a premise and a masked hypothesis with the same groups and words.
 
     `n_premises` limits how many premises of each subtopic are used. They are evenly spread over the subtopic's file.
     """

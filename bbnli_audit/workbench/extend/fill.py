@@ -35,7 +35,8 @@ _PLURALS = {"men": "man", "women": "woman", "people": "person", "children": "chi
 
 Groups = Mapping[str, tuple[str, str]]  # subtopic path → names of its groups
 Proposed = Sequence[tuple[str, float]]  # words and their probabilities, most likely first
-# Takes distinct texts with a mask, and the number of words to propose; yields each text with its words.
+# A function that takes distinct texts with a mask, and the number of words to propose. It yields each text with its
+# words.
 Propose = Callable[[Sequence[str], int], Iterator[tuple[str, Proposed]]]
 
 
@@ -77,9 +78,10 @@ def fill(samples: Iterable[Sample], groups: Groups, top: int, propose: Propose) 
 
 
 class Journal:
-    """A file of finished work, as JSON lines. With it, a killed step continues where it stopped.
+    """A file of finished work, as JSON lines. With this file, a killed step continues where it stopped.
 
-    The first line describes the work. If it describes other work, the file is begun anew. Incomplete lines are dropped.
+    The first line says what the work is. If this line differs from `work`, the file starts empty. Incomplete lines
+    are dropped.
     """
 
     def __init__(self, path: Path, work: Mapping[str, Any]) -> None:
@@ -174,7 +176,7 @@ def whole_words(
 
     Word pieces, punctuation, numbers, special tokens and single letters other than *a* and *i* are left out. If a word
     has two tokens, with and without a capital, both stay: to the model they are different words. `decode` returns the
-    text of a token, which a byte-level vocabulary writes in other characters.
+    text of a token: a byte-level vocabulary does not contain tokens as plain text.
     """
     # A vocabulary may contain a mark's character without using it as a mark. A real mark begins many tokens.
     shares = {start: sum(token.startswith(start) for token in vocabulary) / len(vocabulary) for start in _STARTS}
@@ -190,7 +192,7 @@ def whole_words(
 
 
 def is_group(word: str, groups: Collection[str]) -> bool:
-    """Say whether a word is the name of a group, or part of it, in the singular or the plural."""
+    """Say whether a word is the name of a group, or part of such a name, in the singular or the plural."""
     names = {_singular(part) for group in groups for part in group.lower().replace("-", " ").split()}
     return _singular(word.lower()) in names
 
@@ -204,7 +206,7 @@ def _singular(word: str) -> str:
 
 
 def _read_entry(entry: Any) -> tuple[str, Proposed] | None:
-    """Read a journal entry. An entry of another shape is ignored and computed again."""
+    """Read a journal entry. Return None for an entry of the wrong shape; its text is then predicted again."""
     try:
         text, words = entry
         return str(text), [(str(word), float(probability)) for word, probability in words]
@@ -221,7 +223,7 @@ def find_fault(row: Sample, groups: Groups) -> str | None:
 
 
 def count(samples: Sequence[Sample], words: Sequence[Word]) -> Counts:
-    """Count filled hypotheses and filled samples. A masked sample counts once for each of its words."""
+    """Count filled hypotheses and filled samples. A masked hypothesis or sample counts once for each of its words."""
     n_words = Counter((path_of(word), word.masked) for word in words)
     filled: list[str] = []
     for sample in samples:

@@ -12,12 +12,13 @@ from bbnli_audit.workbench.workspace import Counts, count_by_subtopic
 
 MASK = "[MASK]"
 GROUPS = ("GROUP1", "GROUP2")
-# Mask a verb, mask a word from a word list, or add a mask before such a word.
+# The strategies: mask a verb, mask the placeholder of a word list, or add a mask before such a placeholder.
 VERB, SLOT, ADDED = "verb", "slot", "added"
 STRATEGIES = (VERB, SLOT, ADDED)
 
 _AFTER_GROUP = re.compile(r"\{\{\s*GROUP[12]\s*\}\}(?P<rest>(?: [a-z']+)+)")
-# After a group in the plural, a verb does not end in -s. So a word in -s is a noun, and the group is an adjective.
+# After a plural noun, a verb does not end in -s. So if a word in -s follows a group, that word is a noun, and the
+# group is an adjective.
 _GROUP_AND_NOUN = re.compile(r"\{\{\s*GROUP[12]\s*\}\} (?:[a-z]+s|[a-z]*men|people)\b")
 _LISTS = json.loads((Path(__file__).parent / "assets" / "verb_words.json").read_text(encoding="utf-8"))
 _WORDS = {name: frozenset(" ".join(found["words"]).split()) for name, found in _LISTS.items()}
@@ -50,11 +51,12 @@ def propose(file: TemplateFile, strategies: Sequence[str] = STRATEGIES) -> Itera
 
 
 def mask_verbs(template: str, *, is_adjective: bool = False) -> Iterator[str]:
-    """Mask the probable verb of each group in turn: the first word after the group that can be a verb.
+    """Mask the probable verb of each group, one verb at a time.
 
-    There is no parser. Lists exclude words that cannot be verbs, and after a form of "be" only -ing and -ed forms
-    count. So people must check the result. With `is_adjective`, the group is an adjective, as in "northern towns", and
-    the noun after it is passed over.
+    There is no parser. The first word after the group counts as its verb. Lists name the words that are passed over,
+    and the words that show that there is no verb. After a form of "be", only -ing and -ed forms count. So people must
+    check the result. With `is_adjective`, the group is an adjective, as in "northern towns", and the noun after the
+    group is passed over.
     """
     for after in _AFTER_GROUP.finditer(template):
         words = list(re.finditer(r"[a-z']+", after["rest"]))[is_adjective:]

@@ -29,7 +29,7 @@ _N_TIMED = 128
 
 @dataclass(frozen=True, slots=True)
 class NliModel:
-    """A model that labels samples. `given` is what the user called it, and `name` its short name in tables."""
+    """A model that labels samples. `given` is the name that the user gave. `name` is a short name for tables."""
 
     given: str
     name: str
@@ -67,7 +67,7 @@ class NliModel:
 def open_models(
     deciding: Sequence[str], held_out: Sequence[str], options: ModelOptions, progress: Progress | None = None
 ) -> Iterator[list[NliModel]]:
-    """Find the models, and close their stores at the end. A model is loaded only when a prediction is missing."""
+    """Find the models, and close their stores at the end. A model is loaded only if its store lacks a prediction."""
     models: list[NliModel] = []
     with ExitStack() as stores:
         for given in (*deciding, *held_out):
@@ -106,7 +106,7 @@ def full_name(given: str) -> str:
 
 
 def estimate_seconds(model: NliModel, texts: Sequence[TextPair], clock: Callable[[], float] = time.monotonic) -> float:
-    """Estimate the time to label all texts from the time for a part. Return 0 if that part was stored already."""
+    """Label some of the texts, and estimate the time for all. Return 0 if all these labels were stored already."""
     if not texts:
         return 0.0
     some = list(texts[:: max(1, len(texts) // _N_TIMED)][:_N_TIMED])

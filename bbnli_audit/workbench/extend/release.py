@@ -25,11 +25,11 @@ _TEMPLATE = Path(__file__).parent / "assets" / "datasheet.md.jinja"
 _OF_PAIR = ("pair_id", "domain", "subtopic", "cluster", "strategy", "word", "found_by")
 _SAMPLE_COLUMNS = ("premise", "hypothesis", "side", *_OF_PAIR)
 _CONTROL_COLUMNS = ("premise", "hypothesis", "label", "domain", "subtopic", "cluster")
-# Settings and notes that are left out: paths on this machine and names of annotators are not published.
+# Settings and notes that are not published, because they contain paths on this machine or names of annotators.
 _PRIVATE = ("data", "given", "annotators")
 _NAMES = ("first", "second")  # keys of the two annotators in a note about agreement
-Line = tuple[str, tuple[int, ...]]  # a row of the statistics: a subtopic, a domain or "all", and its numbers
-# The columns of the statistics: the step, the name of its count, and the title.
+Line = tuple[str, tuple[int, ...]]  # a row of the statistics: its name (a subtopic, a domain or "all"), its numbers
+# The columns of the statistics. Each has a step, the name of one of the step's counts, and a title.
 COLUMNS = (
     ("mask", "hypotheses", "hypothesis templates"),
     ("mask", "masked_templates", "masked templates"),
@@ -53,7 +53,10 @@ its loss of accuracy shows whether samples that are hard for some models are har
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """How one model labels the suite that was extended, and its new version. A held-out model chose no samples."""
+    """How one model labels the suite that was extended (`before`), and the new version of the suite (`after`).
+
+    A held-out model had no part in choosing the samples.
+    """
 
     model: str
     is_held_out: bool
@@ -110,7 +113,7 @@ def write_release(folder: Path, release: Release) -> None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether the release has a datasheet, and all files that its manifest names are there and unchanged."""
+    """Whether the datasheet exists, and all files that the manifest names exist and are unchanged."""
     try:
         files: dict[str, str] = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         return (folder / DATASHEET).is_file() and all(hash_file(folder / name) == files[name] for name in files)
@@ -194,7 +197,7 @@ def _about(release: Release) -> dict[str, Any]:
 
 
 def _unnamed(note: Any) -> Any:
-    """Leave out the annotators' names. Annotators decide for themselves whether to be named beside such sentences."""
+    """Leave out the annotators' names. Annotators decide for themselves whether to be named in a release."""
     if isinstance(note, list):
         return [_unnamed(each) for each in note]
     return {key: value for key, value in note.items() if key not in _NAMES} if isinstance(note, dict) else note
@@ -227,7 +230,7 @@ def _sum(rows: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def as_markdown(lines: Sequence[Line], transfers: Sequence[Transfer]) -> str:
-    from bbnli_audit.reports.markdown import table  # the commands must start fast
+    from bbnli_audit.reports.markdown import table  # here, so that the commands start fast
 
     titles = ["", *(title for _, _, title in COLUMNS)]
     steps = table(titles, [[name, *(f"{value:,}" for value in values)] for name, values in lines])

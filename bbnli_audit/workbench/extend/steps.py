@@ -100,7 +100,7 @@ def do_filter(
     say: Say,
     sample: int | None = None,
 ) -> Done:
-    """Filter with the deciding models; held-out models are only checked. `sample` limits the items of each subtopic."""
+    """Filter with the deciding models. Held-out models are only checked. `sample` limits the items of each subtopic."""
     suite = open_source(workspace)
     controls = [control for subtopic in suite.subtopics() for control in suite.items(subtopic).controls]
     with open_models(deciding, held_out, options, progress) as models:
@@ -163,7 +163,7 @@ def do_release(workspace: Workspace, version: str, file_format: str, options: Mo
 
         def make() -> Made:
             rows = table.read_table(workspace.path("pairs.csv"), NewPair)
-            paths = [path_of(row) for row in rows]  # models are compared on these subtopics, before and after
+            paths = [path_of(row) for row in rows]  # the models are compared on these subtopics only
             items = {each: suite.items(each) for each in suite.subtopics() if each.local_path in paths}
             chosen = manifests["mask"].settings.get("subtopics")
             counts = recount(workspace, _choose(suite, None if chosen is None else ",".join(chosen)))
@@ -191,7 +191,7 @@ def _choose(suite: Bbnli, subtopics: str | None) -> list[TemplateFile]:
 
 
 def recount(workspace: Workspace, files: Sequence[TemplateFile]) -> Mapping[str, Counts]:
-    """Count the tables as they are now: people may have removed rows since they were written."""
+    """Count the rows of the tables again. People may have removed rows since the steps wrote the tables."""
     samples = table.read_table(workspace.path("expanded.csv"), Sample)
     words = table.read_table(workspace.path("filled.csv"), Word)
     found = table.read_table(workspace.path("filtered.csv"), Found)
@@ -209,7 +209,7 @@ def recount(workspace: Workspace, files: Sequence[TemplateFile]) -> Mapping[str,
 
 
 def open_source(workspace: Workspace) -> Bbnli:
-    """Open the suite that is extended, which must not have changed since `mask`."""
+    """Open the suite that is extended. Refuse it if it has changed since `mask`."""
     settings = workspace.need("mask").settings
     suite = Bbnli(FIRST_DATA if settings["data"] is None else Path(settings["data"]))
     fault = None

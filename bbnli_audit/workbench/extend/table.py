@@ -1,4 +1,4 @@
-"""Reads and writes the tables between the steps: CSV files that people may look at and change."""
+"""Reads and writes the tables that steps hand to later steps: CSV files that people may look at and change."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ class MaskedTemplate(NamedTuple):
 
     domain: str
     subtopic: str
-    template: str  # which hypothesis of the suite it comes from, such as h03
+    template: str  # the hypothesis of the suite that was masked, such as h03
     strategy: str
     masked: str
 
@@ -67,7 +67,7 @@ class Found(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A distinct hypothesis, for people to judge; `premise` is one of its premises."""
+    """A distinct hypothesis for people to judge. `premise` is one of the premises that it was found with."""
 
     item: str
     domain: str

@@ -26,7 +26,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of two annotators on the items that both have judged. None stands for undefined."""
+    """The agreement of two annotators on the items that both have judged. None means that kappa is undefined."""
 
     first: str
     second: str
@@ -71,10 +71,11 @@ def _label(state: State, over: str) -> str:
 
 def _bound_kappa(ours: Sequence[str], theirs: Sequence[str], items: Sequence[ReviewItem]) -> tuple[float, float] | None:
     """Return the interval of kappa. It allows for the dependence between hypotheses of one template."""
-    from bbnli_audit.measures.statistics.association import kappa_interval  # the commands must start fast
+    from bbnli_audit.measures.statistics.association import kappa_interval  # here, so that the commands start fast
     from bbnli_audit.measures.statistics.design import Design
 
-    # A slash in a cluster's name means two crossed factors. Only a suite's items have them; elsewhere it is just text.
+    # A slash in a cluster's name means two crossed factors. Only items of a suite have two factors. In the templates of
+    # other items, a slash has no meaning.
     clusters = [item.template if item.is_of_suite else item.template.replace("/", " ") for item in items]
     numbers = {label: number for number, label in enumerate(sorted({*ours, *theirs}))}
     first, second = ([numbers[label] for label in labels] for labels in (ours, theirs))
@@ -96,13 +97,13 @@ class Policy(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """How an item was decided. The first two ways give a verdict, the last two are not final."""
+    """How an item was decided. Agreement and majority give a verdict. `OPEN` and `UNJUDGED` are not final."""
 
     AGREEMENT = "agreement"
     MAJORITY = "majority"
     DROPPED = "dropped"  # annotators disagree, and nobody else is asked
     OPEN = "open"  # annotators disagree, and a third opinion will decide
-    UNJUDGED = "unjudged"  # fewer than two annotators have judged it
+    UNJUDGED = "unjudged"  # fewer than two annotators have judged the item
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def decide(items: Iterable[ReviewItem], judged: States, policy: Policy) -> list[
 
 
 def needs_opinion(items: Iterable[ReviewItem], judged: States, annotator: str) -> list[ReviewItem]:
-    """List the items on which the other annotators disagree, even if this annotator has judged them since."""
+    """List the items on which the other annotators disagree, even if this annotator has judged them."""
     return disagreements(items, {name: found for name, found in judged.items() if name != annotator})
 
 
@@ -163,10 +164,11 @@ def _identity(item: ReviewItem) -> tuple[str, str, str, str]:
 
 
 def write_judged(path: Path, items: Iterable[ReviewItem], judged: States) -> dict[str, list[int]]:
-    """Write how a suite's items were judged, and whether each can stay.
+    """Write how a suite's items were judged, and whether each item can stay in the suite.
 
     An item can stay if at least two annotators have judged it, and all of them gave the verdict that the suite expects.
-    Return for each subtopic how many items at least two annotators have judged, and how many of these can stay.
+    Return two numbers for each subtopic: the items that at least two annotators have judged, and the items that can
+    stay.
     """
     counts: dict[str, list[int]] = {}
     rows = []

@@ -22,7 +22,7 @@ from bbnli_audit.workbench.workspace import read_lines, write_rows, write_text
 COLUMNS = ("item", "annotator", "verdict", "stance", "note", "time")
 # The user pastes the content of this file into Label Studio: Settings, Labeling Interface, Code.
 LABELLING_CONFIG = Path(__file__).parent / "assets" / "label_studio.xml"
-# The names of the tags in that file, each with its type and the key of its values.
+# The tags in that file: the name of each tag, its type, and the key of its values.
 _TAGS = {"verdict": ("choices", "choices"), "stance": ("choices", "choices"), "note": ("textarea", "text")}
 _TIMES = ("updated_at", "created_at")
 
@@ -63,7 +63,7 @@ def read_csv(path: Path) -> list[Given]:
 
 
 def make_given(row: Mapping[str, str], place: str) -> Given:
-    """Check a row with the columns `COLUMNS`, and return its judgement. Messages name its `place`."""
+    """Check a row with the columns `COLUMNS`, and return its judgement. Messages begin with `place`."""
     item, note = row["item"].strip(), clean_note(row["note"])
     try:
         if not item:
@@ -103,7 +103,7 @@ def write_tasks(path: Path, to_judge: Iterable[items.ReviewItem], states: States
 
 
 def read_tasks(path: Path, names: Mapping[str, str]) -> list[Given]:
-    """Read the annotations of an export, but not of skipped tasks (`was_cancelled`). Messages count tasks from 1.
+    """Read the annotations of an export. Leave out skipped ones (`was_cancelled`). Messages count tasks from 1.
 
     `names` maps a user of Label Studio (the number or the e-mail address) to an annotator's name.
     """
@@ -170,7 +170,7 @@ def _results(annotation: Mapping[str, Any]) -> dict[str, str]:
     for result in results:
         name = result.get("from_name") if isinstance(result, dict) else None
         if not isinstance(name, str) or name not in _TAGS:
-            continue  # a tag that the team added
+            continue  # not one of our tags: the team added it
         _, key = _TAGS[name]
         value = result.get("value")
         values = value.get(key) if isinstance(value, dict) else None

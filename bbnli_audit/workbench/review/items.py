@@ -1,7 +1,8 @@
 """The items that people judge: hypotheses of the workbench, or the texts of a suite.
 
-The items of a suite are its controls, and its combinations of a premise template with a hypothesis template, each
-combination in one wording. Of such an item, annotators see only the two sentences and the names of the groups.
+A suite has an item for each combination of a premise template with the template of a hypothesis or a control. Each
+combination appears in one wording only. Of a suite's item, annotators see only the two sentences and the names of the
+groups.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -66,7 +67,7 @@ def items_hash(items: Sequence[ReviewItem]) -> str:
 
 
 def read_items(path: Path) -> tuple[ReviewItem, ...]:
-    """Read the items to judge, in the order of the file. Other columns are ignored."""
+    """Read the items to judge, in the order of the file. Unknown columns are ignored."""
     items: dict[str, ReviewItem] = {}
     for line, row in read_lines(path, COLUMNS):
         item = ReviewItem(*(row[column] for column in COLUMNS[1:]), *(row.get(column) or "" for column in OF_SUITES))
@@ -92,7 +93,7 @@ def order_items(annotator: str, items: Iterable[ReviewItem]) -> list[ReviewItem]
 
     Subtopics stay together, because judging similar sentences one after another is faster and more consistent. Each
     annotator gets a different order of subtopics and items, so that fatigue and habit affect different items. The
-    order comes from hashes, so it survives a restart, and new items do not change the order of the others.
+    order comes from hashes, so it survives a restart, and new items do not change the order of the old items.
     """
 
     def draw(name: str) -> bytes:
@@ -113,9 +114,9 @@ def suite_items(suite: Suite, subtopics: str | None = None, sample: int | None =
 
 
 def _items(subtopic: Subtopic, items: SubtopicItems, groups: tuple[str, str]) -> Iterator[ReviewItem]:
-    """Yield each combination of templates once, and each control.
+    """Yield each combination of templates once, for pairs and for controls.
 
-    A combination appears as its pro side only, because people would judge the anti side in the same way.
+    A combination of a pair appears as its pro side only, because people would judge the anti side in the same way.
     """
     texts: dict[tuple[str, Label], TextPair] = {}
     for pair in items.usable:
@@ -136,7 +137,7 @@ def _groups(suite: Suite, subtopic: Subtopic) -> tuple[str, str]:
 
 
 def write_suite_items(path: Path, items: Sequence[ReviewItem]) -> None:
-    """Write the table of items. Refuse to replace a table of the workbench."""
+    """Write the table of items. Refuse to replace the table of items that `filter` wrote."""
     if (path.parent / "filter.manifest.json").exists():
         raise WorkbenchError(f"{path.parent}: is the folder of a workbench. Judge a suite in a folder of its own.")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -50,9 +50,9 @@ class Taken(NamedTuple):
     """What became of the judgements from a file."""
 
     n_added: int
-    n_same: int  # known already
-    n_older: int  # different but not newer, so the known judgement stays
-    n_unknown: int = 0  # counted above, too: about items that are not in the table of items; decisions ignore them
+    n_same: int  # judgements that were known already
+    n_older: int  # judgements that differ from the known one but are not newer, so the known one stays
+    n_unknown: int = 0  # judgements of items that are not in the table, also counted above; decisions ignore them
 
 
 class Judgements:
@@ -98,7 +98,7 @@ class Judgements:
             _insert(connection, row, key)
 
     def undo(self, annotator: str, key: str = "") -> Given | None:
-        """Undo the annotator's last judgement or skip. Return the item's new state; None if nothing could be undone."""
+        """Undo the annotator's last judgement or skip. Return the item's new state, or None if nothing was undone."""
         with self._changing() as connection:
             query = "SELECT item FROM judgements WHERE annotator = ? AND key = ?"
             sent = connection.execute(query, (annotator, key)).fetchone()
@@ -113,7 +113,7 @@ class Judgements:
     def take(self, given: Iterable[Given]) -> Taken:
         """Add judgements from a file in one transaction.
 
-        Skip a judgement that is known, or that is not newer than the known judgement that it would replace.
+        Skip a judgement that is known already. Skip a judgement also if the one that it would replace is not older.
         """
         n_added = n_same = n_older = 0
         with self._changing() as connection:
@@ -183,7 +183,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
             raise error
         return
     with changing(connection):
-        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:  # no other process was faster
+        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:  # no other process has set it up
             for statement in _SCHEMA:
                 connection.execute(statement)
             connection.execute("INSERT INTO facts VALUES ('id', ?)", (secrets.token_hex(8),))

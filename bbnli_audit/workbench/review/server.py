@@ -1,9 +1,10 @@
 """Serves the review page on loopback, and saves what annotators enter on it.
 
-Each annotator's address contains a secret, and gives access to this annotator's judgements only. Requests that another
-site's page could send (a foreign `Host` or `Origin`, no secret) are refused. Addresses are stored in a file of the
-workbench's folder that only the file's owner can read. The next server uses them again, so a page that is still open
-finds it and saves what is left to save.
+Each annotator's address contains a secret, and gives access to this annotator's judgements only. A request with a
+foreign `Host` or `Origin`, or without a secret, is refused: a page of another site could have sent it.
+
+Addresses are stored in a file in the workbench's folder. Only the owner of this file can read it. The next server uses
+the same addresses. So a page that is still open finds the next server, and saves there what it could not save before.
 """
 
 import json
@@ -85,7 +86,7 @@ class BadRequest(Exception):
 
 
 class ReviewApp:
-    """Answers the requests of the page, each under the address of an annotator. All other requests are refused."""
+    """Answers the page's requests to the addresses of annotators. Requests to all other addresses are refused."""
 
     def __init__(self, judgements: Judgements, annotators: Sequence[Annotator], port: int, breaks: Breaks) -> None:
         self._judgements = judgements
@@ -133,14 +134,14 @@ class ReviewApp:
         return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
 
     def _is_ours(self, request: "Request") -> bool:
-        """Whether a request names this machine as its host, and comes from our page or from no page."""
+        """Whether a request names this machine as its host, and no page of another site can misuse it."""
         headers = request.headers
         if headers.get("host") not in self._hosts:
             return False
         if "origin" in headers and headers["origin"] not in [f"http://{host}" for host in self._hosts]:
             return False
         if request.method in ("GET", "HEAD") and headers.get("sec-fetch-mode", "navigate") == "navigate":
-            return True  # such as a link in a mail; another site cannot read the response
+            return True  # someone followed a link, such as one in a mail; another site cannot read the response
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return False
         return request.method != "POST" or headers.get("content-type") == "application/json"
@@ -219,7 +220,7 @@ def check_packages() -> None:
 def choose_items(
     names: Iterable[str], items: Sequence[ReviewItem], judgements: Judgements, only_disagreements: bool
 ) -> Chosen:
-    """Return each annotator's items: all, or those on which others disagree."""
+    """Return each annotator's items: all items, or those on which the other annotators disagree."""
     if not only_disagreements:
         return {name: order_items(name, items) for name in names}
     judged = finished(judgements.states(), (item.id for item in items))
@@ -317,7 +318,7 @@ def _open_browser(address: str) -> None:
 
 
 def _read_addresses(work: Path) -> dict[str, tuple[str, int]]:
-    """Read each annotator's token and last port. Content that cannot be read, or is not ours, will be replaced."""
+    """Read each annotator's token and last port. A file that cannot be read counts as empty."""
     try:
         found: Any = parse_json((work / ADDRESSES).read_text(encoding="utf-8"))
         ours = {name: (token, int(port)) for name, (token, port) in found.items() if _TOKEN.fullmatch(token)}

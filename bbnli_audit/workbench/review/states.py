@@ -1,7 +1,7 @@
-"""The judgements as values: rows as they were entered, and the state of each item that results from them.
+"""The judgements as values: the rows that were entered, and the state of each item, which results from its rows.
 
-Rows are never changed or removed. An undo is a row that names the row it undoes. Of an item's rows, the last one that
-was not undone counts. Notes are separate: undoing a judgement keeps its note.
+Rows are never changed or removed. An undo is a row that names the row it undoes. Of an annotator's judgements and skips
+of an item, the last one that was not undone counts. Notes are separate: an undo keeps the note.
 """
 
 import re
@@ -32,7 +32,7 @@ class ReviewVerdict(StrEnum):
 class Stance(StrEnum):
     PRO = "pro"
     ANTI = "anti"
-    # For a suite's item: about which group does it state a stereotype?
+    # For a suite's item: about which group does the hypothesis state a stereotype?
     FIRST = "first"
     SECOND = "second"
     BOTH = "both"
@@ -59,7 +59,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One key press or imported judgement. A note of None leaves the note as it was.
+    """One key press or imported judgement. If `note` is None, the item keeps its note.
 
     The id is 0 until the row is stored. If the row has no time, the present time is stored.
     """
@@ -82,7 +82,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """An annotator's judgement of an item. An undo keeps the note. `time` is that of the last row, even an undo."""
+    """An annotator's judgement of an item. `time` is the time of the item's newest row, which may be an undo."""
 
     verdict: ReviewVerdict | None = None
     stance: Stance | None = None
@@ -121,7 +121,7 @@ def fold(rows: Iterable[Row]) -> dict[str, dict[str, State]]:
 
 
 def finished(states: States, items: Iterable[str]) -> dict[str, dict[str, State]]:
-    """Keep finished judgements of these items. Annotators without any are left out."""
+    """Return the finished judgements of these items. Annotators without a finished judgement are left out."""
     there = set(items)
     kept = {
         annotator: {item: state for item, state in of_annotator.items() if item in there and state.is_finished}
@@ -143,7 +143,7 @@ def as_verdict(value: str | None, stance: str | None) -> tuple[ReviewVerdict | N
 
 
 def clean_note(text: str) -> str:
-    """Return a note as it is stored: whole characters, plain line ends, no control characters."""
+    """Return a note as it is stored: valid Unicode, plain line ends, no control characters, cut to `MAX_NOTE`."""
     text = text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROL.sub(" ", text)[:MAX_NOTE].strip()
 

@@ -44,9 +44,10 @@ def main() -> int:
         kept = {record.of.record for record in read_records(plan, records)}
         chosen = [each for each in plan if options.base in (None, each.base) and each.record not in kept]
         left = [each for each in chosen if not is_finished(build / each.name)]
+        keep_records(chosen, build, records)
         for candidate in left[: options.most]:
             carry_out(candidate, _plain, build)
-        keep_records(chosen, build, records)
+            keep_records([each for each in chosen if each.record == candidate.record], build, records)
         print(f"Wrote {write_page(records, page)}.")
     except AuditError as exc:
         print(f"ERROR: {exc}", file=sys.stderr)

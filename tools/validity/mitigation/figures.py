@@ -23,6 +23,7 @@ from tools.validity.mitigation.carry_out import AUDITS, PAIR_VALUES, RIGHT, VALU
 from tools.validity.mitigation.plan import Candidate
 from tools.validity.plan import FIRST
 
+OWN = ("gender", "occupations")  # the audits with the data of the package
 CONFIDENCE = 0.95
 _EACH_BOUND = (1 + CONFIDENCE) / 2  # bounds of a growth are one-sided; two of these hold together with CONFIDENCE
 Floats = NDArray[np.float64]
@@ -36,12 +37,27 @@ class Showing:
     folder: Path
 
     @cached_property
+    def _facts(self) -> dict[str, Any]:
+        """How it was trained; little of it for a base as it is."""
+        found: dict[str, Any] = json.loads((self.folder / FACTS).read_text(encoding="utf-8"))
+        return found
+
+    @property
     def read(self) -> dict[str, int]:
         """What it read in how many steps; nothing for a base as it is."""
-        found: dict[str, Any] = json.loads((self.folder / FACTS).read_text(encoding="utf-8"))
-        if "training" not in found:
+        facts = self._facts
+        if "training" not in facts:
             return {}
-        return {"rows": found["n_rows"], "copies": found["n_copies"], "steps": found["training"]["steps"]}
+        return {"rows": facts["n_rows"], "copies": facts["n_copies"], "steps": facts["training"]["steps"]}
+
+    @property
+    def made(self) -> dict[str, Any]:
+        """By which training it was made, on how many rows without their copies, and which suites it was asked."""
+        made: dict[str, Any] = {"suites": {name: self.results[name].suites[0].version for name in OWN}}
+        if self.read:
+            n_rows = self.read["rows"] - self.read["copies"]
+            made |= {"training": self._facts["training"], "n_rows": n_rows}
+        return made
 
     @cached_property
     def results(self) -> dict[str, AuditResult]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bbnli_audit.core.words import figure as number
+from bbnli_audit.core.words import with_minus
 from bbnli_audit.reports.markdown import figures, signed_figures, table
 from tools.validity.carry_out import ROOT
 from tools.validity.mitigation.figures import ACCURACY, FIGURES, OF_BBNLI, OF_OCCUPATIONS, Figure
@@ -90,7 +91,7 @@ def _differences(trials: Sequence[Record]) -> Iterator[str]:
 
 
 def _difference(figure: Figure, trial: Record) -> str:
-    told = signed_figures(trial.differences[figure.title]).replace("-", "−")
+    told = with_minus(signed_figures(trial.differences[figure.title]))
     return told if trial.judge(figure) == "open" else f"**{told}**"
 
 

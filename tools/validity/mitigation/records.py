@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bbnli_audit import Measured
+from bbnli_audit.core.errors import OptionError
 from bbnli_audit.core.results.comparison import Growth
 from bbnli_audit.suites.bbnli import Bbnli
 from bbnli_audit.suites.occupations import Occupations
@@ -55,13 +56,17 @@ class Record:
 
 
 def keep_records(plan: Iterable[Candidate], build: Path, folder: Path = RECORDS) -> None:
-    """Write a record of all that is finished in `build`."""
+    """Write a record of all that is finished in `build`. Refuse models that were made in another way."""
     groups: dict[str, list[Candidate]] = {}
     for each in plan:
         groups.setdefault(each.record, []).append(each)
     for name, candidates in groups.items():
         if all(is_finished(build / each.name) for each in candidates):
-            _write([Showing(each, build / each.name) for each in candidates], folder / f"{name}.json")
+            showings = [Showing(each, build / each.name) for each in candidates]
+            for showing in showings:
+                if showing.made != _made(showing.candidate):
+                    raise OptionError(f"{showing.folder}: was made in another way. Remove it, and start again.")
+            _write(showings, folder / f"{name}.json")
 
 
 def read_records(plan: Iterable[Candidate], folder: Path = RECORDS) -> list[Record]:
@@ -91,7 +96,8 @@ def _read(path: Path, made: dict[str, Any]) -> Record | None:
     if not path.exists():
         return None
     data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if data["made"] != made:
+    titles = [figure.title for figure in FIGURES]
+    if data["made"] != made or any(list(each["figures"]) != titles for each in data["models"]):
         return None
     differences = {title: Growth(*found) for title, found in data["differences"].items()}
     return Record(tuple(map(_read_model, data["models"])), differences)
@@ -104,11 +110,8 @@ def _read_model(data: dict[str, Any]) -> Shown:
 
 
 def _made(candidate: Candidate) -> dict[str, Any]:
-    """Say how a record was made. The arms of a trial agree in all of this."""
-    made: dict[str, Any] = {
-        "suites": {suite.name: suite.version for suite in (Bbnli(), Occupations())},
-        "figures": [figure.title for figure in FIGURES],
-    }
+    """Say how a model of the plan is made. The arms of a trial agree in all of this."""
+    made: dict[str, Any] = {"suites": {"gender": Bbnli().version, "occupations": Occupations().version}}
     if candidate.corpus is not None:
         made |= {"training": asdict(candidate.training), "n_rows": SIZES[candidate.base].n_rows}
     return made
