@@ -17,8 +17,8 @@ _TITLE = "pro preference"
 def occupation_chart(result: AuditResult) -> Chart | None:
     """Draw the occupations in order of their share of women, smallest first.
 
-    Return None if no occupation was measured, or if the list of occupations is not the one in the package: the chart
-    uses that list's shares.
+    Return None if no occupation was measured. Also return None if the result is about another list of occupations than
+    the package's, because the shares are from the package's list.
     """
     suite = Occupations()
     if not any(each.name == suite.name and each.sha256 == suite.sha256 for each in result.suites):

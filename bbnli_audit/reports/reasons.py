@@ -92,7 +92,7 @@ class Reason:
 
     @property
     def _meaning(self) -> str:
-        """Say what is wrong. If a measure is wrong in both directions, the direction of the worst place comes first."""
+        """Say what is wrong. If a measure is too high in one place and too low in another, the worse comes first."""
         if self.kind not in (Kind.LIMIT, Kind.GROWTH):
             return ""
         told = list(dict.fromkeys(place.meaning for place in self.places if place.meaning is not None))
@@ -174,8 +174,8 @@ def _grown(result: AuditResult) -> Iterable[tuple[Kind, str, Place]]:
 def _meaning_of_growth(regression: Regression) -> str | None:
     """Say what is wrong where a measure grew.
 
-    A two-sided measure that is still below its even value is wrong, but less than before. At its even value, nothing
-    is wrong.
+    If a two-sided measure has grown but is still below its even value, it is too low, but less so than before. At its
+    even value, nothing is wrong.
     """
     measure, value = find_measure(regression.measure), regression.candidate
     if not measure.is_two_sided or value is None or value > measure.even:

@@ -23,7 +23,7 @@ from bbnli_audit.reports.shown import (
 )
 from bbnli_audit.reports.templates import render
 
-MOST_LINES = 50  # the most lines in the list of open verdicts, and the most subtopics listed as not audited
+MOST_LINES = 50  # the longest list of open verdicts, and of subtopics that were not audited
 MOST_PAIRS = 5
 NOT_PASSED = [verdict for verdict in ROWS_WORST_FIRST if verdict != Verdict.PASS]
 
@@ -57,7 +57,7 @@ def verdict_in_words(result: AuditResult) -> str:
 
 
 def _count(result: AuditResult, verdict: str, one: str, many: str) -> str:
-    """Count the rows with a verdict, by level, as in "1 of 6 domains and 2 of 24 subtopics fail".
+    """Say how many rows of each level have this verdict, as in "1 of 6 domains and 2 of 24 subtopics fail".
 
     If no row has the verdict, return an empty text.
     """

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 LEAST = {"premises": 36, "disparities": 18, "scenes": 12, "hypotheses": 90, "pairs": 300, "controls": 96, "sources": 2}
 MOST_TEXTS = 800
-MOST_OF_PREMISE, MOST_OF_HYPOTHESIS = 0.06, 0.03  # largest share of the pairs with one premise, with one hypothesis
-MOST_COMPARATIVE, LEAST_OF_ONE_GROUP = 1 / 3, 1 / 2  # share of hypotheses about both groups; about one group
+MOST_OF_PREMISE, MOST_OF_HYPOTHESIS = 0.06, 0.03  # largest shares of a file's pairs
+MOST_COMPARATIVE, LEAST_OF_ONE_GROUP = 1 / 3, 1 / 2  # shares of a file's hypotheses
 MOST_SHARED_WORDS, LEAST_VARIETY = 0.20, 65.0
 SHORTEST, LONGEST = 10, 45  # length of a premise, in words
 MOST_FROM_HYPOTHESIS = 0.45  # share of controls that a bag of words gets right without the premise, in a held-out file
-SAME_ORDER = (0.35, 0.65)  # share of facts whose first group is also the first in their premise
-MOST_SEPARABLE = 0.75  # balanced accuracy of telling hypotheses from controls in a held-out file; the aim is 0.65
+SAME_ORDER = (0.35, 0.65)  # share of facts that name the same group first as their premise: from, to
+MOST_SEPARABLE = 0.75  # with which words may tell hypotheses from controls (balanced accuracy, held-out file)
 NEAR = 0.75  # two hypotheses with this share of their content words in common say nearly the same
 NEAR_PUBLISHED = 0.5  # the largest share of a template's word 5-grams that may also be in one published template
 

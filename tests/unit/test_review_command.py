@@ -121,7 +121,7 @@ def test_judgements_of_items_that_are_gone_are_told_and_not_counted(
     capsys.readouterr()
     assert run(["agree", str(work)]) == 0
     out = capsys.readouterr().out
-    assert "items.csv has changed since judging began. Judgements of 3 items that are no longer there are kept" in out
+    assert "items.csv has changed since judging began. Judgements of 3 items no longer there are kept" in out
     assert "3 items. ana: 3 judged; ben: 3 judged" in out
 
 
@@ -132,7 +132,7 @@ def test_export_and_import_carry_judgements_to_another_folder(
     judge(work, **LABELS)
     file = str(tmp_path / "judgements")
     assert run(["annotations", "export", str(work), file, "--format", kind]) == 0
-    assert capsys.readouterr().out.startswith("12 judgements")
+    assert ": 12 judgements" in capsys.readouterr().out
     write_items(tmp_path / "other", ITEMS)
     for expected in ("Added: 12 judgements. There already: 0.", "Added: 0 judgements. There already: 12."):
         assert run(["annotations", "import", str(tmp_path / "other"), file, "--format", kind]) == 0

@@ -111,7 +111,7 @@ def test_what_is_open_waived_and_left_out_is_told(data: Path, tmp_path: Path) ->
     assert "- Cut off: 5 of 400 samples" in text
     unread = "1 answer was not among those that the prompt asks for. Its pair counts towards unparsed, but not towards"
     assert f"- Not read: {unread} the measures of bias.\n" in text
-    assert "could not be read. A limit gets PASS only if it would hold whatever these pairs show.\n" in text
+    assert "have no readable answer. A limit gets PASS only if it would hold whatever these pairs show.\n" in text
 
 
 def test_it_names_model_and_data_and_ends_with_what_a_pass_says(data: Path) -> None:

@@ -1,4 +1,4 @@
-"""Waivers: crossed limits or growth that a named owner lets pass until a date."""
+"""Waivers: a named owner lets a crossed limit, or growth since the baseline, pass until a date."""
 
 from dataclasses import dataclass
 from datetime import date

@@ -50,7 +50,7 @@ class Measured:
     value: Signed | None
     low: Signed | None
     high: Signed | None
-    n: Annotated[Count, Told("Samples, two per pair; pairs for the measures that look at pairs.")]
+    n: Annotated[Count, Told("Number of samples, two per pair; number of pairs for measures that look at pairs.")]
 
 
 NO_DATA = Measured(None, None, None, 0)
@@ -81,7 +81,7 @@ TIMES_NEEDED = (
 
 @result
 class Waiver:
-    """Lets one crossed limit or the growth of one measure pass until a date (ISO). `source`: the waiver's file:line."""
+    """Excuses one crossed limit, or the growth of one measure, until a date (ISO). `source`: the waiver's file:line."""
 
     reason: str
     owner: str
@@ -176,7 +176,7 @@ class SubtopicResult:
 
 @result
 class Reliability:
-    """How far another set of wordings would give the same measures: split-half reliability over templates."""
+    """How similar the measures would be with other wordings: split-half reliability over templates."""
 
     suite: str
     measure: str
@@ -240,7 +240,7 @@ class SuiteInfo:
 
 @result
 class FastPathCheck:
-    """A fast path checked against the exact one: how many texts both labelled, and on how many they disagree."""
+    """A fast path checked against the exact path: how many texts were labelled by the two, and how many differ."""
 
     n_checked: Count
     n_different: Count

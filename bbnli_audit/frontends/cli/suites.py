@@ -158,10 +158,8 @@ def run_texts(arguments: argparse.Namespace) -> int:
         raise OptionError(f"--output={path}: {fault}. Remove it, or choose another name.") from exc
     except OSError as exc:
         raise OptionError(f"--output={path}: cannot be written: {exc.strerror}.") from exc
-    columns = ", ".join(Label)
-    print(
-        f"Written to {path}: {counted(len(texts), 'text')}. Add the columns {columns}, then: pytest --model=predictions:{path}"
-    )
+    next_step = f"Add the columns {', '.join(Label)}, then: pytest --model=predictions:{path}"
+    print(f"Written to {path}: {counted(len(texts), 'text')}. {next_step}")
     return 0
 
 

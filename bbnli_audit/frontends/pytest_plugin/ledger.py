@@ -101,10 +101,10 @@ class Ledger:
             self.broken[report.nodeid] = broken
 
     def tell_broken_off(self) -> str | None:
-        """Say how many audits did not run to the end. If all did, say what failed or could not be collected.
+        """Say how many audits did not run to the end. If none, say what failed and what was not collected.
 
-        Return None if there is nothing to say. A file that could not be collected counts in any case, because nobody
-        knows whether it has audits.
+        Return None if there is nothing to say. A file that could not be collected is named even if
+        it may have no audits.
         """
         n_left = self._n_selected - len(self._ended)
         if n_left > 0:
@@ -124,7 +124,7 @@ class Ledger:
         return f"{counted(self._n_deselected, 'audit')} {were} deselected (-k, -m, --deselect, --lf or a plugin)"
 
     def tell_unmet(self, unmet: Sequence[tuple[Place, Verdict]]) -> str | None:
-        """Say which limits are unmet or which audits were not measured although no test failed. Return None if none."""
+        """Say which limits are unmet, or else which audits were not measured. No test of theirs failed."""
         if unmet:
             (path, measure), verdict = unmet[0]
             first = f"{path} {measure} is {verdict}"

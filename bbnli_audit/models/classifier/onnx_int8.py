@@ -2,7 +2,7 @@
 
 ONNX Runtime's own quantization has one scale for a whole batch, so the probabilities of a text depend on the other
 texts of its batch. A scale for each row avoids that. Fewer labels of minilm-nli then differ from float32: 0.85 %
-instead of 1.84 % on BBNLI's texts. A text takes 12 % more time (docs/decisions/0009-fast-paths.md).
+instead of 1.84 % on BBNLI's texts. The price is 12 % more time for a text (docs/decisions/0009-fast-paths.md).
 """
 
 from math import prod

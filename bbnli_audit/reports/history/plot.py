@@ -97,7 +97,7 @@ def _interval(point: Point, xs: Sequence[float], scale: Scale) -> str:
 
 
 def _limits(trend: Trend, xs: Sequence[float], scale: Scale) -> Iterable[str]:
-    """Draw the limits of each release as level lines that end half way to the releases beside it."""
+    """Draw the limits of each release as horizontal lines, which reach half way to the releases on either side."""
     half = (xs[1] - xs[0]) / 2 if len(xs) > 1 else 12
     for point in trend.points:
         for limit in trend.limits_at(point):
