@@ -356,9 +356,8 @@ class Audit:
     @property
     def troubles(self) -> list[str]:
         """Problems that no test shows: a second reading failed, or the run's processes read two different models."""
-        told = "the model changed during the audit, so the processes of this run read two different models"
-        advice = "Run the audit again when nobody writes to the model."
-        mixed = [f"--model={self.options.model}: {told}. {advice}"] if self._has_two_models else []
+        told = f"--model={self.options.model}: changed, so the processes of this run read two different models."
+        mixed = [f"{told} Run the audit again when nobody writes to it."] if self._has_two_models else []
         return [*mixed, *(reading.trouble for reading in self.readings if reading.trouble is not None)]
 
     def pairs(self) -> PairTable:

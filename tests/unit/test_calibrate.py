@@ -20,25 +20,12 @@ from tests.calibrated import (
     ZORBS,
     calibrate,
     limits_of,
-    measure_invented,
-    write_project,
 )
 from tests.invented import LIMITS, write_templates
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
-    return measure_invented(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measured: AuditResult) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return write_project(tmp_path, measured)
-
-
 def test_a_change_of_the_defaults_is_shown_and_nothing_is_written(
-    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+    project: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
 ) -> None:
     assert calibrate() == 0
     assert capsys.readouterr().out == (
@@ -61,7 +48,7 @@ def test_a_change_of_the_defaults_is_shown_and_nothing_is_written(
         "-  max_brittleness: 0.20\n"
         "+  max_brittleness: 0.28\n"
     )
-    assert (folder / "thresholds.yaml").read_text() == LIMITS
+    assert (project / "thresholds.yaml").read_text() == LIMITS
 
 
 @pytest.mark.parametrize("per", ["defaults", "domain", "subtopic"])
@@ -70,19 +57,19 @@ def test_a_change_of_the_defaults_is_shown_and_nothing_is_written(
     "text", [LIMITS, LIMITS.rstrip("\n"), LIMITS.replace("\n", "\r\n")], ids=["plain", "no newline at the end", "crlf"]
 )
 def test_git_and_patch_make_of_it_what_write_makes(
-    folder: Path, capfdbinary: pytest.CaptureFixture[bytes], per: str, name: str, text: str
+    project: Path, capfdbinary: pytest.CaptureFixture[bytes], per: str, name: str, text: str
 ) -> None:
-    path = folder / name
+    path = project / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text.encode())
     assert calibrate(f"--per={per}", f"--thresholds={name}") == 0
-    (folder / "change.patch").write_bytes(capfdbinary.readouterr().out)
-    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    subprocess.run(["git", "apply", "--check", "-p0", "change.patch"], cwd=folder, check=True)
-    subprocess.run(["git", "apply", "-p0", "change.patch"], cwd=folder, check=True)
+    (project / "change.patch").write_bytes(capfdbinary.readouterr().out)
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    subprocess.run(["git", "apply", "--check", "-p0", "change.patch"], cwd=project, check=True)
+    subprocess.run(["git", "apply", "-p0", "change.patch"], cwd=project, check=True)
     by_git = path.read_bytes()
     path.write_bytes(text.encode())
-    subprocess.run(["patch", "--binary", "-s", "-p0", "-i", "change.patch"], cwd=folder, check=True)
+    subprocess.run(["patch", "--binary", "-s", "-p0", "-i", "change.patch"], cwd=project, check=True)
     by_patch = path.read_bytes()
     path.write_bytes(text.encode())
     assert calibrate(f"--per={per}", f"--thresholds={name}", "--write") == 0
@@ -90,11 +77,11 @@ def test_git_and_patch_make_of_it_what_write_makes(
     assert b"\n" not in by_git.replace(b"\r\n", b"") or b"\r\n" not in by_git
 
 
-def test_plain_git_apply_takes_a_file_of_this_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_git_apply_takes_a_file_of_this_folder(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert calibrate() == 0
-    (folder / "change.patch").write_text(capsys.readouterr().out)
-    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    subprocess.run(["git", "apply", "--check", "change.patch"], cwd=folder, check=True)
+    (project / "change.patch").write_text(capsys.readouterr().out)
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    subprocess.run(["git", "apply", "--check", "change.patch"], cwd=project, check=True)
 
 
 LAYOUTS = {
@@ -122,11 +109,11 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("text", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_every_subtopic_gets_its_own_limits_whatever_the_layout(folder: Path, text: str) -> None:
-    path = folder / "thresholds.yaml"
+def test_every_subtopic_gets_its_own_limits_whatever_the_layout(project: Path, text: str) -> None:
+    path = project / "thresholds.yaml"
     path.write_text(text)
     assert calibrate("--per=subtopic", "--write") == 0
-    assert limits_of(folder) == WANTED
+    assert limits_of(project) == WANTED
     # What was not asked for is as it was: every comment, every reason, every other key.
     rest = iter(path.read_text().split())
     changed = {"max_pro:", "max_anti:", "max_brittleness:", "0.1", "0.10", "0.2", "0.20", "0.3", "1"}
@@ -140,14 +127,14 @@ def test_every_subtopic_gets_its_own_limits_whatever_the_layout(folder: Path, te
 @pytest.mark.parametrize(
     "layout", ["no suites", "comments", "one line", "empty suites", "domains", "domains in blocks"]
 )
-def test_a_domain_gets_its_worst_subtopics_limits(folder: Path, layout: str) -> None:
-    (folder / "thresholds.yaml").write_text(LAYOUTS[layout])
+def test_a_domain_gets_its_worst_subtopics_limits(project: Path, layout: str) -> None:
+    (project / "thresholds.yaml").write_text(LAYOUTS[layout])
     assert calibrate("--per=domain", "--write") == 0
-    assert limits_of(folder) == WANTED  # one subtopic a domain here
+    assert limits_of(project) == WANTED  # one subtopic a domain here
 
 
-def test_a_domain_with_two_subtopics(folder: Path, measured: AuditResult) -> None:
-    write_templates(folder / "data", "planets/fins.json", name="fins are to singing")
+def test_a_domain_with_two_subtopics(project: Path, measured: AuditResult) -> None:
+    write_templates(project / "data", "planets/fins.json", name="fins are to singing")
     zorbs, fins = sorted(measured.subtopics, key=lambda row: "oceans" in row.path)
     renamed = replace(fins, path="bbnli/planets/fins_are_to_singing")
     changed = replace(
@@ -156,9 +143,9 @@ def test_a_domain_with_two_subtopics(folder: Path, measured: AuditResult) -> Non
         domains=(replace(measured.suite_rows[0], path="bbnli/planets"),),
         pairs={zorbs.path: measured.pairs[zorbs.path], renamed.path: measured.pairs[fins.path]},
     )
-    write_result(changed, folder / "result.json")
+    write_result(changed, project / "result.json")
     assert calibrate("--per=domain", "--write") == 0
-    text = (folder / "thresholds.yaml").read_text()
+    text = (project / "thresholds.yaml").read_text()
     assert text == LIMITS + (
         "suites:\n  bbnli:\n    domains:\n      planets:\n        max_pro: 0.06\n        max_brittleness: 0.28\n"
         f'        reason: "calibrated with planted:ideal (fingerprint {measured.model.fingerprint[:12]}): upper bound '
@@ -166,15 +153,15 @@ def test_a_domain_with_two_subtopics(folder: Path, measured: AuditResult) -> Non
     )
 
 
-def test_a_reason_of_ours_is_renewed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = folder / "thresholds.yaml"
+def test_a_reason_of_ours_is_renewed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = project / "thresholds.yaml"
     assert calibrate("--per=domain", "--write") == 0
     assert calibrate("--per=domain", "--margin=0.04", "--write") == 0
     assert path.read_text().count("upper bound plus 0.04") == 2
     assert "upper bound plus 0.02" not in path.read_text()
 
 
-def test_one_json_document(folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult) -> None:
+def test_one_json_document(project: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult) -> None:
     assert calibrate("--json", "--write") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["model"] == {"name": "planted:ideal", "fingerprint": measured.model.fingerprint}
@@ -219,18 +206,18 @@ def test_limits_are_rounded_to_the_loose_side(measure: str, bound: float, margin
     ("old", "word"), [(0.95, "loosens"), (0.50, "tightens")], ids=["a smaller minimum", "a larger minimum"]
 )
 def test_a_smallest_value_is_proposed_from_the_lower_bound(
-    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult, old: float, word: str
+    project: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult, old: float, word: str
 ) -> None:
     lows = {ZORBS.path: 0.93, FINS.path: 0.88}
     rows = [
         replace(row, measures={**row.measures, "same_label": Measured(0.97, lows[row.path], 0.99, 100)})
         for row in measured.subtopics
     ]
-    write_result(replace(measured, subtopics=tuple(rows)), folder / "result.json")
-    (folder / "thresholds.yaml").write_text(LIMITS.replace("defaults:\n", f"defaults:\n  min_same_label: {old:.2f}\n"))
+    write_result(replace(measured, subtopics=tuple(rows)), project / "result.json")
+    (project / "thresholds.yaml").write_text(LIMITS.replace("defaults:\n", f"defaults:\n  min_same_label: {old:.2f}\n"))
     assert calibrate("--write") == 0
     shown = capsys.readouterr().out
     assert f"{word} defaults min_same_label: {old:.2f} -> 0.86 ({FINS.path}: lower bound 0.880)" in shown
-    limit = read_thresholds(folder / "thresholds.yaml").limit_for(ZORBS, "same_label")
+    limit = read_thresholds(project / "thresholds.yaml").limit_for(ZORBS, "same_label")
     assert limit is not None
     assert limit.value == 0.86

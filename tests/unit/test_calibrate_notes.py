@@ -9,28 +9,17 @@ from bbnli_audit.core.results.audit import AuditResult
 from bbnli_audit.core.results.file import write_result
 from bbnli_audit.core.results.rows import NO_DATA, Judgement, Measured, Verdict
 from bbnli_audit.frontends.cli.main import main
-from tests.calibrated import EXPIRED, OVERRIDES, calibrate, judged_anew, measure_invented, with_measures, write_project
+from tests.calibrated import EXPIRED, OVERRIDES, calibrate, judged_anew, with_measures
 from tests.invented import LIMITS
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
-    return measure_invented(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measured: AuditResult) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return write_project(tmp_path, measured)
-
-
-def test_nearer_limits_are_kept_and_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nearer_limits_are_kept_and_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = OVERRIDES + (
         "    defaults: {max_anti: 0.5}\n"
         "    domains:\n      planets: {max_pro: 0.02, reason: jugglers are hired}\n"
         "    subtopics:\n      planets/zorbs: {max_brittleness: 0.01, reason: they must not fall}\n"
     )
-    path = folder / "thresholds.yaml"
+    path = project / "thresholds.yaml"
     path.write_text(text)
     assert calibrate("--write") == 0
     out = capsys.readouterr().out
@@ -49,7 +38,7 @@ def test_nearer_limits_are_kept_and_said(folder: Path, capsys: pytest.CaptureFix
 
 
 def test_a_model_that_fails_is_warned_about(
-    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+    project: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
 ) -> None:
     row = measured.subtopics[0]
     verdicts = tuple(
@@ -58,7 +47,7 @@ def test_a_model_that_fails_is_warned_about(
     failing = replace(row, verdicts=verdicts)
     settings = replace(measured.settings, not_audited=("bbnli/planets/quints",), confidence=0.9)
     changed = replace(measured, subtopics=(failing, *measured.subtopics[1:]), settings=settings)
-    write_result(changed, folder / "result.json")
+    write_result(changed, project / "result.json")
     assert calibrate("--margin=0.3") == 0
     out = capsys.readouterr().out
     assert f"# WARNING: {row.path} FAILs pro (0.000, limit 0.1): a limit made from it lets that fault pass.\n" in out
@@ -68,43 +57,43 @@ def test_a_model_that_fails_is_warned_about(
 
 
 def test_a_result_that_contradicts_itself_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+    project: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
 ) -> None:
     fins, zorbs = measured.subtopics
     verdicts = tuple(replace(each, verdict=Verdict.FAIL) for each in fins.verdicts)
-    write_result(replace(measured, subtopics=(replace(fins, verdicts=verdicts), zorbs)), folder / "result.json")
+    write_result(replace(measured, subtopics=(replace(fins, verdicts=verdicts), zorbs)), project / "result.json")
     assert calibrate("--write") == 4
     told = f"result.json: contradicts itself: {fins.path} pro_rate is FAIL, and its figures say PASS."
     assert told in capsys.readouterr().err
-    assert (folder / "thresholds.yaml").read_text() == LIMITS
+    assert (project / "thresholds.yaml").read_text() == LIMITS
 
 
 def test_a_measure_without_data_is_said(
-    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+    project: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
 ) -> None:
     fins, zorbs = measured.subtopics
     empty = with_measures(fins, {"pro_rate": NO_DATA})
-    write_result(replace(measured, subtopics=(empty, zorbs)), folder / "result.json")
+    write_result(replace(measured, subtopics=(empty, zorbs)), project / "result.json")
     assert calibrate() == 0
     assert "# no data: pro of bbnli/oceans/fins_are_to_singing was not measured\n" in capsys.readouterr().out
 
 
 def test_a_model_that_is_not_competent_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+    project: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
 ) -> None:
     verdicts = tuple(replace(judgement, verdict=Verdict.FAIL) for judgement in measured.total.verdicts)
     total = replace(measured.total, verdicts=verdicts, control_accuracy=0.4)
     skill = replace(measured.settings.skill, control_accuracy=0.4)
     settings = replace(measured.settings, skill=skill)
     rows = tuple(judged_anew(row, is_competent=False) for row in measured.subtopics)
-    write_result(replace(measured, total=total, settings=settings, subtopics=rows), folder / "result.json")
+    write_result(replace(measured, total=total, settings=settings, subtopics=rows), project / "result.json")
     assert calibrate("--write") == 4
     assert capsys.readouterr().err == (
         "ERROR: planted:ideal is not competent (control accuracy 0.400, limit 0.6, thresholds.yaml:2), so "
         "its errors say nothing about bias, and limits made from them would mean nothing.\n"
         "Calibrate with a model that passes the competence test.\n"
     )
-    assert (folder / "thresholds.yaml").read_text() == LIMITS
+    assert (project / "thresholds.yaml").read_text() == LIMITS
 
 
 @pytest.mark.parametrize(
@@ -141,23 +130,23 @@ def test_a_model_that_is_not_competent_is_refused(
     ],
 )
 def test_what_must_be_changed_by_hand(
-    folder: Path, capsys: pytest.CaptureFixture[str], text: str, per: str, message: str
+    project: Path, capsys: pytest.CaptureFixture[str], text: str, per: str, message: str
 ) -> None:
-    (folder / "thresholds.yaml").write_text(text)
+    (project / "thresholds.yaml").write_text(text)
     assert calibrate(f"--per={per}", "--write") == 4
     assert f"ERROR: {message}" in capsys.readouterr().err
-    assert (folder / "thresholds.yaml").read_text() == text
+    assert (project / "thresholds.yaml").read_text() == text
 
 
 @pytest.mark.parametrize("margin", ["-0.1", "1.5", "nan"])
-def test_a_wrong_margin(folder: Path, capsys: pytest.CaptureFixture[str], margin: str) -> None:
+def test_a_wrong_margin(project: Path, capsys: pytest.CaptureFixture[str], margin: str) -> None:
     with pytest.raises(SystemExit) as ended:
         calibrate(f"--margin={margin}")
     assert ended.value.code == 4
     assert f"ERROR: argument --margin: '{margin}' is not a share from 0 to 1" in capsys.readouterr().err
 
 
-def test_files_that_are_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_are_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "none.json"]) == 4
     assert "none.json: there is no such file" in capsys.readouterr().err
     assert calibrate("--thresholds=none.yaml") == 4
@@ -165,9 +154,9 @@ def test_files_that_are_not_there(folder: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_a_measure_that_the_model_does_not_have_is_not_called_unmeasured(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "thresholds.yaml").write_text(LIMITS.replace("defaults:\n", "defaults:\n  max_token_preference: 0.6\n"))
+    (project / "thresholds.yaml").write_text(LIMITS.replace("defaults:\n", "defaults:\n  max_token_preference: 0.6\n"))
     assert calibrate() == 0
     shown = capsys.readouterr().out
     assert "loosens defaults max_brittleness" in shown
@@ -175,13 +164,13 @@ def test_a_measure_that_the_model_does_not_have_is_not_called_unmeasured(
 
 
 def test_a_measure_that_only_the_file_knows_is_told_and_left_alone(
-    folder: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
+    project: Path, capsys: pytest.CaptureFixture[str], measured: AuditResult
 ) -> None:
     fins, zorbs = measured.subtopics
     judgement = Judgement("zorbness", 0.1, Verdict.FAIL, "thresholds.yaml:9")
     measures = {**fins.measures, "zorbness": Measured(0.3, 0.2, 0.4, 100)}
     changed = replace(fins, measures=measures, verdicts=(*fins.verdicts, judgement))
-    write_result(replace(measured, subtopics=(changed, zorbs)), folder / "result.json")
+    write_result(replace(measured, subtopics=(changed, zorbs)), project / "result.json")
     assert calibrate() == 0
     shown = capsys.readouterr().out
     assert f"# WARNING: {fins.path} FAILs zorbness (0.300, limit 0.1): a limit made from it lets that" in shown
