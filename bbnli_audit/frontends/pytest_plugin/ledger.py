@@ -103,8 +103,8 @@ class Ledger:
     def tell_broken_off(self) -> str | None:
         """Say how many audits did not run to the end. If none, say what failed and what was not collected.
 
-        Return None if there is nothing to say. A file that could not be collected is named even if
-        it may have no audits.
+        Return None if there is nothing to say. A file that could not be collected is named even if it may have no
+        audits.
         """
         n_left = self._n_selected - len(self._ended)
         if n_left > 0:
